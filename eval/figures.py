@@ -1,0 +1,124 @@
+"""How well scores follow labels: accuracy and AUC for 0/1 labels, Pearson, Spearman and MSE for graded ones."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from negsample.seeds import generator
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number with its 95 % bootstrap interval; ``value`` is None with a ``reason`` where it is not defined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    reason: str = ""
+
+
+def accuracy(labels: np.ndarray, scores: np.ndarray) -> float:
+    """Share of scores on the right side of 0.5 (P3 §4.3); a score of exactly 0.5 counts as 1."""
+    return float(np.mean((scores >= 0.5) == (labels >= 0.5)))
+
+
+def auc(labels: np.ndarray, scores: np.ndarray) -> float:
+    """Area under the ROC curve: the chance that a positive scores above a negative, ties counting half; NaN for one class."""
+    from scipy.stats import rankdata
+
+    positive = labels >= 0.5
+    p, n = int(positive.sum()), int((~positive).sum())
+    if not p or not n:
+        return float("nan")
+    return float((rankdata(scores)[positive].sum() - p * (p + 1) / 2) / (p * n))
+
+
+def pearson(labels: np.ndarray, scores: np.ndarray) -> float:
+    """Pearson's r; NaN where either side is constant."""
+    x = np.asarray(labels, np.float64) - np.mean(labels, dtype=np.float64)
+    y = np.asarray(scores, np.float64) - np.mean(scores, dtype=np.float64)
+    norm = np.sqrt((x @ x) * (y @ y))
+    return float(np.clip(x @ y / norm, -1, 1)) if norm > 1e-12 * len(x) else float("nan")
+
+
+def spearman(labels: np.ndarray, scores: np.ndarray) -> float:
+    """Spearman's ρ, ties sharing their mean rank; NaN where either side is constant."""
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(labels), rankdata(scores))
+
+
+def mse(labels: np.ndarray, scores: np.ndarray) -> float:
+    """Mean squared error."""
+    return float(np.mean((np.asarray(labels, np.float64) - np.asarray(scores, np.float64)) ** 2))
+
+
+Statistic = Callable[[np.ndarray, np.ndarray], float]
+BINARY: dict[str, Statistic] = {"accuracy": accuracy, "auc": auc}
+GRADED: dict[str, Statistic] = {"pearson": pearson, "spearman": spearman, "mse": mse}
+_UNDEFINED = {"auc": "only one class of labels", "pearson": "labels or scores are all the same"}
+
+
+def is_graded(labels: np.ndarray) -> bool:
+    """Whether any label lies strictly between 0 and 1."""
+    return bool(np.any((labels > 0) & (labels < 1)))
+
+
+def figures(
+    labels: np.ndarray, scores: np.ndarray, documents: Sequence[Any] | np.ndarray, *, seed: int = 0
+) -> dict[str, Figure]:
+    """The figures that suit the labels, by name, each with n and a 95 % interval.
+
+    ``labels`` in [0, 1] and ``scores`` float [n]; ``documents`` says which document each example belongs to: the
+    bootstrap (1,000 resamples, percentiles 2.5 and 97.5) draws whole documents, since their examples are not independent.
+    A resample on which a figure is not defined is left out of its interval.
+    """
+    labels, scores = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
+    _, codes = np.unique(np.asarray(documents), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    statistics = GRADED if is_graded(labels) else BINARY
+    rng = generator(seed, "figures")
+    drawn: dict[str, list[float]] = {name: [] for name in statistics}
+    for _ in range(RESAMPLES if len(groups) > 1 else 0):
+        rows = np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
+        for name, statistic in statistics.items():
+            drawn[name].append(statistic(labels[rows], scores[rows]))
+    found = {}
+    for name, statistic in statistics.items():
+        value = statistic(labels, scores)
+        sample = np.array(drawn[name])
+        sample = sample[np.isfinite(sample)]
+        if not np.isfinite(value):
+            reason = _UNDEFINED.get(name, _UNDEFINED["pearson"])
+            found[name] = Figure(None, None, None, len(labels), reason)
+        elif not len(sample):
+            found[name] = Figure(value, None, None, len(labels), "one document: no interval")
+        else:
+            low, high = np.percentile(sample, [2.5, 97.5])
+            found[name] = Figure(value, float(low), float(high), len(labels))
+    return found
+
+
+def by_kind(labels: np.ndarray, scores: np.ndarray, kinds: Sequence[str]) -> dict[str, dict[str, float | int]]:
+    """For each kind of example: n, mean label and mean score."""
+    names = np.asarray(kinds)
+    rows: dict[str, dict[str, float | int]] = {}
+    for kind in dict.fromkeys(kinds):
+        chosen = names == kind
+        rows[kind] = {
+            "n": int(chosen.sum()),
+            "label": float(labels[chosen].mean()),
+            "score": float(scores[chosen].mean()),
+        }
+    return rows
+
+
+def as_json(found: Mapping[str, Figure]) -> dict[str, Any]:
+    """Plain values for JSON."""
+    return {name: asdict(figure) for name, figure in found.items()}

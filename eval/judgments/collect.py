@@ -1,0 +1,79 @@
+"""Gathering judged rows, and counting by reason and place what could not be used."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from negsample.records import Judged
+
+PLACES = 3  # how many places a reason names
+
+
+class Missing(Counter[str]):
+    """Counts by reason, which also remember the first few places of each: ``lines()`` is what a report prints."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[str, list[str]] = {}
+
+    def lines(self) -> list[str]:
+        """One line a reason, most frequent first, e.g. ``4 × no usable human score (a.jsonl, line 3; …)``."""
+        shown = []
+        for reason, count in self.most_common():
+            places = self.places.get(reason, [])
+            more = "; …" if count > len(places) else ""
+            shown.append(f"{count} × {reason}" + (f" ({'; '.join(places)}{more})" if places else ""))
+        return shown
+
+
+@dataclass
+class Collector:
+    """The rows read so far. ``missing`` is the caller's: a ``Missing`` keeps places, a plain Counter only counts."""
+
+    missing: Counter[str]
+    rows: list[Judged] = field(default_factory=list)
+    _seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def note(self, reason: str, where: str) -> None:
+        """Count something that is missing or malformed at ``where``."""
+        self.missing[reason] += 1
+        if isinstance(self.missing, Missing):
+            places = self.missing.places.setdefault(reason, [])
+            if len(places) < PLACES:
+                places.append(where)
+
+    def add(self, row: Judged, where: str) -> None:
+        """Keep ``row`` unless it has no score or its document and system were kept before; then it is counted."""
+        key = (row.document_id, row.system)
+        if key in self._seen:
+            self.note("the same document and system again (the first row is kept)", where)
+        elif not row.scores:
+            self.note("no usable human score", where)
+        else:
+            self._seen.add(key)
+            self.rows.append(row)
+
+    def mean_scores(self, ratings: Iterable[Mapping[str, Any]], names: Iterable[str], where: str) -> dict[str, float]:
+        """Mean over the raters of each named score; a rating that is missing or not a number is counted, not used."""
+        given: dict[str, list[float]] = {name: [] for name in names}
+        for rating in ratings:
+            for name, values in given.items():
+                value = finite(rating.get(name) if isinstance(rating, Mapping) else None)
+                if value is None:
+                    self.note(f"a rating of {name!r} is missing or not a number", where)
+                else:
+                    values.append(value)
+        return {name: math.fsum(values) / len(values) for name, values in given.items() if values}
+
+
+def finite(value: object) -> float | None:
+    """``value`` as a finite number (text that spells one counts), else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

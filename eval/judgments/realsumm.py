@@ -1,0 +1,187 @@
+"""RealSumm (Bhandari et al. 2020): lite-pyramid recall of 24 systems on 100 CNN/DM documents.
+
+The published scores are pickles, which this project never loads: a pickle runs whatever code its author chose. Convert
+them once, if you trust them, with the command that the error message gives. Layout read, at DIR or below it:
+
+- ``scores_dicts/abs.json`` and ``ext.json`` (or any ``*.json`` at DIR): ``{doc: {"doc_id", "ref_summ",
+  "system_summaries": {system: {"system_summary", "scores": {"litepyramid_recall": …}}}}}``, as in the pickles; or
+  ``scores.csv`` with ``doc_id``, ``system``, ``litepyramid_recall``, the summaries then being line ``doc_id`` of the
+  system's output file;
+- ``src.txt``, one document a line, line number = ``doc_id`` from 0; in the repository it is
+  ``selected_docs_for_human_eval/abs/ptr_generator/src.txt``; with ``ref.txt`` beside it;
+- for ``scores.csv``: outputs ``DIR/SYSTEM`` or ``…/MODEL/out_VARIANT.txt``, whose system is ``MODEL_out_VARIANT.txt``.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from negsample.errors import InputError, RecordError
+from negsample.eval.judgments.collect import Collector, finite
+from negsample.records import Judged
+from negsample.tables import open_text, read_rows, text_field
+
+SCORE = "litepyramid_recall"
+CONVERT = (
+    """python -c "import json, pickle; [json.dump(pickle.load(open(n + '.pkl', 'rb')), open(n + '.json', 'w'), """
+    """default=float) for n in ('abs', 'ext')]" """
+).strip()
+_TAG = re.compile(r"\s*</?t>\s*")
+
+
+@dataclass(frozen=True)
+class _Scored:
+    where: str
+    document: str
+    system: str
+    summary: str | None
+    reference: str | None
+    score: Any
+
+
+def load(path: str, missing: Counter[str]) -> list[Judged]:
+    """Score ``litepyramid_recall`` in [0, 1]; one reference.
+
+    A system that stands in both files (the published ``bart_out.txt``) is taken from the extractive one, as
+    SacreROUGE's reading of the data has it, and counted. Where ``ref.txt`` is there, a row whose reference shares
+    fewer than half of its words with that line is left out and counted: its document would be the wrong one.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise InputError(f"{path}: not a folder; give RealSumm's (its repository, or one with src.txt and scores)")
+    source = _find(folder, "src.txt")
+    if source is None:
+        raise InputError(f"{path}: no src.txt in it; add the documents, one a line, in the order of doc_id")
+    documents = [_untag(line) for line in open_text(source)]
+    beside = source.with_name("ref.txt")
+    references = [_untag(line) for line in open_text(beside)] if beside.exists() else None
+    sink = Collector(missing)
+    for found in _scored(folder, sink):
+        try:
+            sink.add(_judged(found, documents, references), found.where)
+        except RecordError as error:
+            sink.note(error.reason, found.where)
+    return sink.rows
+
+
+def _judged(found: _Scored, documents: Sequence[str], references: Sequence[str] | None) -> Judged:
+    place = int(found.document) if found.document.isdecimal() else -1
+    if not 0 <= place < len(documents) or not documents[place]:
+        raise RecordError(found.where, "no document at line doc_id of src.txt")
+    summary = _untag(found.summary or "")
+    if not summary:
+        raise RecordError(found.where, "the summary is missing or blank")
+    score = finite(found.score)
+    if score is None:
+        raise RecordError(found.where, f"{SCORE} is missing or not a number")
+    line = references[place] if references is not None and place < len(references) else None
+    reference = _untag(found.reference) if found.reference else line
+    if line and reference and not _alike(reference, line):
+        raise RecordError(found.where, "the reference is not the one at line doc_id of ref.txt")
+    kept = (reference,) if reference else ()
+    return Judged(found.document, found.system, (documents[place],), summary, kept, {SCORE: score}, "realsumm")
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    """The file called ``name`` nearest to ``folder``; of several equally near the first by name."""
+    found = sorted(folder.rglob(name), key=lambda place: (len(place.parts), place))
+    return found[0] if found else None
+
+
+def _scored(folder: Path, sink: Collector) -> Iterator[_Scored]:
+    """Every scored summary of the folder's JSON files, else of ``scores.csv``."""
+    files = sorted([*folder.glob("*.json"), *folder.glob("scores_dicts/*.json")])
+    # "ext" before "abs", so that a system in both is the extractive one.
+    files.sort(key=lambda file: (file.stem != "ext", str(file)))
+    if files:
+        for file in files:
+            yield from _from_json(file, sink)
+        return
+    table = folder / "scores.csv"
+    if table.exists():
+        yield from _from_csv(table, folder, sink)
+        return
+    if any(folder.rglob("*.pkl")):
+        raise InputError(
+            f"{folder}: the scores are pickles, which are never loaded here; if you trust them, run in their folder: "
+            f"{CONVERT}"
+        )
+    raise InputError(
+        f"{folder}: no scores; add scores_dicts/abs.json and ext.json, or scores.csv (doc_id, system, {SCORE})"
+    )
+
+
+def _from_json(file: Path, sink: Collector) -> Iterator[_Scored]:
+    try:
+        table = json.loads(file.read_text(encoding="utf-8-sig"))
+    except (ValueError, OSError) as error:
+        raise InputError(f"{file}: not readable as JSON ({error}); convert it again") from None
+    if not isinstance(table, dict):
+        raise InputError(f"{file}: not an object of documents; convert it again")
+    for key, entry in table.items():
+        where = f"{file.name}, document {key}"
+        systems = entry.get("system_summaries") if isinstance(entry, dict) else None
+        if not isinstance(systems, dict):
+            sink.note("a document without 'system_summaries'", where)
+            continue
+        reference = entry.get("ref_summ")
+        if isinstance(reference, list):
+            reference = reference[0] if reference else None
+        for system, given in systems.items():
+            place = f"{where}, system {system}"
+            if not isinstance(given, dict) or not isinstance(given.get("scores"), dict):
+                sink.note("a system without 'scores'", place)
+                continue
+            summary = given.get("system_summary")
+            yield _Scored(
+                place,
+                str(entry.get("doc_id", key)),
+                str(system),
+                summary if isinstance(summary, str) else None,
+                reference if isinstance(reference, str) else None,
+                given["scores"].get(SCORE),
+            )
+
+
+def _from_csv(table: Path, folder: Path, sink: Collector) -> Iterator[_Scored]:
+    outputs = _outputs(folder)
+    lines: dict[str, list[str]] = {}
+    for row in read_rows(table):
+        try:
+            document, system = text_field(row, "doc_id").strip(), text_field(row, "system").strip()
+        except RecordError as error:
+            sink.note(error.reason, row.where)
+            continue
+        file = outputs.get(system) or outputs.get(f"{system}.txt")
+        if file is None:
+            sink.note(f"no output file for system {system!r}", row.where)
+            continue
+        if system not in lines:
+            lines[system] = list(open_text(file))
+        place = int(document) if document.isdecimal() else -1
+        summary = lines[system][place] if 0 <= place < len(lines[system]) else None
+        yield _Scored(row.where, document, system, summary, None, row.fields.get(SCORE))
+
+
+def _outputs(folder: Path) -> dict[str, Path]:
+    """Output files by system name: that of the file at the top, ``MODEL_FILE`` below."""
+    found: dict[str, Path] = {}
+    for file in sorted(folder.rglob("*.txt")):
+        if file.name not in ("src.txt", "ref.txt"):
+            found.setdefault(file.name if file.parent == folder else f"{file.parent.name}_{file.name}", file)
+    return found
+
+
+def _untag(text: str) -> str:
+    """The text with one line a sentence: sentences are marked ``<t> … </t>``."""
+    return "\n".join(part for part in (" ".join(piece.split()) for piece in _TAG.split(text)) if part)
+
+
+def _alike(first: str, second: str) -> bool:
+    """Whether at least half of the words of the shorter text stand in the other (tokenisation differs by system)."""
+    a, b = set(re.findall(r"\w+", first.lower())), set(re.findall(r"\w+", second.lower()))
+    return not a or not b or 2 * len(a & b) >= min(len(a), len(b))

@@ -1,0 +1,95 @@
+"""Metrics of a summary against its document or references, by name.
+
+A specification is ``NAME[:option=value[,option=value]]``; a value that has commas of its own stands in parentheses:
+``cosine:encoder=(glove:path=/x/vectors.txt,unit=word),against=references``.
+"""
+
+import inspect
+from collections.abc import Callable
+
+from negsample.errors import InputError
+from negsample.eval.metrics.base import Item, Metric, Scores, score_judged
+from negsample.registry import Registry, suggestion
+
+METRICS = Registry(
+    "metric",
+    {
+        "words": "negsample.eval.metrics.trivial:words",
+        "copied": "negsample.eval.metrics.trivial:copied",
+        "tf-recall": "negsample.eval.metrics.trivial:tf_recall",
+        "lead-overlap": "negsample.eval.metrics.trivial:lead_overlap",
+        "cosine": "negsample.eval.metrics.trivial:cosine",
+        "rouge1": "negsample.eval.metrics.rouge:rouge1",
+        "rouge2": "negsample.eval.metrics.rouge:rouge2",
+        "rouge3": "negsample.eval.metrics.rouge:rouge3",
+        "rouge4": "negsample.eval.metrics.rouge:rouge4",
+        "rougeL": "negsample.eval.metrics.rouge:rougel",
+        "rougeLsum": "negsample.eval.metrics.rouge:rougelsum",
+        "rougeW": "negsample.eval.metrics.rouge:rougew",
+        "novelty1": "negsample.eval.metrics.novelty:novelty1",
+        "novelty2": "negsample.eval.metrics.novelty:novelty2",
+        "novelty3": "negsample.eval.metrics.novelty:novelty3",
+        "novelty4": "negsample.eval.metrics.novelty:novelty4",
+    },
+)
+
+__all__ = ["METRICS", "Item", "Metric", "Scores", "make_metric", "score_judged"]
+
+
+def make_metric(spec: str) -> Metric:
+    """The metric that ``spec`` names, e.g. ``"words"`` or ``"rouge1:value=recall,stem=true"``.
+
+    A piece without ``=`` is the metric's own argument, for those that have one (``learned:FILE``).
+    Raises InputError for an unknown name, option or value, with the nearest that there is.
+    """
+    name, _, rest = spec.partition(":")
+    factory = METRICS.get(name)
+    positional, keywords = _parameters(factory)
+    arguments: list[str] = []
+    options: dict[str, str] = {}
+    for piece in _split(rest, spec):
+        key, equals, value = piece.partition("=")
+        if not equals:
+            if len(arguments) >= len(positional):
+                hint = "write option=value; " + (f"known: {', '.join(keywords)}" if keywords else "it has no options")
+                raise InputError(f"metric {spec!r}: {piece!r} is not an option; {hint}")
+            arguments.append(_unquote(piece))
+        elif key not in keywords:
+            hint = suggestion(key, keywords) if keywords else "it has no options"
+            raise InputError(f"metric {name!r} has no option {key!r}; {hint}")
+        elif key in options:
+            raise InputError(f"metric {spec!r}: option {key!r} is given twice")
+        else:
+            options[key] = _unquote(value)
+    if len(arguments) < len(positional):
+        raise InputError(f"metric {name!r} needs an argument: {name}:{positional[len(arguments)].upper()}")
+    made = factory(*arguments, **options)
+    if not isinstance(made, Metric):
+        raise InputError(f"metric {name!r}: its factory gave a {type(made).__name__}, not a Metric")
+    return made
+
+
+def _parameters(factory: Callable[..., object]) -> tuple[list[str], list[str]]:
+    """Names of the factory's positional parameters and of its options (keyword-only ones)."""
+    parameters = inspect.signature(factory).parameters.values()
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return positional, [p.name for p in parameters if p.kind == p.KEYWORD_ONLY]
+
+
+def _split(text: str, spec: str) -> list[str]:
+    """Pieces of ``text`` between the commas that stand outside parentheses."""
+    pieces, depth, start = [], 0, 0
+    for position, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            break
+        if letter == "," and depth == 0:
+            pieces.append(text[start:position])
+            start = position + 1
+    if depth != 0:
+        raise InputError(f"metric {spec!r}: a parenthesis is not closed or not opened")
+    return [piece for piece in [*pieces, text[start:]] if piece]
+
+
+def _unquote(value: str) -> str:
+    return value[1:-1] if value.startswith("(") and value.endswith(")") else value

@@ -1,0 +1,139 @@
+"""The one interface of all pair metrics: an ``Item`` goes in, a number or a reason comes out."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from negsample import __version__
+from negsample.errors import InputError
+from negsample.records import Judged
+from negsample.registry import suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One record to score. ``document`` may be ``""`` for a metric that reads references only."""
+
+    document: str
+    summary: str
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a metric gave for n records.
+
+    ``values``: float64 [n], NaN where the metric is undefined; ``reasons``: for each record why it is
+    missing, else None.
+    """
+
+    values: np.ndarray
+    reasons: list[str | None]
+
+    def missing(self) -> Counter[str]:
+        """How many records are missing for each reason."""
+        return Counter(reason for reason in self.reasons if reason is not None)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A pair metric.
+
+    ``name`` is canonical: options that differ from their defaults, in a fixed order (``rouge1:value=recall``).
+    ``signature`` has every option and the version, enough for another person to get the same number.
+    ``needs`` names what every record must have: a subset of ``{"document", "references"}``; a metric that takes
+    whichever is there needs neither. ``score`` maps n items to ``Scores`` of n; an item's score does not depend
+    on the others or on their order.
+    """
+
+    name: str
+    signature: str
+    higher_is_better: bool
+    needs: frozenset[str]
+    score: Callable[[Sequence[Item]], Scores] = field(repr=False)
+
+
+def collect(results: Iterable[float | str]) -> Scores:
+    """``Scores`` from one result a record: a finite number, or a text that says why there is none."""
+    values: list[float] = []
+    reasons: list[str | None] = []
+    for result in results:
+        if isinstance(result, str):
+            values.append(np.nan)
+            reasons.append(result)
+        elif np.isfinite(result):
+            values.append(float(result))
+            reasons.append(None)
+        else:
+            values.append(np.nan)
+            reasons.append("the value is not finite")
+    return Scores(np.array(values, dtype=np.float64), reasons)
+
+
+def describe(name: str, options: dict[str, tuple[object, object]]) -> tuple[str, str]:
+    """Canonical name and signature from ``{option: (value, default)}``; truth values are written ``true``/``false``."""
+    texts = {key: (_text(value), _text(default)) for key, (value, default) in options.items()}
+    changed = [f"{key}={quote(value)}" for key, (value, default) in texts.items() if value != default]
+    parts = [f"metric:{name}", *(f"{key}:{value}" for key, (value, _) in texts.items()), f"version:{__version__}"]
+    return name + (":" + ",".join(changed) if changed else ""), "|".join(parts)
+
+
+def quote(value: str) -> str:
+    """The value as it stands in a metric's specification: in parentheses where it has a comma of its own."""
+    return f"({value})" if "," in value else value
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def choice(option: str, value: str, allowed: Sequence[str]) -> str:
+    """``value`` where it is one of ``allowed``; else InputError with the nearest."""
+    if value not in allowed:
+        raise InputError(f"option {option}={value}: {suggestion(str(value), list(allowed))}")
+    return value
+
+
+def flag(option: str, value: bool | str) -> bool:
+    """A truth value given as bool or as ``true``/``false``."""
+    if isinstance(value, bool):
+        return value
+    return choice(option, str(value).lower(), ("true", "false")) == "true"
+
+
+def number(option: str, value: int | str, low: int, high: int) -> int:
+    """A whole number in [low, high] given as int or as text; else InputError."""
+    try:
+        result = int(value)
+    except ValueError:
+        raise InputError(f"option {option}={value}: give a whole number from {low} to {high}") from None
+    if not low <= result <= high:
+        raise InputError(f"option {option}={value}: give a whole number from {low} to {high}")
+    return result
+
+
+def score_judged(metric: Metric, rows: Sequence[Judged]) -> Scores:
+    """Scores of judged summaries, [n].
+
+    For a row with several documents the score is the mean over them (SPEC §6), missing if it is missing for any.
+    A metric that does not read the document is computed once a row.
+    """
+    items: list[Item] = []
+    spans: list[tuple[int, int]] = []
+    for row in rows:
+        reads_document = "document" in metric.needs or not row.references
+        documents = row.documents if reads_document else row.documents[:1]
+        start = len(items)
+        items.extend(Item(document, row.summary, row.references) for document in documents)
+        spans.append((start, len(items)))
+    every = metric.score(items)
+    results: list[float | str] = []
+    for start, stop in spans:
+        reasons = [reason for reason in every.reasons[start:stop] if reason is not None]
+        if reasons or start == stop:
+            results.append(reasons[0] if reasons else "the row has no document")
+        else:
+            results.append(float(every.values[start:stop].mean()))
+    return collect(results)

@@ -1,0 +1,330 @@
+"""ROUGE-N, -L, -Lsum and -W (Lin 2004, "ROUGE: a package for automatic evaluation of summaries").
+
+Precision is over the summary, recall over the target (a reference, or the document), F is their harmonic mean
+(α = 0.5). Tokens and values are those of the ``rouge-score`` package where it has the measure. ROUGE-Lsum there
+splits sentences at line breaks only, so that a text without line breaks is one sentence and Lsum quietly equals L;
+here sentences are split by the project's own rule unless ``sentences="newline"`` is asked for.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe, flag
+from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
+from negsample.eval.metrics.tokens import STOP_WORDS, ngrams, rouge_tokens
+from negsample.sentences import split_sentences
+
+WEIGHT = 1.2  # f(k) = k^1.2 in ROUGE-W, as in ROUGE-1.5.5's usual call and SPEC §7
+
+
+class PRF(NamedTuple):
+    """Precision, recall and F1, each in [0, 1]."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+NOTHING = PRF(0.0, 0.0, 0.0)
+
+Tokeniser = Callable[[str], list[str]]
+Splitter = Callable[[str], list[str]]
+
+
+def _prf(precision: float, recall: float) -> PRF:
+    return PRF(precision, recall, 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0)
+
+
+# --- what is kept of a text, and how two texts are compared ---------------------------------------------------------
+
+
+class _Grams(NamedTuple):
+    counts: Mapping[Any, int]
+    total: int
+
+
+class _Sequence(NamedTuple):
+    tokens: list[str]
+    masks: dict[str, int]
+
+
+class _Sentences(NamedTuple):
+    sentences: list[list[str]]
+    masks: list[dict[str, int]]
+    counts: Counter[str]
+    total: int
+
+
+def _grams(tokens: list[str], n: int) -> _Grams:
+    grams: Iterable[Any] = tokens if n == 1 else ngrams(tokens, n)
+    return _Grams(Counter(grams), max(len(tokens) - n + 1, 0))
+
+
+def _compare_grams(summary: _Grams, target: _Grams) -> PRF:
+    common = summary.counts.keys() & target.counts.keys()
+    hits = sum(map(min, map(summary.counts.__getitem__, common), map(target.counts.__getitem__, common)))
+    return _prf(hits / max(summary.total, 1), hits / max(target.total, 1))
+
+
+def _sequence(tokens: list[str]) -> _Sequence:
+    return _Sequence(tokens, positions(tokens))
+
+
+def _compare_sequences(summary: list[str], target: _Sequence) -> PRF:
+    if not summary or not target.tokens:
+        return NOTHING
+    hits = lcs_length(target.masks, len(target.tokens), summary)
+    return _prf(hits / len(summary), hits / len(target.tokens))
+
+
+def _sentences(sentences: list[list[str]]) -> _Sentences:
+    counts = Counter(token for sentence in sentences for token in sentence)
+    return _Sentences(sentences, [positions(sentence) for sentence in sentences], counts, sum(map(len, sentences)))
+
+
+def _compare_sentences(summary: _Sentences, target: _Sentences) -> PRF:
+    if not summary.total or not target.total:
+        return NOTHING
+    covered: Counter[str] = Counter()
+    for sentence, masks in zip(target.sentences, target.masks, strict=True):
+        union = 0
+        for other in summary.sentences:
+            if not masks.keys().isdisjoint(other):
+                union |= lcs_positions(masks, len(sentence), other)
+        while union:
+            lowest = union & -union
+            covered[sentence[lowest.bit_length() - 1]] += 1
+            union ^= lowest
+    # A token counts no more often than it stands in the summary: ROUGE-1.5.5 and rouge-score clip so, the paper not.
+    hits = sum(min(count, summary.counts[token]) for token, count in covered.items())
+    return _prf(hits / summary.total, hits / target.total)
+
+
+def _compare_weighted(summary: list[str], target: list[str]) -> PRF:
+    if not summary or not target:
+        return NOTHING
+    common = weighted_lcs(summary, target, WEIGHT)
+    # f⁻¹(WLCS / f(length)) = WLCS^(1/w) / length; rounding may lift it above 1 by an ulp.
+    root = common ** (1 / WEIGHT)
+    return _prf(min(root / len(summary), 1.0), min(root / len(target), 1.0))
+
+
+# --- plain functions ------------------------------------------------------------------------------------------------
+
+
+def rouge_n(summary: str, reference: str, n: int, *, stem: bool = False, stopwords: bool = True) -> PRF:
+    """ROUGE-N (Lin 2004, §2): clipped n-gram matches over the n-grams of the summary (P) and of the reference (R).
+
+    ``stem`` applies Porter's stemmer to words of more than three letters; ``stopwords=False`` leaves function words
+    out, before stemming. A text with fewer than n tokens has no n-gram: all values are 0.
+    """
+    if n < 1:
+        raise ValueError(f"n is {n}, but an n-gram has at least one token")
+    tokens = tokeniser(stem=stem, stopwords=stopwords)
+    return _compare_grams(_grams(tokens(summary), n), _grams(tokens(reference), n))
+
+
+def rouge_l(summary: str, reference: str, *, stem: bool = False, stopwords: bool = True) -> PRF:
+    """ROUGE-L (Lin 2004, §3.1): longest common subsequence of the two whole texts, over the length of each."""
+    tokens = tokeniser(stem=stem, stopwords=stopwords)
+    return _compare_sequences(tokens(summary), _sequence(tokens(reference)))
+
+
+def rouge_lsum(
+    summary: str, reference: str, *, stem: bool = False, stopwords: bool = True, sentences: str = "rule"
+) -> PRF:
+    """ROUGE-Lsum (Lin 2004, §3.2): for each reference sentence the union of its LCS with every summary sentence.
+
+    ``sentences``: ``"rule"`` splits by ``negsample.sentences``, ``"newline"`` at line breaks only, as rouge-score does.
+    """
+    tokens, split = tokeniser(stem=stem, stopwords=stopwords), splitter(sentences)
+    return _compare_sentences(
+        _sentences([tokens(sentence) for sentence in split(summary)]),
+        _sentences([tokens(sentence) for sentence in split(reference)]),
+    )
+
+
+def rouge_w(summary: str, reference: str, *, stem: bool = False, stopwords: bool = True) -> PRF:
+    """ROUGE-W (Lin 2004, §4), f(k) = k^1.2: R = f⁻¹(WLCS/f(m)), P = f⁻¹(WLCS/f(n)), f⁻¹(x) = x^(1/1.2).
+
+    Rewards runs of consecutive matches. Time O(n·m): see ``lcs.weighted_lcs``.
+    """
+    tokens = tokeniser(stem=stem, stopwords=stopwords)
+    return _compare_weighted(tokens(summary), tokens(reference))
+
+
+@lru_cache(maxsize=1)
+def _porter() -> Callable[[str], str]:
+    from nltk.stem.porter import PorterStemmer
+
+    return lru_cache(maxsize=1 << 18)(PorterStemmer().stem)
+
+
+def tokeniser(*, stem: bool, stopwords: bool) -> Tokeniser:
+    """ROUGE's tokeniser with the options: function words left out first (``stopwords=False``), then stems."""
+    if not stem and stopwords:
+        return rouge_tokens
+
+    def tokens(text: str) -> list[str]:
+        found = rouge_tokens(text)
+        if not stopwords:
+            found = [token for token in found if token not in STOP_WORDS]
+        if stem:
+            porter = _porter()
+            found = [porter(token) if len(token) > 3 else token for token in found]
+        return found
+
+    return tokens
+
+
+def splitter(sentences: str) -> Splitter:
+    """Sentence splitter by name: ``"rule"`` or ``"newline"``."""
+    return split_sentences if sentences == "rule" else lambda text: text.split("\n")
+
+
+# --- the metrics ----------------------------------------------------------------------------------------------------
+
+
+def _prepare(
+    kind: str, tokens: Tokeniser, split: Splitter
+) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., PRF]]:
+    """How to read a summary, how to read a target, and how to compare the two, for one kind of ROUGE."""
+    if kind == "rougeLsum":
+
+        def read(text: str) -> _Sentences:
+            return _sentences([tokens(sentence) for sentence in split(text)])
+
+        return read, read, _compare_sentences
+    if kind == "rougeL":
+        return tokens, lambda text: _sequence(tokens(text)), _compare_sequences
+    if kind == "rougeW":
+        return tokens, tokens, _compare_weighted
+    n = int(kind.removeprefix("rouge"))
+    return lambda text: _grams(tokens(text), n), lambda text: _grams(tokens(text), n), _compare_grams
+
+
+def _combine(results: Sequence[PRF], references: str, value: str) -> float:
+    """One number from the results against each reference."""
+    if references == "mean":
+        return sum(getattr(result, value) for result in results) / len(results)
+    if references == "jackknife" and len(results) > 1:
+        best = [
+            max((result for other, result in enumerate(results) if other != left_out), key=lambda result: result.f1)
+            for left_out in range(len(results))
+        ]
+        return sum(getattr(result, value) for result in best) / len(best)
+    return getattr(max(results, key=lambda result: result.f1), value)
+
+
+def _score(
+    items: Sequence[Item], *, kind: str, value: str, tokens: Tokeniser, split: Splitter, references: str, against: str
+) -> Scores:
+    read_summary, read_target, compare = _prepare(kind, tokens, split)
+    # Systems share documents and references, so each distinct text is read once; gone when the call returns.
+    summary_of, target_of = lru_cache(maxsize=None)(read_summary), lru_cache(maxsize=None)(read_target)
+    has_tokens = lru_cache(maxsize=None)(lambda text: bool(tokens(text)))
+
+    def one(item: Item) -> float | str:
+        targets: Sequence[str] = item.references if against != "document" else ()
+        if not targets and against == "references":
+            return "no reference"
+        if not targets:
+            targets = (item.document,)
+        targets = [target for target in targets if has_tokens(target)]
+        if not targets:
+            return "no word that ROUGE counts (a–z, 0–9) in the document or references"
+        summary = summary_of(item.summary)
+        return _combine([compare(summary, target_of(target)) for target in targets], references, value)
+
+    return collect(map(one, items))
+
+
+def _metric(
+    kind: str,
+    /,
+    *,
+    value: str = "f1",
+    stem: bool | str = False,
+    stopwords: str = "keep",
+    references: str = "max",
+    against: str = "auto",
+    sentences: str | None = None,
+) -> Metric:
+    value = choice("value", value, ("precision", "recall", "f1"))
+    stems = flag("stem", stem)
+    stopwords = choice("stopwords", stopwords, ("keep", "remove"))
+    references = choice("references", references, ("max", "mean", "jackknife"))
+    against = choice("against", against, ("auto", "references", "document"))
+    options: dict[str, tuple[object, object]] = {
+        "value": (value, "f1"),
+        "stem": (stems, False),
+        "stopwords": (stopwords, "keep"),
+        "references": (references, "max"),
+        "against": (against, "auto"),
+    }
+    if sentences is not None:
+        options["sentences"] = (choice("sentences", sentences, ("rule", "newline")), "rule")
+    name, signature = describe(kind, options)
+    score = partial(
+        _score,
+        kind=kind,
+        value=value,
+        tokens=tokeniser(stem=stems, stopwords=stopwords == "keep"),
+        split=splitter(sentences or "rule"),
+        references=references,
+        against=against,
+    )
+    needs = {"auto": frozenset[str](), "document": frozenset({"document"}), "references": frozenset({"references"})}
+    return Metric(name, signature, True, needs[against], score)
+
+
+def _rouge(kind: str) -> Callable[..., Metric]:
+    def make(
+        *,
+        value: str = "f1",
+        stem: bool | str = False,
+        stopwords: str = "keep",
+        references: str = "max",
+        against: str = "auto",
+    ) -> Metric:
+        return _metric(kind, value=value, stem=stem, stopwords=stopwords, references=references, against=against)
+
+    make.__name__ = make.__qualname__ = kind.lower()
+    make.__doc__ = f"""The metric ``{kind}``, in [0, 1], higher is better.
+
+    ``value``: ``precision``, ``recall`` or ``f1``. ``stem``: Porter stems of words of more than three letters.
+    ``stopwords``: ``keep`` or ``remove``. ``references``, where there are several: ``max`` takes the one with the
+    largest F1 (rouge-score's rule, whatever ``value`` is), ``mean`` the mean over them, ``jackknife`` the mean over
+    the sets with one left out of the ``max`` in each (ROUGE-1.5.5's; one reference alone is taken as it is).
+    ``against``: ``references``, ``document``, or ``auto``, the references where the record has any, else the document.
+    Missing where there is nothing to compare with; a reference without tokens is passed over.
+    """
+    return make
+
+
+def rougelsum(
+    *,
+    value: str = "f1",
+    stem: bool | str = False,
+    stopwords: str = "keep",
+    references: str = "max",
+    against: str = "auto",
+    sentences: str = "rule",
+) -> Metric:
+    """The metric ``rougeLsum``: options as for ``rouge1``, and ``sentences``: ``rule`` (the project's own splitter,
+    the default) or ``newline`` (line breaks only: what rouge-score does)."""
+    return _metric(
+        "rougeLsum",
+        value=value,
+        stem=stem,
+        stopwords=stopwords,
+        references=references,
+        against=against,
+        sentences=sentences,
+    )
+
+
+rouge1, rouge2, rouge3, rouge4 = (_rouge(f"rouge{n}") for n in range(1, 5))
+rougel, rougew = _rouge("rougeL"), _rouge("rougeW")

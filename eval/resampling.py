@@ -1,0 +1,37 @@
+"""The two-sided p of resampled differences, shared by metrics and by systems."""
+
+import numpy as np
+
+
+def bootstrap_p(differences: np.ndarray) -> float | None:
+    """Twice the smaller share of resampled differences on either side of 0, (k + 1)/(B + 1) each; at most 1.
+
+    ``differences`` [B]; undefined (NaN) ones are left out; None with fewer than two. It inverts the percentile
+    interval: p ≤ 0.05 where the 95 % interval excludes 0 (up to the + 1).
+    """
+    good = differences[~np.isnan(differences)]
+    if len(good) < 2:
+        return None
+    side = min(np.count_nonzero(good <= 0), np.count_nonzero(good >= 0))
+    return float(min(1.0, 2 * (side + 1) / (len(good) + 1)))
+
+
+def patterns(rng: np.random.Generator, units: int, count: int) -> tuple[np.ndarray, bool]:
+    """``count`` random patterns of 0 and 1, int8 [count, units], or all 2**units of them (and True) if no more."""
+    if count and units < 31 and 2**units <= count:
+        return ((np.arange(2**units)[:, None] >> np.arange(units)) % 2).astype(np.int8), True
+    return rng.integers(0, 2, size=(count, units), dtype=np.int8), False
+
+
+def permutation_p(observed: float, drawn: np.ndarray, exact: bool) -> float | None:
+    """Two-sided p of ``observed`` among the values ``drawn`` [m] under exchanged labels; undefined ones are left out.
+
+    b = number with |value| ≥ |observed|; p = (b + 1)/(m + 1) for random patterns (Phipson and Smyth 2010), b/m where
+    all patterns were taken (``exact``). None without any.
+    """
+    good = drawn[~np.isnan(drawn)]
+    if not len(good):
+        return None
+    # The sum of the same numbers in another order may differ in the last bits; equal counts as "at least as far".
+    far = np.count_nonzero(np.abs(good) >= abs(observed) - 1e-10)
+    return float(far / len(good)) if exact else float((far + 1) / (len(good) + 1))

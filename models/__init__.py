@@ -1,0 +1,1 @@
+"""Networks and encoders: features in, scores out."""

@@ -1,0 +1,121 @@
+"""Features and network for a head and an encoder: new for training, or from a model folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from negsample.errors import InputError
+from negsample.models.features import Features
+from negsample.models.heads import HEADS
+
+
+@dataclass
+class Parts:
+    """What scores a pair: ``features`` make tensors of texts, ``network`` makes logits of tensors.
+
+    ``network`` is None until the features know their sizes (``make_network``). ``encoder`` is the encoder's name and
+    fingerprint for signatures.
+    """
+
+    head: str
+    options: dict[str, Any]
+    features: Features
+    network: nn.Module | None
+    encoder: dict[str, str]
+
+
+def takes(head: str) -> str:
+    """What the head takes: the name of a kind of features. Raises InputError for an unknown head."""
+    return HEADS.get(head).takes
+
+
+def new_parts(
+    head: str,
+    encoder: str,
+    *,
+    max_length: int = 512,
+    min_summary: int = 128,
+    max_document: int | None = None,
+    max_summary: int | None = None,
+    freeze: bool = False,
+    attention: str = "sdpa",
+    seed: int = 0,
+) -> Parts:
+    """Parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
+
+    Raises InputError for an unknown head or encoder, or a ``max_length`` beyond the encoder's positions.
+    """
+    if takes(head) == "rows":
+        from negsample.models.encoders import make_encoder
+        from negsample.models.features.rows import RowFeatures
+
+        made = make_encoder(encoder)
+        features = RowFeatures(made, max_document, max_summary)
+        return Parts(head, {}, features, None, {"name": encoder, "fingerprint": made.fingerprint})
+    from negsample.models.features.tokens import TokenFeatures
+    from negsample.models.pretrained import load_pretrained, position_limit
+
+    model, tokenizer = load_pretrained(encoder, attention)
+    limit = position_limit(model)
+    if limit is not None and max_length > limit:
+        raise InputError(f"max_length={max_length}, but encoder {encoder!r} reads at most {limit} tokens; lower it")
+    # Unused entries would be saved with the model and say nothing; their weights are the encoder's, not ours.
+    options = {"hidden": 128}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = HEADS.get(head)(model, freeze=freeze, **options)
+    return Parts(head, options, TokenFeatures(tokenizer, max_length, min_summary), network, {"name": encoder})
+
+
+def make_network(parts: Parts, seed: int) -> nn.Module:
+    """The network of ``parts``, made now (initial weights from ``seed``) where it had to wait for ``features.fit``."""
+    if parts.network is None:
+        from negsample.models.features.rows import RowFeatures
+        from negsample.models.heads import make_rows_head
+
+        assert isinstance(parts.features, RowFeatures)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            parts.network = make_rows_head(
+                parts.head,
+                parts.features.encoder.dim,
+                *parts.features.limits,
+                unit=parts.features.unit,
+                **parts.options,
+            )
+    return parts.network
+
+
+def save_encoder_config(parts: Parts, folder: Path) -> None:
+    """Write the transformers config of a ``cls`` network beside its tokenizer; other networks have none."""
+    encoder = getattr(parts.network, "encoder", None)
+    if encoder is not None and hasattr(encoder, "config"):
+        encoder.config.save_pretrained(folder / "encoder")
+
+
+def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "sdpa") -> Parts:
+    """Parts as ``description`` (a model folder's config.json) says, weights not yet loaded; no request goes out.
+
+    Raises InputError where the encoder's files are missing, damaged or of another fingerprint.
+    """
+    head, options = description["head"], dict(description.get("head_options", {}))
+    settings = dict(description["features"])
+    encoder = dict(description["encoder"])
+    if takes(head) == "rows":
+        from negsample.models.encoders import load_encoder
+        from negsample.models.features.rows import RowFeatures
+
+        made = load_encoder(settings.pop("encoder"), folder / "encoder")
+        parts = Parts(head, options, RowFeatures(made, **settings), None, encoder)
+        make_network(parts, seed=0)
+        return parts
+    from negsample.models.features.tokens import TokenFeatures
+    from negsample.models.pretrained import load_skeleton
+
+    model, tokenizer = load_skeleton(folder / "encoder", attention)
+    network = HEADS.get(head)(model, **options)
+    return Parts(head, options, TokenFeatures(tokenizer, **settings), network, encoder)

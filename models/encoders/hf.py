@@ -1,0 +1,102 @@
+"""Pooled token vectors of any Hugging Face encoder; contextual word vectors in the role ELMo has in P1 (§3)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negsample.errors import InputError
+from negsample.models.encoders.base import as_texts, choice, fingerprint
+from negsample.models.encoders.huggingface import (
+    TokenModel,
+    copy_model,
+    fingerprint_parts,
+    load_model,
+    model_folder,
+    run_batches,
+    to_rows,
+)
+from negsample.models.packaged import minilm_folder
+
+
+@dataclass(frozen=True, eq=False)
+class TokenPooling:
+    """Mean or maximum over a text's token vectors of one layer.
+
+    Padding never counts; the tokens that the tokenizer adds ([CLS], [SEP], <s>) count only with ``special``. A text
+    without a token of its own is a zero row, counted in ``counts["zero_vectors"]``; a text beyond the model's longest
+    input loses its end, counted in ``counts["truncated"]``.
+    """
+
+    folder: Path
+    model: TokenModel
+    pool: str
+    layer: int
+    special: bool
+    fingerprint: str
+    packaged: bool
+    name: str = "hf"
+    unit: str = "sentence"
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def dim(self) -> int:
+        return self.model.width
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        import torch
+
+        from negsample.models.encoders.pooling import POOLINGS
+
+        texts = as_texts(texts)
+        result = np.zeros((len(texts), self.dim), dtype=np.float32)
+        filled = 0
+        with torch.inference_mode():
+            for batch in run_batches(self.model, texts, self.counts, self.layer):
+                mask = batch.mask if self.special else batch.mask & ~batch.special
+                to_rows(result, batch, POOLINGS[self.pool](batch.hidden, mask))
+                filled += int(mask.any(dim=1).sum())
+        self.counts["zero_vectors"] += len(texts) - filled
+        return result
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        options: dict[str, Any] = {"pool": self.pool, "layer": self.layer, "special": self.special}
+        options["max_length"] = self.model.limit
+        if not self.packaged:
+            copy_model(self.folder, folder / "model")
+            options["model"] = "model"
+        files = [] if self.packaged else ["model"]
+        return {"name": self.name, "options": options, "files": files, "fingerprint": self.fingerprint}
+
+
+def make(
+    model: str = "",
+    pool: str = "mean",
+    layer: int = -1,
+    special: bool = False,
+    max_length: int = 0,
+    revision: str = "",
+    device: str = "auto",
+) -> TokenPooling:
+    """Token vectors of ``model``, a folder or hub id (default: the packaged MiniLM-L6).
+
+    ``pool``: ``mean`` or ``max`` (P1's ELMo-a and ELMo-m); ``layer``: −1 the last, −2 the one before, 0 the embeddings;
+    ``special``: pool the added tokens too; ``max_length``: tokens, 0 for the model's own; ``revision``: of a hub id.
+    Raises InputError where the model cannot be found or loaded, or has no such layer.
+    """
+    choice("pool", pool, ("mean", "max"))
+    folder = model_folder(model, revision) if model else minilm_folder()
+    loaded = load_model(folder, device, max_length)
+    depth = int(loaded.network.config.num_hidden_layers)
+    if not -depth - 1 <= layer <= depth:
+        raise InputError(
+            f"layer={layer}: {folder} has layers 0 (embeddings) to {depth}; choose {-depth - 1} to {depth}"
+        )
+    # One layer has one name in fingerprints: counted from the end.
+    layer = layer if layer < 0 else layer - depth - 1
+    options = {"pool": pool, "layer": layer, "special": special, "max_length": loaded.limit}
+    mark = fingerprint("hf", options, fingerprint_parts(folder))
+    return TokenPooling(folder, loaded, pool, layer, special, mark, packaged=not model)

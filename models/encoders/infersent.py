@@ -1,0 +1,211 @@
+"""InferSent (Conneau et al., 2017, §3.2.2): a bidirectional LSTM over word vectors, and the maximum over its states.
+
+The weights (``infersent1.pkl``, ``infersent2.pkl``) and word vectors (GloVe 840B for version 1, fastText crawl-300d-2M
+for version 2) are the user's: both have licences of their own.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negsample.errors import InputError
+from negsample.models.encoders.base import as_texts, fingerprint, pick_device, replacing
+from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
+
+# What the published versions put around a sentence.
+MARKS = {1: ("<s>", "</s>"), 2: ("<p>", "</p>")}
+_MOST_TOKENS = 8192
+_MOST_ROWS = 128
+
+_TOKEN = re.compile(
+    r"""
+      (?:[^\W\d_]\.){2,}                        # U.S., e.g.
+    | \d+(?:[.,:]\d+)*                          # 1,091.5  10:30
+    | [^\W_]+(?=n't\b)                          # do|n't
+    | n't\b
+    | '(?:s|re|ve|ll|d|m)\b                     # it|'s
+    | [^\W_]+(?:[-.&][^\W_]+)*                  # well-known  AT&T
+    | \.{2,} | --+
+    | [^\w\s] | _+
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def tokenize(text: str, version: int) -> list[str]:
+    """Words and punctuation marks of a sentence, case kept, English contractions split as the Penn Treebank does.
+
+    "She doesn't." → She, does, n't, "." in version 1; version 2's vectors know the Moses split: doesn, 't.
+    """
+    tokens = _TOKEN.findall(text.replace("’", "'"))
+    if version == 1:
+        return tokens
+    moses: list[str] = []
+    for token in tokens:
+        if token.lower() == "n't" and moses:
+            moses[-1] += token[0]
+            token = token[1:]
+        moses.append(token)
+    return moses
+
+
+@dataclass(frozen=True, eq=False)
+class InferSent:
+    """BiLSTM-max: [forward; backward] states, so ``dim`` is twice the LSTM's width (4096 for the published weights).
+
+    A sentence is its tokens between the version's marks; what has no vector is left out (``counts["unknown_words"]``).
+    Padding never enters the maximum. ``zero_pad`` puts a zero row beside the states, which is what the published
+    version 1 code does to every sentence but the longest of its batch. A sentence of which nothing is left is the
+    closing mark alone, as published, or a zero row where that has no vector either; both are counted.
+    """
+
+    lstm: Any
+    vectors: WordVectors
+    version: int
+    zero_pad: bool
+    fingerprint: str
+    device: str
+    name: str = "infersent"
+    unit: str = "sentence"
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def dim(self) -> int:
+        return 2 * int(self.lstm.hidden_size)
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        texts = as_texts(texts)
+        result = np.zeros((len(texts), self.dim), dtype=np.float32)
+        sentences = [self._word_rows(text) for text in texts]
+        filled = sorted((n for n, rows in enumerate(sentences) if rows), key=lambda n: len(sentences[n]))
+        start = 0
+        while start < len(filled):
+            stop = start + 1
+            while (
+                stop < len(filled)
+                and stop - start < _MOST_ROWS
+                and len(sentences[filled[stop]]) * (stop + 1 - start) <= _MOST_TOKENS
+            ):
+                stop += 1
+            batch = filled[start:stop]
+            result[batch] = self._pooled([sentences[number] for number in batch])
+            start = stop
+        return result
+
+    def _word_rows(self, text: str) -> list[int]:
+        tokens = tokenize(text, self.version)
+        index = self.vectors.index
+        known = [index[token] for token in tokens if token in index]
+        opening, closing = (index.get(mark) for mark in MARKS[self.version])
+        self.counts["words"] += len(tokens)
+        self.counts["unknown_words"] += len(tokens) - len(known)
+        rows = [row for row in (opening, *known, closing) if row is not None]
+        if not known:
+            self.counts["texts_without_known_word"] += 1
+            self.counts["zero_vectors"] += not rows
+        return rows
+
+    def _pooled(self, sentences: list[list[int]]) -> np.ndarray:
+        """float32 [n, dim] of sentences given as rows of the word vectors, none of them empty."""
+        import torch
+        from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+        lengths = torch.tensor([len(rows) for rows in sentences])
+        words = torch.zeros(len(sentences), int(lengths.max()), self.vectors.dim)
+        for number, rows in enumerate(sentences):
+            words[number, : len(rows)] = torch.from_numpy(np.ascontiguousarray(self.vectors.matrix[rows]))
+        # TF32, cuDNN's default for LSTMs, would move vectors by 1e-3.
+        with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            packed = pack_padded_sequence(words.to(self.device), lengths, batch_first=True, enforce_sorted=False)
+            states, _ = pad_packed_sequence(
+                self.lstm(packed)[0], batch_first=True, padding_value=0.0 if self.zero_pad else -torch.inf
+            )
+            pooled = states.amax(dim=1)
+            if self.zero_pad:
+                pooled = pooled.clamp(min=0.0)
+        return pooled.cpu().numpy()
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        from safetensors.torch import save_file
+
+        weights = {f"enc_lstm.{key}": value.contiguous().cpu() for key, value in self.lstm.state_dict().items()}
+        with replacing(folder / "infersent.safetensors") as temporary:
+            save_file(weights, str(temporary))
+        save_vectors(self.vectors, folder / "vectors")
+        options = {
+            "weights": "infersent.safetensors",
+            "vectors": "vectors",
+            "version": self.version,
+            "zero_pad": self.zero_pad,
+        }
+        files = ["weights", "vectors"]
+        return {"name": self.name, "options": options, "files": files, "fingerprint": self.fingerprint}
+
+
+def make(
+    weights: str, vectors: str, version: int = 2, zero_pad: bool = False, limit: int = 0, device: str = "auto"
+) -> InferSent:
+    """InferSent from the published state dict ``weights`` and the word-vector file ``vectors``.
+
+    ``version``: 1 (GloVe, <s> </s>) or 2 (fastText, <p> </p>, Moses contractions); ``zero_pad``: see ``InferSent``;
+    ``limit``: read only the first words of ``vectors`` (mind that the sentence marks must be among them).
+    The LSTM's width and the words' dimension are those of the weights. Weights are read without unpickling code.
+    Raises InputError for files that are missing, damaged, of another kind, or do not fit each other.
+    """
+    import torch
+
+    if version not in MARKS:
+        raise InputError(f"version={version} is not known; InferSent has versions 1 and 2")
+    state = _read_weights(Path(weights).expanduser())
+    table = read_vectors(Path(vectors), limit)
+    width = state["weight_hh_l0"].shape[1]
+    dim = state["weight_ih_l0"].shape[1]
+    if table.dim != dim:
+        raise InputError(f"{vectors}: vectors have {table.dim} dimensions, the weights {weights} take {dim}")
+    lstm = torch.nn.LSTM(dim, width, batch_first=True, bidirectional=True)
+    try:
+        lstm.load_state_dict(state)
+    except RuntimeError as error:
+        raise InputError(f"{weights}: no BiLSTM of one layer ({' '.join(str(error).split())[:200]})") from error
+    place = pick_device(device)
+    parts: list[tuple[str, Any]] = [(key, value.numpy()) for key, value in sorted(state.items())]
+    parts.append(("vectors", bytes.fromhex(table.digest)))
+    mark = fingerprint("infersent", {"version": version, "zero_pad": zero_pad}, parts)
+    return InferSent(lstm.eval().requires_grad_(False).to(place), table, version, zero_pad, mark, place)
+
+
+def _read_weights(path: Path) -> dict[str, Any]:
+    """The entries ``enc_lstm.…`` of a state dict as contiguous float32, without their prefix."""
+    import torch
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give the path of infersent1.pkl or infersent2.pkl")
+    try:
+        if path.suffix == ".safetensors":
+            loaded = load_file(str(path))
+        else:
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
+    # Anything at all can come out of a file that is no checkpoint; none of it may be run.
+    except Exception as error:
+        raise InputError(
+            f"{path}: no state dict of tensors ({' '.join(str(error).split())[:120]}); "
+            "use the published infersent1.pkl or infersent2.pkl"
+        ) from error
+    prefix = "enc_lstm."
+    entries = loaded.items() if isinstance(loaded, dict) else ()
+    state = {
+        str(key).removeprefix(prefix): value.detach().to(torch.float32).contiguous()
+        for key, value in entries
+        if str(key).startswith(prefix) and isinstance(value, torch.Tensor)
+    }
+    if "weight_ih_l0" not in state or "weight_hh_l0" not in state:
+        raise InputError(f"{path}: has no enc_lstm.weight_ih_l0; use the published infersent1.pkl or infersent2.pkl")
+    if not all(torch.isfinite(value).all() for value in state.values()):
+        raise InputError(f"{path}: has weights that are not finite; download it again")
+    return state

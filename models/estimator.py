@@ -1,0 +1,136 @@
+"""The estimator: pairs in, scores out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import negsample
+from negsample.errors import InputError
+from negsample.models.build import Parts, load_parts
+from negsample.models.folder import load_weights, read_description
+from negsample.seeds import digest
+
+# Pairs read and sorted by length together.
+_CHUNK = 1024
+# Units (tokens, rows) that one batch holds at most, as a multiple of the batch size.
+_UNITS = 512
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores float32 [n] in [0, 1], and which pairs were longer than the model reads, bool [n]."""
+
+    scores: np.ndarray
+    cut: np.ndarray
+
+
+class Estimator:
+    """A trained, reference-free estimator of summary quality.
+
+    ``Estimator.load(folder)`` reads a model folder; ``score(documents, summaries)`` answers with one number a pair.
+    """
+
+    def __init__(self, parts: Parts, description: dict[str, Any], device: str | torch.device | None = None) -> None:
+        assert parts.network is not None
+        self.description = description
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self._features = parts.features
+        self._network = parts.network.to(self.device).eval()
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str | torch.device | None = None) -> "Estimator":
+        """The estimator in ``folder``, on ``device`` (a GPU where there is one). No network access, no pickle.
+
+        Raises InputError where the folder is damaged, newer than this code, or of another kind.
+        """
+        folder = Path(folder).expanduser()
+        description = read_description(folder)
+        try:
+            parts = load_parts(description, folder)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
+        assert parts.network is not None
+        load_weights(parts.network, folder, description["weights_sha256"])
+        return cls(parts, description, device)
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits that change with anything that changes a score."""
+        about = self.description
+        parts = (about["weights_sha256"], about["head"], about.get("head_options"), sorted(about["features"].items()))
+        return digest(*parts).hex()[:12]
+
+    @property
+    def signature(self) -> str:
+        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version."""
+        about = self.description
+        values = {
+            "model": self.fingerprint,
+            "encoder": about["encoder"]["name"],
+            "head": about["head"],
+            "recipe": about["recipe"],
+            "loss": about["loss"],
+            "version": negsample.__version__,
+        }
+        return "|".join(f"{key}:{value}" for key, value in values.items())
+
+    def score(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> np.ndarray:
+        """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
+
+        A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths differ or a text
+        is not a string or blank.
+        """
+        return self.score_pairs(documents, summaries, batch_size=batch_size).scores
+
+    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
+        """As ``score``, with what was cut."""
+        if isinstance(documents, str) or isinstance(summaries, str):
+            raise InputError("score takes a list of documents and a list of summaries; put a single text into a list")
+        if len(documents) != len(summaries):
+            raise InputError(f"{len(documents)} documents but {len(summaries)} summaries; give one document a summary")
+        for name, texts in (("document", documents), ("summary", summaries)):
+            for number, text in enumerate(texts):
+                if not isinstance(text, str) or not text.strip():
+                    fault = "blank" if isinstance(text, str) else f"{type(text).__name__}, not text"
+                    raise InputError(f"{name} {number} is {fault}; leave the pair out")
+        scores = np.empty(len(documents), np.float32)
+        cut = np.zeros(len(documents), bool)
+        for start in range(0, len(documents), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            scores[part], cut[part] = self._score_chunk(documents[part], summaries[part], batch_size)
+        return Scored(scores, cut)
+
+    def _score_chunk(
+        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        # Systems share documents: each text is read once.
+        unique = list(dict.fromkeys([*documents, *summaries]))
+        units = dict(zip(unique, self._features.read(unique), strict=True))
+        width = self._features.width
+        sizes = np.array([[len(units[d]), len(units[s])] for d, s in zip(documents, summaries, strict=True)]) // width
+        lengths = self._features.lengths(sizes[:, 0], sizes[:, 1])
+        scores = np.empty(len(documents), np.float32)
+        for batch in _by_length(lengths, batch_size):
+            tensors = self._features.collate([units[documents[i]] for i in batch], [units[summaries[i]] for i in batch])
+            with torch.inference_mode():
+                logits = self._network(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
+                scores[batch] = torch.sigmoid(logits.float()).cpu().numpy()
+        if not np.isfinite(scores).all():
+            raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
+        return scores, self._features.was_cut(sizes[:, 0], sizes[:, 1])
+
+
+def _by_length(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
+    """Indexes in batches of like length, longest first; at most ``batch_size`` · 512 units a batch, padding counted."""
+    order = np.argsort(-lengths, kind="stable")
+    batches, start = [], 0
+    while start < len(order):
+        longest = max(1, int(lengths[order[start]]))
+        size = max(1, min(batch_size * _UNITS // longest, 8 * batch_size))
+        batches.append(order[start : start + size])
+        start += size
+    return batches

@@ -1,0 +1,54 @@
+"""How texts become tensors: one file for each thing a head takes (``head.takes``)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from negsample.registry import Registry
+
+FEATURES = Registry(
+    "feature",
+    {
+        "tokens": "negsample.models.features.tokens:TokenFeatures",
+        "rows": "negsample.models.features.rows:RowFeatures",
+    },
+)
+
+
+class Features(Protocol):
+    """What a text is to a network: a flat array of numbers that can be kept on disk, and batches made of such arrays.
+
+    ``dtype`` is the arrays' type and ``width`` how many numbers one unit (token, sentence, word) takes, so that a text of
+    n units is an array of n · width numbers. ``unit`` names the unit for people.
+    """
+
+    dtype: str
+    width: int
+    unit: str
+
+    def read(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """One flat array for each text, independent of every other text; none is cut."""
+        ...
+
+    def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
+        """Learn from the training split's lengths (units; int [n] each) what has to be learned (padding)."""
+        ...
+
+    def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
+        """Units of each pair after cutting, from the units of its texts (int [n] each): int64 [n]; the cost of a pair."""
+        ...
+
+    def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
+        """Whether each pair is cut, from the units of its texts: bool [n]."""
+        ...
+
+    def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
+        """The network's arguments for pairs of arrays as ``read`` gives them: tensors [B, …], cut and padded."""
+        ...
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write what is needed to load it without network; return plain values for ``load``."""
+        ...

@@ -1,0 +1,105 @@
+"""Vectors of sentences (or words) from a frozen encoder, for the ``fc``, ``cnn`` and ``lstm`` heads (P3 §3.1, §4.2).
+
+A text is kept as the 16-byte keys of its sentences; the vectors stay in the embedding cache and are fetched batch by
+batch, so that memory does not grow with the corpus.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from negsample.errors import InputError
+from negsample.models.cache import EmbeddingCache, keys
+from negsample.models.padding import percentile_length
+from negsample.models.segments import KEY_BYTES
+from negsample.sentences import split_sentences, words
+
+if TYPE_CHECKING:
+    from negsample.models.encoders import Encoder
+
+
+class RowFeatures:
+    """Rows of ``encoder``: one a sentence, or one a word where the encoder's unit is the word.
+
+    ``max_document``, ``max_summary``: rows that are kept of each text; ``None`` until ``fit`` sets the 80th percentile of
+    the training split (SPEC §3). What is beyond is cut.
+    """
+
+    dtype, width = "uint8", KEY_BYTES
+
+    def __init__(
+        self,
+        encoder: "Encoder",
+        max_document: int | None = None,
+        max_summary: int | None = None,
+        cache: EmbeddingCache | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.max_document = max_document
+        self.max_summary = max_summary
+        self.unit = encoder.unit
+        self.cache = cache if cache is not None else EmbeddingCache(encoder)
+
+    def _units(self, text: str) -> list[str]:
+        return split_sentences(text) if self.unit == "sentence" else words(text)
+
+    def read(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """The keys of each text's sentences (or words), flat uint8 [16 · n]; what the cache lacks is encoded."""
+        units = [self._units(text) for text in texts]
+        self.cache.index([unit for each in units for unit in each])
+        return [keys(each).reshape(-1) for each in units]
+
+    def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
+        """Set the maxima that were not given to the 80th percentile of these lengths."""
+        if self.max_document is None:
+            self.max_document = percentile_length(document_lengths)
+        if self.max_summary is None:
+            self.max_summary = percentile_length(summary_lengths)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """(max_document, max_summary), once known."""
+        if self.max_document is None or self.max_summary is None:
+            raise RuntimeError("fit the features on the training split first")
+        return self.max_document, self.max_summary
+
+    def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
+        """Rows of each pair after cutting."""
+        most_document, most_summary = self.limits
+        return np.minimum(documents, most_document) + np.minimum(summaries, most_summary)
+
+    def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
+        """Whether either text has more rows than are kept."""
+        most_document, most_summary = self.limits
+        return (np.asarray(documents) > most_document) | (np.asarray(summaries) > most_summary)
+
+    def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
+        """``document`` [B, N, d], ``summary`` [B, M, d] float32 and their masks bool [B, N], [B, M]."""
+        document, document_mask = self._pad(documents, self.limits[0])
+        summary, summary_mask = self._pad(summaries, self.limits[1])
+        return {
+            "document": document,
+            "summary": summary,
+            "document_mask": document_mask,
+            "summary_mask": summary_mask,
+        }
+
+    def _pad(self, texts: Sequence[np.ndarray], most: int) -> tuple[Tensor, Tensor]:
+        cut = [text.reshape(-1, KEY_BYTES)[:most] for text in texts]
+        numbers = np.full((len(cut), max([1, *map(len, cut)])), -1, np.int64)
+        found = self.cache.resolve(np.concatenate(cut))
+        if (found < 0).any():
+            raise InputError(f"{self.cache.folder}: vectors were removed while they were in use; run again")
+        mask = np.arange(numbers.shape[1]) < np.array([len(text) for text in cut])[:, None]
+        numbers[mask] = found
+        return torch.from_numpy(self.cache.gather(numbers)), torch.from_numpy(mask)
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write the encoder (or the reference to its package) into ``folder/encoder``."""
+        path = folder / "encoder"
+        path.mkdir(parents=True, exist_ok=True)
+        return {"max_document": self.max_document, "max_summary": self.max_summary, "encoder": self.encoder.save(path)}

@@ -1,0 +1,132 @@
+"""Token ids of ``[CLS] document [SEP] summary [SEP]`` for networks that read both texts at once (P3 §3.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from negsample.errors import InputError
+
+# The longest part of a pair that the summary's floor may claim, so that a small max_length still shows the document.
+_FLOOR_SHARE = 0.75
+
+
+def cut_lengths(documents: np.ndarray, summaries: np.ndarray, room: int, floor: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many tokens of each text stay (SPEC §3, "in parallel").
+
+    Both are cut in proportion to their lengths until they fit in ``room`` tokens; the summary keeps at least
+    min(its length, ``floor``), where that leaves the document a quarter of the room. int [n] each → int64 [n] each.
+    """
+    documents, summaries = np.asarray(documents, np.int64), np.asarray(summaries, np.int64)
+    total = documents + summaries
+    long = total > room
+    least = np.minimum(summaries, min(floor, int(room * _FLOOR_SHARE)))
+    share = np.maximum(room * summaries // np.maximum(total, 1), least)
+    kept = np.where(long, share, summaries)
+    return np.where(long, np.minimum(room - kept, documents), documents), kept
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The special tokens around and between two texts, with the token type of each of the five parts."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    types: tuple[int, int, int, int, int] | None
+
+    @property
+    def size(self) -> int:
+        return len(self.before) + len(self.between) + len(self.after)
+
+
+def _frame(tokenizer: Any) -> _Frame:
+    """Read the frame off the tokenizer's own rule for pairs, so that any model's convention is followed."""
+    (a,) = tokenizer("a", add_special_tokens=False)["input_ids"][:1]
+    encoded = tokenizer("a", "a", return_special_tokens_mask=True)
+    ids = encoded["input_ids"]
+    texts = [i for i, special in enumerate(encoded["special_tokens_mask"]) if not special and ids[i] == a]
+    first, second = texts[0], texts[-1]
+    types = encoded.get("token_type_ids")
+    five = None
+    if types is not None:
+        five = (types[0], types[first], types[first + 1], types[second], types[-1])
+    return _Frame(ids[:first], ids[first + 1 : second], ids[second + 1 :], five)
+
+
+class TokenFeatures:
+    """Token ids of each text, joined, cut and padded pair by pair.
+
+    ``tokenizer`` is a transformers tokenizer; ``max_length`` the tokens of a pair, special ones included;
+    ``min_summary`` the floor of ``cut_lengths``.
+    """
+
+    dtype, width, unit = "int32", 1, "token"
+
+    def __init__(self, tokenizer: Any, max_length: int = 512, min_summary: int = 128) -> None:
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.min_summary = min_summary
+        self._frame = _frame(tokenizer)
+        self._room = max_length - self._frame.size
+        self._pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+        if self._room < 2:
+            raise InputError(f"max_length={max_length} leaves no room for text; give at least {self._frame.size + 2}")
+
+    def read(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Token ids without special tokens, uncut: int32 arrays."""
+        if not texts:
+            return []
+        encoded = self.tokenizer(
+            list(texts),
+            add_special_tokens=False,
+            truncation=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )["input_ids"]
+        return [np.asarray(ids, dtype=np.int32) for ids in encoded]
+
+    def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
+        """Nothing to learn."""
+
+    def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
+        """Tokens of each pair after cutting, special ones included."""
+        document, summary = cut_lengths(documents, summaries, self._room, self.min_summary)
+        return document + summary + self._frame.size
+
+    def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
+        """Whether a pair has more tokens than fit."""
+        return np.asarray(documents) + np.asarray(summaries) > self._room
+
+    def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
+        """``input_ids``, ``attention_mask`` (and ``token_type_ids`` where the model has them), int64 [B, longest]."""
+        sizes = np.array([[len(d), len(s)] for d, s in zip(documents, summaries, strict=True)], np.int64)
+        kept_d, kept_s = cut_lengths(sizes[:, 0], sizes[:, 1], self._room, self.min_summary)
+        frame = self._frame
+        longest = int((kept_d + kept_s).max()) + frame.size
+        ids = np.full((len(sizes), longest), self._pad, np.int64)
+        mask = np.zeros_like(ids)
+        types = np.zeros_like(ids)
+        for row, (document, summary, d, s) in enumerate(zip(documents, summaries, kept_d, kept_s, strict=True)):
+            parts = (frame.before, document[:d], frame.between, summary[:s], frame.after)
+            at = 0
+            for number, part in enumerate(parts):
+                ids[row, at : at + len(part)] = part
+                if frame.types:
+                    types[row, at : at + len(part)] = frame.types[number]
+                at += len(part)
+            mask[row, :at] = 1
+        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+        if frame.types is not None:
+            batch["token_type_ids"] = torch.from_numpy(types)
+        return batch
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write the tokenizer's files into ``folder/encoder``."""
+        self.tokenizer.save_pretrained(folder / "encoder")
+        return {"max_length": self.max_length, "min_summary": self.min_summary}

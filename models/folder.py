@@ -1,0 +1,110 @@
+"""The model folder: ``config.json``, ``model.safetensors``, ``encoder/`` and a model card; written whole, checked on reading."""
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+import negsample
+from negsample.errors import InputError
+from negsample.fileio import atomic_json
+from negsample.models.build import Parts, save_encoder_config
+
+FORMAT = "negsample-estimator"
+FORMAT_VERSION = 1
+_NEEDED = ("head", "features", "encoder", "recipe", "loss", "weights_sha256")
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def save_folder(parts: Parts, folder: Path, facts: Mapping[str, Any], card: str) -> None:
+    """Write the model into ``folder`` (made where it is missing): every file whole, ``config.json`` last.
+
+    ``facts`` are plain values that go into config.json beside what loading needs: ``recipe``, ``loss`` and whatever
+    tells a person what the model is. Weights are safetensors; nothing is pickled.
+    """
+    from safetensors.torch import save_model
+
+    assert parts.network is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f".draft-{uuid.uuid4().hex}"
+    draft.mkdir()
+    try:
+        settings = parts.features.save(draft)
+        save_encoder_config(parts, draft)
+        save_model(parts.network, str(draft / "model.safetensors"))
+        description = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "negsample": negsample.__version__,
+            "head": parts.head,
+            "head_options": parts.options,
+            "features": settings,
+            "encoder": parts.encoder,
+            "weights_sha256": _sha256(draft / "model.safetensors"),
+            **facts,
+        }
+        (draft / "README.md").write_text(card, encoding="utf-8")
+        for path in sorted(draft.iterdir()):
+            target = folder / path.name
+            if target.is_dir():
+                shutil.rmtree(target)
+            os.replace(path, target)
+        atomic_json(folder / "config.json", description)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """The checked content of ``config.json``.
+
+    Raises InputError where the folder is missing, is of another kind, was written by a newer version, or is damaged.
+    """
+    path = folder / "config.json"
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give the folder that 'negsample train --out' wrote")
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        hint = "; its training has not finished: go on with --resume" if (folder / "work").is_dir() else ""
+        raise InputError(f"{folder}: not a model folder (it has no config.json){hint}") from None
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"{path}: damaged ({error}); copy the model again") from None
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise InputError(f"{folder}: another kind of model (config.json has no format {FORMAT!r}); train one with negsample")
+    version = description.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise InputError(
+            f"{folder}: written by a newer negsample ({description.get('negsample')}, format {version}); "
+            f"this is {negsample.__version__}: upgrade it"
+        )
+    missing = [key for key in _NEEDED if key not in description]
+    if missing:
+        raise InputError(f"{path}: damaged (no {missing[0]!r}); copy the model again")
+    return description
+
+
+def load_weights(network: nn.Module, folder: Path, expected: str) -> None:
+    """Load ``model.safetensors`` into ``network``, refusing it where its hash is not ``expected``. Raises InputError."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_model
+
+    path = folder / "model.safetensors"
+    if not path.is_file():
+        raise InputError(f"{path} is missing; copy the model again")
+    if _sha256(path) != expected:
+        raise InputError(f"{path}: damaged or changed (its hash is not the one in config.json); copy the model again")
+    try:
+        load_model(network, str(path))
+    except (SafetensorError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{path}: does not fit config.json ({reason}); copy the model again") from None

@@ -1,0 +1,18 @@
+"""negsample: supervised, reference-free estimators of summary quality, and how well they agree with people."""
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+__all__ = ["Estimator", "__version__"]
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
+
+
+def __getattr__(name: str) -> Any:
+    # torch takes seconds to import, and most of the package does not need it.
+    if name == "Estimator":
+        from negsample.models.estimator import Estimator
+
+        return Estimator
+    raise AttributeError(f"module 'negsample' has no attribute {name!r}")

@@ -1,0 +1,63 @@
+"""``negsample demo``: the whole road on the embedded sample."""
+
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from negsample.errors import InputError
+
+# Held-out pairs that are shown.
+_SHOWN = 6
+
+
+def run(out: str) -> None:
+    """Generate, train, evaluate and score in the folder ``out``; print a short table."""
+    from negsample.commands import generate
+    from negsample.commands.evaluate import evaluate
+    from negsample.commands.train import print_figures
+    from negsample.fileio import atomic_json
+    from negsample.models.estimator import Estimator
+    from negsample.train.config import read_config
+    from negsample.train.job import train
+
+    folder = Path(out)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{out}: exists already; remove it, or give another folder with --out")
+    config = read_config(str(files("negsample.configs") / "sample.yaml"))
+    print("1. damaged summaries")
+    generate.run(
+        "sample", str(folder / "examples"), recipe=config.recipe, negatives=config.negatives, seed=config.seed
+    )
+    print("2. training")
+    train(config, folder / "model", command=sys.argv)
+    print("3. held-out documents")
+    estimator = Estimator.load(folder / "model")
+    found = evaluate(estimator, str(folder / "examples" / "test.jsonl.gz"), seed=config.seed)
+    atomic_json(folder / "figures.json", found)
+    print_figures(found)
+    print("4. scores of unseen pairs")
+    show(estimator, str(folder / "examples" / "test.jsonl.gz"))
+    print(f"\nmodel: {folder / 'model'}   signature: {estimator.signature}")
+
+
+def show(estimator: object, examples: str) -> None:
+    """A table of unseen documents, each with its own summary and with a damaged or foreign one."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from negsample.examples import read_examples
+    from negsample.models.estimator import Estimator
+
+    assert isinstance(estimator, Estimator)
+    chosen = [example for _, example in zip(range(_SHOWN), read_examples(examples), strict=False)]
+    scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])
+    table = Table("document", "summary", "made by", "label", "score")
+    for example, score in zip(chosen, scores, strict=True):
+        cells = (_short(example.document), _short(example.summary), example.kind, f"{example.label:.2f}", f"{score:.3f}")
+        table.add_row(*cells)
+    Console(width=110).print(table)
+
+
+def _short(text: str, most: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

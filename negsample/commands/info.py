@@ -1,0 +1,124 @@
+"""``negsample info`` and ``negsample cache``."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from negsample.errors import InputError
+
+
+def run(path: str | None) -> None:
+    """Print what ``path`` is; without one, versions and caches."""
+    if path is None:
+        _installation()
+        return
+    target = Path(path)
+    if not target.exists():
+        raise InputError(f"{path}: no such file or folder")
+    if not target.is_dir():
+        _file(path)
+    elif (target / "config.json").is_file():
+        _model(target)
+    elif (target / "work").is_dir():
+        _unfinished(target)
+    elif (target / "run.json").is_file():
+        _run(target / "run.json")
+    else:
+        raise InputError(f"{path}: neither a model nor a run (no config.json, no run.json); name another folder or a file")
+
+
+def _print(facts: dict[str, Any]) -> None:
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def _installation() -> None:
+    from negsample.runs import versions
+
+    _print(versions())
+    run_cache(None, clear=False)
+
+
+def run_cache(name: str | None, clear: bool) -> None:
+    """Print each embedding cache and its size, or delete them (or the one called ``name``)."""
+    from negsample.models.cache import cache_report, cache_root, clear_cache
+
+    if clear:
+        print(f"freed {clear_cache(name) / 1e6:.1f} MB")
+        return
+    caches = [cache for cache in cache_report() if name is None or cache.name == name]
+    print(f"embedding cache: {cache_root()}, {sum(cache.bytes for cache in caches) / 1e6:.1f} MB")
+    for cache in caches:
+        print(f"  {cache.name} {cache.fingerprint[:16]}: {cache.rows} vectors, {cache.bytes / 1e6:.1f} MB")
+
+
+def _model(folder: Path) -> None:
+    from negsample.commands.train import print_figures
+    from negsample.models.folder import read_description
+
+    about = read_description(folder)
+    training, data = about.get("training", {}), about.get("data", {})
+    _print(
+        {
+            "model": folder,
+            "head": about["head"],
+            "encoder": about["encoder"]["name"],
+            "recipe": about["recipe"],
+            "loss": about["loss"],
+            "corpora": ", ".join(data.get("corpora", [])),
+            "pairs": data.get("pairs", ""),
+            "data": str(data.get("fingerprint", ""))[:16],
+            "seed": training.get("seed", ""),
+            "written by": f"negsample {about.get('negsample')}",
+        }
+    )
+    if "figures" in about:
+        print_figures(about["figures"])
+
+
+def _unfinished(folder: Path) -> None:
+    from negsample.train.checkpoint import find_checkpoint
+
+    found = find_checkpoint(folder / "work")
+    place = f"at step {found[1].step}, epoch {found[1].epoch + 1}" if found else "before its first checkpoint"
+    print(f"{folder}: a training run that has not finished ({place}); go on with --resume")
+
+
+def _run(path: Path) -> None:
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: can't be read ({error})") from None
+    facts = {key: about.get(key, "") for key in ("finished", "seconds", "device", "seed")}
+    _print({"run": path, "command": " ".join(about.get("command", [])), **facts})
+    if "splits" in about.get("data", {}):
+        from negsample.commands.generate import print_report
+
+        print_report(about["data"])
+
+
+def _file(path: str) -> None:
+    from negsample.sentences import words
+    from negsample.tables import read_rows
+
+    fields: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    lengths: Counter[str] = Counter()
+    records = broken = 0
+    for row in read_rows(path):
+        records += 1
+        broken += row.error is not None
+        fields.update(row.fields.keys())
+        if isinstance(row.fields.get("kind"), str):
+            kinds[row.fields["kind"]] += 1
+        for name in ("document", "summary"):
+            if isinstance(row.fields.get(name), str):
+                lengths[name] += len(words(row.fields[name]))
+    print(f"{path}: {records} records" + (f", {broken} of them broken" if broken else ""))
+    for name, count in fields.items():
+        mean = f", {lengths[name] / count:.1f} words on average" if name in lengths else ""
+        print(f"  {name}: in {count}{mean}")
+    for kind, count in kinds.most_common():
+        print(f"  kind {kind}: {count}")

@@ -1,0 +1,35 @@
+"""``negsample train``."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from negsample.errors import InputError
+
+
+def run(config: str | None, values: list[str], out: str, resume: bool) -> None:
+    """Train as the file and the ``key=value`` words say; print the test figures."""
+    from negsample.train.config import read_config
+    from negsample.train.job import train
+
+    if config is None and not values:
+        raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
+    found = train(read_config(config, values), Path(out), resume=resume, command=sys.argv)
+    if found is None:
+        print(f"{out}: the run is finished already")
+    elif found:
+        print_figures(found)
+        print(f"model: {out}")
+
+
+def print_figures(found: dict[str, Any]) -> None:
+    """Test figures with their intervals, means by kind, and what was cut."""
+    from negsample.train.card import figure_text
+
+    for name, figure in found["test"].items():
+        print(f"test {name}: {figure_text(figure)}")
+    for kind, row in found["by_kind"].items():
+        print(f"  {kind:<18}n {row['n']:>6}  mean label {row['label']:.3f}  mean score {row['score']:.3f}")
+    cut = {name: split for name, split in found.get("cut", {}).items() if split["cut"]}
+    for name, split in cut.items():
+        print(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")

@@ -1,0 +1,28 @@
+"""A corpus in one file: JSON lines, CSV, TSV or Parquet, with the fields ``document`` and ``summary``."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+
+from negsample.corpora.options import CorpusOptions, refuse
+from negsample.corpora.rows import pairs_from
+from negsample.fileio import ENDINGS
+from negsample.records import Pair
+from negsample.tables import read_rows
+
+
+def corpus_name(path: str) -> str:
+    """The file's name without folder and ending: ``data/bbc.jsonl.gz`` → ``bbc``; ``-`` → ``standard input``."""
+    if path == "-":
+        return "standard input"
+    base = os.path.basename(path)
+    ending = max((e for e in ENDINGS if base.lower().endswith(e)), key=len, default="")
+    return base[: len(base) - len(ending)] or base
+
+
+def load(path: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of the file ``path``. Raises InputError and RecordError as ``load_pairs`` says."""
+    refuse(options, f"{path}: a file", "config", "split")
+    rows = read_rows(path)
+    document, summary = options.document_field or "document", options.summary_field or "summary"
+    return pairs_from(rows, corpus_name(path), document, summary, options, skipped)

@@ -1,0 +1,203 @@
+"""Corpora on the Hugging Face hub, and folders laid out like them, through ``datasets`` (no loading scripts)."""
+
+import itertools
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from negsample.corpora.options import CorpusOptions
+from negsample.corpora.rows import pairs_from
+from negsample.errors import InputError
+from negsample.records import Pair
+from negsample.tables import Row
+
+# The branch in which the hub keeps a Parquet copy of data sets that are published as a loading script.
+_PARQUET_BRANCH = "refs/convert/parquet"
+_FIRST_SPLITS = ("train", "validation", "test")
+_DOCUMENT_FIELDS = ("document", "article", "text", "dialogue", "description", "source")
+_SUMMARY_FIELDS = ("summary", "highlights", "abstract", "tldr", "target")
+
+
+@dataclass(frozen=True)
+class HubCorpus:
+    """Where a corpus is on the hub and what its fields are called (SPEC §1); ``""``: to be told from its columns."""
+
+    name: str
+    id: str
+    config: str | None = None
+    document: str = ""
+    summary: str = ""
+
+
+KNOWN = {
+    "cnn_dailymail": HubCorpus("cnn_dailymail", "abisee/cnn_dailymail", "3.0.0", "article", "highlights"),
+    "billsum": HubCorpus("billsum", "FiscalNote/billsum", None, "text", "summary"),
+    "arxiv": HubCorpus("arxiv", "ccdv/arxiv-summarization", "document", "article", "abstract"),
+    "big_patent": HubCorpus("big_patent", "NortheasternUniversity/big_patent", "all", "description", "abstract"),
+}
+
+
+def _loader(corpus: HubCorpus) -> Callable[[str, CorpusOptions, Counter[str]], Iterator[Pair]]:
+    def load(folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+        return _load(corpus, folder, options, skipped)
+
+    load.__doc__ = f"The pairs of {corpus.id}, from a local copy where ``folder`` names one, else from the hub."
+    return load
+
+
+cnn_dailymail = _loader(KNOWN["cnn_dailymail"])
+billsum = _loader(KNOWN["billsum"])
+arxiv = _loader(KNOWN["arxiv"])
+big_patent = _loader(KNOWN["big_patent"])
+
+
+def load_id(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of any hub data set ``OWNER/NAME``; fields that ``options`` does not name are told from its columns."""
+    known = next((corpus for corpus in KNOWN.values() if corpus.id == name), HubCorpus(name, name))
+    return _load(known, "", options, skipped)
+
+
+def load_folder(folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of a folder of data files laid out as ``datasets`` reads them (splits told from names)."""
+    name = os.path.basename(os.path.abspath(folder))
+    return _load(HubCorpus(name, ""), folder, options, skipped)
+
+
+def _load(corpus: HubCorpus, folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+    if folder and not os.path.isdir(folder):
+        raise InputError(f"{folder}: no such folder; name the folder that holds a copy of {corpus.id or corpus.name}")
+    config = options.config or corpus.config
+    label = folder or corpus.id
+    with _explained(label):
+        splits = _local_splits(folder, config, options) if folder else _hub_splits(corpus.id, config, options)
+    rows = _rows(label, splits)
+    return _pairs(rows, label, corpus, options, skipped)
+
+
+def _pairs(
+    rows: Iterator[Row], label: str, corpus: HubCorpus, options: CorpusOptions, skipped: Counter[str]
+) -> Iterator[Pair]:
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{label}: no records; check the folder or the split")
+    columns = list(first.fields)
+    document = options.document_field or corpus.document or _guess(label, columns, "document", _DOCUMENT_FIELDS)
+    summary = options.summary_field or corpus.summary or _guess(label, columns, "summary", _SUMMARY_FIELDS)
+    everything = itertools.chain([first], rows)
+    yield from pairs_from(everything, corpus.name, document, summary, options, skipped, unique_ids=False)
+
+
+def _guess(label: str, columns: Sequence[str], role: str, known: Sequence[str]) -> str:
+    found = [name for name in known if name in columns]
+    if len(found) != 1:
+        raise InputError(
+            f"{label}: can't tell which field is the {role}; its fields are {', '.join(columns)}; give --{role}-field"
+        )
+    return found[0]
+
+
+# --- datasets
+
+
+def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> dict[str, Any]:
+    """Streams of a local folder by split. Streaming writes no cache, and local files can be read again at no cost."""
+    arguments: dict[str, Any] = {}
+    card = os.path.join(folder, "README.md")
+    if config is not None and os.path.isfile(card) and _has_configs(card):
+        arguments["name"] = config
+    elif config is not None and os.path.isdir(os.path.join(folder, config)):
+        # Without a card, a configuration is a folder of its name, as in the hub's Parquet branch.
+        arguments["data_dir"] = config
+    elif options.config is not None:
+        raise InputError(f"{folder}: has no configuration {options.config!r}; leave it out or check the folder")
+    return _splits(os.path.abspath(folder), options.split, streaming=True, **arguments)
+
+
+def _has_configs(card: str) -> bool:
+    with open(card, encoding="utf-8", errors="replace") as file:
+        return any(line.startswith("configs:") for line in file)
+
+
+def _hub_splits(name: str, config: str | None, options: CorpusOptions) -> dict[str, Any]:
+    """Data of a hub corpus by split: streamed where only a part is asked for, else downloaded once and cached."""
+    streaming = options.limit is not None
+    with _quiet():
+        try:
+            return _splits(name, options.split, streaming, name=config)
+        except RuntimeError as error:
+            if "scripts are no longer supported" not in str(error):
+                raise
+            return _splits(name, options.split, streaming, data_dir=config or "default", revision=_PARQUET_BRANCH)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the two lines that the hub's client logs for each of its retries: what counts is how they end."""
+    logger = logging.getLogger("huggingface_hub")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _splits(path: str, split: str | None, streaming: bool, **arguments: Any) -> dict[str, Any]:
+    import datasets
+
+    if split is not None:
+        # A slice such as train[:10%] can't be streamed.
+        data = datasets.load_dataset(path, split=split, streaming=streaming and "[" not in split, **arguments)
+        return {split: data}
+    found = datasets.load_dataset(path, streaming=streaming, **arguments)
+    order = [name for name in _FIRST_SPLITS if name in found] + [name for name in found if name not in _FIRST_SPLITS]
+    return {str(name): found[name] for name in order}
+
+
+def _rows(label: str, splits: dict[str, Any]) -> Iterator[Row]:
+    for split, data in splits.items():
+        records = iter(data)
+        for number in itertools.count(1):
+            with _explained(label):
+                record = next(records, None)
+            if record is None:
+                break
+            yield Row(f"{label}, {split}, record {number}", record)
+
+
+@contextmanager
+def _explained(label: str) -> Iterator[None]:
+    """Turn what ``datasets`` and the network raise into one line that says what to do."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        from datasets.exceptions import DatasetNotFoundError, DatasetsError
+
+        told = " ".join(str(error).split())[:200] or type(error).__name__
+        if _is_network(error):
+            hint = "download the data set elsewhere and give its folder as ./DIR or NAME:DIR"
+            raise InputError(f"{label}: can't reach the hub; {hint}") from error
+        if isinstance(error, DatasetNotFoundError):
+            raise InputError(f"{label}: not on the hub, or only for members ({told}); check the name") from error
+        if isinstance(error, DatasetsError | ValueError | OSError | RuntimeError | UnicodeError):
+            raise InputError(
+                f"{label}: can't be read ({told}); check the name, the configuration and the split"
+            ) from error
+        raise
+
+
+def _is_network(error: BaseException | None) -> bool:
+    """Whether the error, or one that it came from, is a failure to connect."""
+    while error is not None:
+        module = type(error).__module__.partition(".")[0]
+        named = type(error).__name__ in ("OfflineModeIsEnabled", "LocalEntryNotFoundError")
+        if named or isinstance(error, ConnectionError | TimeoutError) or module in ("httpx", "httpcore", "aiohttp"):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

@@ -1,0 +1,28 @@
+"""The corpus inside the package: 80 pairs in four domains, written by the project, read with no network."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from negsample.corpora.options import CorpusOptions, refuse
+from negsample.corpora.rows import pairs_from
+from negsample.errors import InputError
+from negsample.records import Pair
+from negsample.registry import suggestion
+from negsample.tables import read_rows
+
+DOMAINS = ["legislation", "news", "patents", "science"]
+PATH = Path(__file__).with_name("sample.jsonl")
+
+
+def load(domain: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of one domain, or of all where ``domain`` is ``""``.
+
+    Raises InputError for a domain that the sample does not have, or an option that it has no use for.
+    """
+    if domain and domain not in DOMAINS:
+        raise InputError(f"sample has no domain {domain!r}; {suggestion(domain, DOMAINS)}")
+    refuse(options, "sample", "config", "split")
+    rows = (row for row in read_rows(PATH) if not domain or row.fields.get("domain") == domain)
+    document, summary = options.document_field or "document", options.summary_field or "summary"
+    return pairs_from(rows, "sample", document, summary, options, skipped)

@@ -1,0 +1,137 @@
+"""Files as a whole: which format a name means, why an operation failed, and writing that never leaves half a file."""
+
+import errno
+import json
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from negsample.errors import InputError
+
+ENDINGS = {
+    ".jsonl": "jsonl",
+    ".jsonl.gz": "jsonl",
+    ".json": "jsonl",
+    ".json.gz": "jsonl",
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".tsv": "tsv",
+    ".tsv.gz": "tsv",
+    ".parquet": "parquet",
+}
+_KNOWN = ".jsonl[.gz], .json[.gz] (one object a line), .csv[.gz], .tsv[.gz], .parquet"
+
+_HINTS = {
+    errno.ENOENT: "no such file or folder; check the path",
+    errno.EISDIR: "is a folder; name a file",
+    errno.ENOTDIR: "a part of the path is a file, not a folder; check the path",
+    errno.EACCES: "permission denied; choose another place or change its permissions",
+    errno.EPERM: "not permitted; choose another place or change its permissions",
+    errno.EROFS: "the file system is read-only; choose another place",
+    errno.ENOSPC: "the disk is full; free some space or choose another place",
+    errno.EDQUOT: "the disk quota is used up; free some space or choose another place",
+    errno.EFBIG: "the file would be larger than allowed here; choose another place",
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+}
+
+
+def format_of(path: str | Path) -> str:
+    """``"jsonl"``, ``"csv"``, ``"tsv"`` or ``"parquet"``, from the ending of ``path``; ``"-"`` is ``"jsonl"``.
+
+    Raises InputError, which lists the known endings, for any other name.
+    """
+    name = str(path)
+    if name == "-":
+        return "jsonl"
+    base = os.path.basename(name).lower()
+    for ending, kind in ENDINGS.items():
+        if base.endswith(ending):
+            return kind
+    raise InputError(f"{name}: can't tell the format from the name; known endings: {_KNOWN}")
+
+
+def failure(name: str, error: OSError) -> InputError:
+    """The InputError that says why the operating system refused ``name`` and what to do."""
+    return InputError(f"{name}: {_HINTS.get(error.errno or 0) or error.strerror or error}")
+
+
+def _open_beside(target: str) -> tuple[str, BinaryIO]:
+    """A new, empty file in the folder of ``target``: its path and an open handle."""
+    folder = os.path.dirname(target)
+    path = os.path.join(folder, f".negsample-{secrets.token_hex(8)}.part")
+    # 0o666 less the umask, as for any new file; tempfile would make it readable by its owner only.
+    return path, os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "w+b")
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """A binary file to write; it becomes ``path`` when the block ends well and vanishes when it does not.
+
+    The bytes go to a temporary file in the same folder, which is synced to disk and then renamed, so that at any moment
+    ``path`` is either what it was or complete. Raises InputError where the folder is missing or not writable, where
+    ``path`` is not an ordinary file, or where the disk fails at the end.
+    """
+    name = str(path)
+    target = os.path.realpath(path)
+    try:
+        mode = os.stat(target).st_mode if os.path.lexists(target) else None
+        if mode is not None and stat.S_ISDIR(mode):
+            raise InputError(f"{name}: is a folder; name a file")
+        if mode is not None and not stat.S_ISREG(mode):
+            raise InputError(f"{name}: not an ordinary file; use - for standard output")
+        if not os.path.isdir(os.path.dirname(target)):
+            raise InputError(f"{name}: there is no folder {os.path.dirname(target)}; make it first")
+        temporary, handle = _open_beside(target)
+    except OSError as error:
+        raise failure(name, error) from error
+    try:
+        yield handle
+        try:
+            handle.flush()
+            os.fsync(handle.fileno())
+            handle.close()
+            if mode is not None:
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
+        except OSError as error:
+            raise failure(name, error) from error
+    except BaseException:
+        with suppress(OSError):
+            handle.close()
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def atomic_text(path: str | Path, text: str) -> None:
+    """Write ``text`` as UTF-8 to ``path``, whole or not at all. Raises InputError as ``replacing`` does."""
+    data = text.encode("utf-8")
+    with replacing(path) as handle:
+        try:
+            handle.write(data)
+        except OSError as error:
+            raise failure(str(path), error) from error
+
+
+def atomic_json(path: str | Path, value: Any) -> None:
+    """Write ``value`` as JSON (UTF-8, indented by 2, keys in their order) to ``path``, whole or not at all.
+
+    Raises ValueError for a number that is not finite, for JSON has none, and InputError as ``replacing`` does.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    if not _encodable(text):
+        text = json.dumps(value, ensure_ascii=True, allow_nan=False, indent=2) + "\n"
+    atomic_text(path, text)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

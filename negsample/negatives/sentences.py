@@ -1,0 +1,94 @@
+"""Whole sentences deleted and replaced at random (SPEC §2, "sentence-level mutation").
+
+The label is the share of the summary's words that are kept. In a summary of one sentence a run of k neighbouring words
+is deleted or replaced instead, k drawn as for single words. Places in ``change`` count from 0.
+"""
+
+import numpy as np
+
+from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
+from negsample.negatives.layout import Sentence, put_together
+from negsample.negatives.vocabulary import bare
+from negsample.negatives.words import draw_count, lay_out_summary, take_out
+from negsample.records import Pair
+from negsample.sentences import normalise
+
+_TRIES = 16
+
+
+def delete(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
+    """1 … S − 1 of the S sentences taken out, as likely each. Raises CannotDamage for a one-word summary."""
+    sentences, total = lay_out_summary(pair, least=2)
+    if len(sentences) == 1:
+        count = draw_count(total, total - 1, rng)
+        begin = int(rng.integers(total - count + 1))
+        return take_out(sentences, total, set(range(begin, begin + count)))
+    count = int(rng.integers(1, len(sentences)))
+    gone = set(rng.choice(len(sentences), size=count, replace=False).tolist())
+    kept = [() if place in gone else sentence.words for place, sentence in enumerate(sentences)]
+    words = sum(map(len, kept))
+    change = {
+        "sentences": len(sentences),
+        "words": total,
+        "kept_words": words,
+        "deleted": [{"at": place, "sentence": " ".join(sentences[place].words)} for place in sorted(gone)],
+    }
+    return Damaged(put_together(sentences, kept), words / total, change)
+
+
+def replace(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
+    """1 … S of the S sentences, as likely each, replaced by sentences from summaries of other documents of the split.
+
+    A run of words in a one-sentence summary is replaced by a run of as many from such a sentence, or by all of it if it
+    has fewer. Raises CannotDamage where the split has no other sentence.
+    """
+    sentences, total = lay_out_summary(pair)
+    if len(sentences) == 1:
+        return _replace_run(pair, sentences, total, context, rng)
+    count = int(rng.integers(1, len(sentences) + 1))
+    chosen = set(rng.choice(len(sentences), size=count, replace=False).tolist())
+    result, replaced = [], []
+    for place, sentence in enumerate(sentences):
+        if place not in chosen:
+            result.append(sentence.words)
+            continue
+        was = " ".join(sentence.words)
+        other = context.other_sentence(pair, rng, unlike=was)
+        result.append(tuple(other.text.split()))
+        replaced.append({"at": place, "was": was, "is": other.text, "from": other.id})
+    words = sum(len(sentence.words) for place, sentence in enumerate(sentences) if place not in chosen)
+    change = {"sentences": len(sentences), "words": total, "kept_words": words, "replaced": replaced}
+    return Damaged(put_together(sentences, result), words / total, change)
+
+
+def _replace_run(
+    pair: Pair, sentences: tuple[Sentence, ...], total: int, context: Context, rng: np.random.Generator
+) -> Damaged:
+    words = sentences[0].words
+    count = draw_count(total, total, rng)
+    begin = int(rng.integers(total - count + 1))
+    was = words[begin : begin + count]
+    run = _other_run(pair, was, context, rng)
+    now = [*words[:begin], *run.text.split(), *words[begin + count :]]
+    change = {
+        "sentences": 1,
+        "words": total,
+        "kept_words": total - count,
+        "replaced": [{"at_word": begin, "was": " ".join(was), "is": run.text, "from": run.id}],
+    }
+    return Damaged(put_together(sentences, [now]), 1 - count / total, change)
+
+
+def _other_run(pair: Pair, was: tuple[str, ...], context: Context, rng: np.random.Generator) -> Borrowed:
+    """A run of at most ``len(was)`` words of another summary's sentence that is not ``was``."""
+    for _ in range(_TRIES):
+        other = context.other_sentence(pair, rng)
+        words = other.text.split()
+        begin = int(rng.integers(max(len(words) - len(was), 0) + 1))
+        run = words[begin : begin + len(was)]
+        # A full stop in mid-sentence would make two sentences of one, and the right one is put at the end anyway.
+        run[-1] = bare(run[-1]) or run[-1]
+        text = " ".join(run)
+        if normalise(text) != normalise(" ".join([*was[:-1], bare(was[-1]) or was[-1]])):
+            return Borrowed(text, other.id)
+    raise CannotDamage("no other sentence in the split")

@@ -1,0 +1,66 @@
+"""The records that flow through the project: plain frozen dataclasses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from negsample.seeds import digest
+from negsample.sentences import normalise
+
+
+def document_key(text: str) -> str:
+    """Key of a document's text: equal for texts that differ only in case and white space. 32 hex digits."""
+    return digest(normalise(text)).hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A document and a summary that a person (or at least the corpus) holds to be good.
+
+    ``id`` is unique in its corpus (the corpus' own, else made from the texts); ``corpus`` names where it came from.
+    """
+
+    id: str
+    document: str
+    summary: str
+    corpus: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One training or test example: a document, a summary, and how good the summary is.
+
+    ``label`` lies in [0, 1]; ``kind`` is ``"original"`` or the name of the negative's kind; ``document_id`` is the id
+    of the source pair; ``change`` says what was done to the summary, readable by a person; ``{}`` for an original.
+    """
+
+    id: str
+    document_id: str
+    document: str
+    summary: str
+    label: float
+    kind: str
+    change: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The example as it is written to JSON lines."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One summary that people have judged.
+
+    ``documents`` has one text, or several for a multi-document set (an estimator's score is then the mean over them);
+    ``scores`` maps the name of a human score to its value, higher is better; ``half`` is ``"tune"``, ``"report"`` or
+    ``""``.
+    """
+
+    document_id: str
+    system: str
+    documents: tuple[str, ...]
+    summary: str
+    references: tuple[str, ...] = ()
+    scores: Mapping[str, float] = field(default_factory=dict)
+    dataset: str = ""
+    half: str = ""

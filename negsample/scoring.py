@@ -1,0 +1,236 @@
+"""Scoring files: records in, the same records with ``score`` out, in order, with flat memory."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from negsample.errors import InputError, RecordError
+from negsample.fileio import format_of
+from negsample.progress import Bar
+from negsample.tables import Row, open_text, open_writer, read_rows, text_field
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Scored
+
+T = TypeVar("T")
+# Records in memory at a time.
+CHUNK = 1024
+
+
+class Scorer(Protocol):
+    """What scores pairs: an estimator, or a metric dressed as one."""
+
+    @property
+    def signature(self) -> str:
+        """One line from which another person gets the same numbers."""
+        ...
+
+    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> "Scored":
+        """Scores, and which pairs were cut."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one record: a ``score``, or a ``reason`` why there is none (``where`` names the record)."""
+
+    score: float | None
+    cut: bool = False
+    where: str = ""
+    reason: str | None = None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields that are added to the record."""
+        if self.score is not None:
+            return {"score": round(self.score, 7)}
+        return {"score": None, "reason": f"{self.where}: {self.reason}"}
+
+
+@dataclass
+class Tally:
+    """Mean and 95 % interval of scores as they come, and what was left out.
+
+    ``cut`` counts the pairs that were longer than the model reads; ``bad`` the records without a score, by reason.
+    """
+
+    n: int = 0
+    cut: int = 0
+    bad: Counter[str] = field(default_factory=Counter)
+    _mean: float = 0.0
+    _squares: float = 0.0
+
+    def add(self, outcome: "Outcome") -> None:
+        """Take in one outcome."""
+        if outcome.score is None:
+            self.bad[str(outcome.reason)] += 1
+            return
+        self.n += 1
+        self.cut += outcome.cut
+        step = outcome.score - self._mean
+        self._mean += step / self.n
+        self._squares += step * (outcome.score - self._mean)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the scores; None where there are none."""
+        return self._mean if self.n else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Student's t interval of the mean at 95 %; None for fewer than two scores."""
+        if self.n < 2:
+            return None
+        from scipy.special import stdtrit
+
+        half = float(stdtrit(self.n - 1, 0.975)) * math.sqrt(self._squares / (self.n - 1) / self.n)
+        return self._mean - half, self._mean + half
+
+
+def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """``items`` in lists of ``size``."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def _texts(row: Row, document_field: str, summary_field: str) -> tuple[str, str]:
+    if row.error is not None:
+        raise row.error
+    return text_field(row, document_field), text_field(row, summary_field)
+
+
+def score_rows(
+    scorer: Scorer,
+    rows: Sequence[Row],
+    *,
+    document_field: str = "document",
+    summary_field: str = "summary",
+    batch_size: int = 32,
+    on_bad: str = "stop",
+) -> list[Outcome]:
+    """The outcome of each row. Raises the first RecordError, unless ``on_bad`` is ``"skip"``."""
+    outcomes: list[Outcome | None] = []
+    documents, summaries = [], []
+    for row in rows:
+        try:
+            pair = _texts(row, document_field, summary_field)
+        except RecordError as error:
+            if on_bad != "skip":
+                hint = "mend it, or pass over such records with --on-bad skip"
+                raise RecordError(error.where, error.reason, hint) from None
+            outcomes.append(Outcome(None, where=error.where, reason=error.reason))
+        else:
+            documents.append(pair[0])
+            summaries.append(pair[1])
+            outcomes.append(None)
+    scored = scorer.score_pairs(documents, summaries, batch_size=batch_size)
+    good = (Outcome(float(score), bool(cut)) for score, cut in zip(scored.scores, scored.cut, strict=True))
+    return [next(good) if outcome is None else outcome for outcome in outcomes]
+
+
+def score_table(
+    scorer: Scorer,
+    source: str,
+    target: str,
+    *,
+    document_field: str = "document",
+    summary_field: str = "summary",
+    batch_size: int = 32,
+    on_bad: str = "stop",
+) -> Tally:
+    """Score every record of ``source`` (a table, or ``-``) and write it to ``target`` with ``score`` added.
+
+    Records come out in input order with all their fields. A bad record raises RecordError and leaves no output, unless
+    ``on_bad`` is ``"skip"``: then it comes back with ``score: null`` and a ``reason``.
+    """
+    format_of(target)
+    tally = Tally()
+    rows = read_rows(source)
+    # Tables need their columns before the first line: those of the first chunk.
+    first = list(islice(rows, CHUNK))
+    names = dict.fromkeys(name for row in first for name in row.fields)
+    columns = [*(name for name in names if name not in ("score", "reason")), "score"]
+    if on_bad == "skip" or "reason" in names:
+        columns.append("reason")
+    tabular = format_of(target) != "jsonl"
+    with open_writer(target, columns=columns if tabular else None) as writer, Bar("scoring") as bar:
+        for chunk in _chain(first, chunks(rows)):
+            outcomes = score_rows(
+                scorer,
+                chunk,
+                document_field=document_field,
+                summary_field=summary_field,
+                batch_size=batch_size,
+                on_bad=on_bad,
+            )
+            for row, outcome in zip(chunk, outcomes, strict=True):
+                tally.add(outcome)
+                writer.write({**row.fields, **outcome.fields()})
+            bar.advance(len(chunk))
+    return tally
+
+
+def _chain(first: list[T], rest: Iterator[list[T]]) -> Iterator[list[T]]:
+    if first:
+        yield first
+    yield from rest
+
+
+def score_lines(
+    scorer: Scorer,
+    source: str,
+    systems: Sequence[str],
+    target: str | None = None,
+    *,
+    batch_size: int = 32,
+    on_bad: str = "stop",
+) -> dict[str, Tally]:
+    """Score line-aligned text files: line i of each of ``systems`` is a summary of line i of ``source``.
+
+    Returns a tally for each system. With ``target``, one record a line and system is written: ``document_id`` (the line
+    number), ``system``, ``summary``, ``score``. Raises InputError where the files differ in length, and RecordError for a
+    blank line unless ``on_bad`` is ``"skip"``.
+    """
+    if len(set(systems)) < len(systems):
+        raise InputError(f"{next(s for s in systems if list(systems).count(s) > 1)}: given twice; name each system once")
+    tallies = {system: Tally() for system in systems}
+    with ExitStack() as stack:
+        writer = stack.enter_context(open_writer(target)) if target else None
+        bar = stack.enter_context(Bar("scoring"))
+        for chunk in chunks(_aligned(source, systems), max(1, CHUNK // len(systems))):
+            rows = [
+                Row(
+                    f"{system if document.strip() else source}, line {number}",
+                    {"document_id": str(number), "system": system, "document": document, "summary": summary},
+                )
+                for number, document, summaries in chunk
+                for system, summary in zip(systems, summaries, strict=True)
+            ]
+            for row, outcome in zip(
+                rows, score_rows(scorer, rows, batch_size=batch_size, on_bad=on_bad), strict=True
+            ):
+                tallies[row.fields["system"]].add(outcome)
+                if writer is not None:
+                    kept = {key: row.fields[key] for key in ("document_id", "system", "summary")}
+                    writer.write({**kept, **outcome.fields()})
+            bar.advance(len(chunk))
+    return tallies
+
+
+def _aligned(source: str, systems: Sequence[str]) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """(line number, document, summaries) of line-aligned files. Raises InputError where one ends before another."""
+    paths = [source, *systems]
+    missing = object()
+    for number, lines in enumerate(zip_longest(*map(open_text, paths), fillvalue=missing), start=1):
+        if missing in lines:
+            short = paths[lines.index(missing)]
+            other = paths[next(i for i, line in enumerate(lines) if line is not missing)]
+            counts = {path: sum(1 for _ in open_text(path)) for path in (short, other)}
+            told = " but ".join(f"{path} has {count} lines" for path, count in counts.items())
+            raise InputError(f"{told}; give one summary a document, line by line")
+        yield number, str(lines[0]), tuple(str(line) for line in lines[1:])

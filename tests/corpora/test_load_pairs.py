@@ -1,0 +1,273 @@
+"""Corpora by name and by file: what a name means, ids, bad records. Texts are written for these tests."""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from negsample.corpora import CORPORA, CorpusOptions, describe_skipped, load_pairs
+from negsample.corpora.files import corpus_name
+from negsample.errors import InputError, RecordError
+from negsample.records import Pair
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "pairs"
+
+
+def lines(path: Path, *records: Any) -> Path:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records), "utf-8")
+    return path
+
+
+def pair(number: int, **more: Any) -> dict[str, Any]:
+    return {"document": f"Document {number}.", "summary": f"Summary {number}.", **more}
+
+
+# --- names
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("cnn_dailymial", "did you mean cnn_dailymail"),
+        ("bilsum", "did you mean billsum"),
+        ("zzz", "known: arxiv, big_patent, billsum, cnn_dailymail, newsroom, sample"),
+        ("", "known: "),
+        ("nwsroom:/data/newsroom", "did you mean newsroom"),
+        ("missing.jsonl", "no such file"),
+        ("folder/missing.csv.gz", "no such file"),
+        ("./missing", "no such file or folder"),
+        ("/missing/at/all", "no such file or folder"),
+        ("three/parts/name", "neither a file nor a hub id"),
+        ("sample:nws", "no domain 'nws'; did you mean news"),
+        ("newsroom", "newsroom:DIR"),
+        ("newsroom:/missing", "no such file or folder"),
+        ("cnn_dailymail:/missing", "no such folder"),
+    ],
+)
+def test_a_wrong_name_is_refused_at_the_call(name: str, told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_pairs(name)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_its_dot_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"write \./mine"):
+        load_pairs("mine")
+
+
+def test_a_file_without_a_known_ending(tmp_path: Path) -> None:
+    path = lines(tmp_path / "pairs.txt", pair(1))
+    with pytest.raises(InputError, match="known endings"):
+        load_pairs(str(path))
+
+
+def test_a_corpus_can_be_registered() -> None:
+    def load(argument: str, options: CorpusOptions, skipped: Counter[str]) -> Any:
+        return iter([Pair("1", f"about {argument}", "s", "mine")])
+
+    CORPORA.register("test-only", load)
+    assert [p.document for p in load_pairs("test-only:cats")] == ["about cats"]
+
+
+@pytest.mark.parametrize(("name", "value"), [("limit", 0), ("limit", -3), ("on_bad", "ignore")])
+def test_options_are_checked(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=name.replace("_", "-")):
+        CorpusOptions(**{name: value})
+
+
+def test_options_without_use_are_refused(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", pair(1))
+    with pytest.raises(InputError, match="has no split"):
+        load_pairs(str(path), CorpusOptions(split="train"))
+    with pytest.raises(InputError, match="has no config"):
+        load_pairs("sample", CorpusOptions(config="x"))
+
+
+# --- the sample
+
+
+def test_sample_has_four_domains_of_twenty() -> None:
+    everything = list(load_pairs("sample"))
+    assert len(everything) >= 80
+    assert len({p.id for p in everything}) == len(everything)
+    assert len({p.document for p in everything}) == len(everything)
+    for domain in ("news", "legislation", "science", "patents"):
+        assert len(list(load_pairs(f"sample:{domain}"))) == 20
+    assert all(p.corpus == "sample" for p in everything)
+
+
+def test_limit_takes_the_first() -> None:
+    assert list(load_pairs("sample", CorpusOptions(limit=3))) == list(load_pairs("sample"))[:3]
+
+
+# --- files
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("data/bbc.jsonl.gz", "bbc"),
+        ("a.b.csv", "a.b"),
+        ("x.parquet", "x"),
+        ("/p/.jsonl", ".jsonl"),
+        ("-", "standard input"),
+    ],
+)
+def test_corpus_name(path: str, name: str) -> None:
+    assert corpus_name(path) == name
+
+
+def test_fields_and_ids_of_a_file(tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "mine.jsonl",
+        pair(1, id="first"),
+        pair(2, id=7),
+        pair(3),
+        pair(4, id=None),
+        pair(5, id=" ", doc_id="d"),
+    )
+    pairs = list(load_pairs(str(path)))
+    assert [p.id for p in pairs[:2]] == ["first", "7"]
+    assert all(len(p.id) == 16 and int(p.id, 16) >= 0 for p in pairs[2:])
+    assert pairs[0] == Pair("first", "Document 1.", "Summary 1.", "mine")
+
+
+def test_made_ids_depend_on_corpus_and_texts_only(tmp_path: Path) -> None:
+    one = list(load_pairs(str(lines(tmp_path / "a.jsonl", pair(1), pair(2)))))
+    (tmp_path / "elsewhere").mkdir()
+    two = list(load_pairs(str(lines(tmp_path / "elsewhere" / "a.jsonl", pair(2), pair(1)))))
+    other = list(load_pairs(str(lines(tmp_path / "b.jsonl", pair(1)))))
+    assert {p.id for p in one} == {p.id for p in two}
+    assert one[0].id == two[1].id != other[0].id
+
+
+def test_equal_pairs_without_ids_get_different_ids(tmp_path: Path) -> None:
+    first, second, third = load_pairs(str(lines(tmp_path / "a.jsonl", pair(1), pair(1), pair(1))))
+    assert (second.id, third.id) == (f"{first.id}-2", f"{first.id}-3")
+
+
+def test_other_field_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("key,body,short\nk1,Long text,Text\n")
+    options = CorpusOptions(document_field="body", summary_field="short", id_field="key")
+    assert list(load_pairs(str(path), options)) == [Pair("k1", "Long text", "Text", "a")]
+    with pytest.raises(RecordError, match="no field 'nope'"):
+        list(load_pairs(str(path), CorpusOptions(document_field="body", summary_field="short", id_field="nope")))
+    with pytest.raises(RecordError, match=r"line 2: no field 'document'; it has: 'key', 'body', 'short'"):
+        list(load_pairs(str(path)))
+
+
+def test_doc_ids_may_repeat_and_ids_may_not(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", pair(1, doc_id="d", document_id="d"), pair(2, doc_id="d", document_id="d"))
+    assert len(list(load_pairs(str(path)))) == 2
+    path = lines(tmp_path / "b.jsonl", pair(1, id="x"), pair(2, id="y"), pair(3, id="x"))
+    with pytest.raises(RecordError, match=r"line 3: repeats an id \('x'\)"):
+        list(load_pairs(str(path)))
+
+
+BAD = [
+    ({"document": "", "summary": "s"}, "field 'document' is blank"),
+    ({"document": "d", "summary": " \n"}, "field 'summary' is blank"),
+    ({"document": "d"}, "no field 'summary'"),
+    ({"document": ["d"], "summary": "s"}, "field 'document' is not text"),
+    ({"document": "d", "summary": None}, "field 'summary' is not text"),
+    ({"document": "d", "summary": "a\ud800"}, "field 'summary' has a lone surrogate"),
+    ({"document": "d", "summary": "s", "id": ["x"]}, "field 'id' is not text or a number"),
+    ("not json", "not JSON"),
+    ("[1]", "not a JSON object"),
+]
+
+
+@pytest.mark.parametrize(("record", "reason"), BAD)
+def test_a_bad_record_stops_or_is_counted(tmp_path: Path, record: Any, reason: str) -> None:
+    path = lines(tmp_path / "a.jsonl", pair(1), record, pair(3))
+    pairs = load_pairs(str(path))
+    assert next(pairs).summary == "Summary 1."
+    with pytest.raises(RecordError, match=r"a\.jsonl, line 2: ") as caught:
+        next(pairs)
+    assert reason in str(caught.value)
+    skipped: Counter[str] = Counter()
+    kept = list(load_pairs(str(path), CorpusOptions(on_bad="skip"), skipped))
+    assert [p.summary for p in kept] == ["Summary 1.", "Summary 3."]
+    assert skipped == {reason: 1}
+
+
+def test_skipped_records_are_told_by_reason(tmp_path: Path) -> None:
+    skipped: Counter[str] = Counter()
+    path = lines(tmp_path / "a.jsonl", *(record for record, _ in BAD), "{", pair(1, id="x"), pair(2, id="x"))
+    kept = list(load_pairs(str(path), CorpusOptions(on_bad="skip"), skipped))
+    assert [p.id for p in kept] == ["x"]
+    assert describe_skipped(skipped).startswith("skipped 11 records: 2 not JSON, 1 field 'document' is blank, ")
+    assert skipped["repeats an id"] == 1
+    assert describe_skipped(Counter()) == ""
+    assert describe_skipped(Counter({"not JSON": 1})) == "skipped 1 record: 1 not JSON"
+
+
+def test_a_file_of_bad_records_only_is_an_error_even_when_skipping(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", "x", "y")
+    with pytest.raises(InputError, match=r"not one record can be used \(skipped 2 records: 2 not JSON\)"):
+        list(load_pairs(str(path), CorpusOptions(on_bad="skip")))
+
+
+@pytest.mark.parametrize(
+    "text", ["שלום עולם.", "مرحبا بالعالم.", "😀 👩‍👩‍👧", "nul\x00nul", "x" * 100_000, "word " * 100_000]
+)
+def test_unusual_texts_are_kept_as_they_are(tmp_path: Path, text: str) -> None:
+    (found,) = load_pairs(str(lines(tmp_path / "a.jsonl", {"document": text, "summary": text})))
+    assert (found.document, found.summary) == (text, text)
+
+
+def test_empty_and_truncated_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no records"):
+        list(load_pairs(str(lines(tmp_path / "a.jsonl"))))
+    data = gzip.compress("".join(json.dumps(pair(i * i)) + "\n" for i in range(500)).encode())
+    path = tmp_path / "b.jsonl.gz"
+    path.write_bytes(data[:-30])
+    with pytest.raises(InputError, match="cut short"):
+        list(load_pairs(str(path)))
+
+
+# --- Newsroom
+
+
+def newsroom(folder: Path) -> Path:
+    for split, texts in {"train": ["a", "b"], "dev": ["c"], "test": ["d"]}.items():
+        with gzip.open(folder / f"{split}.jsonl.gz", "wt", encoding="utf-8") as file:
+            for text in texts:
+                file.write(
+                    json.dumps({"url": "u", "text": f"text {text}", "summary": f"sum {text}", "density": 1.5}) + "\n"
+                )
+    return folder
+
+
+def test_newsroom_folder_split_and_file(tmp_path: Path) -> None:
+    folder = newsroom(tmp_path)
+    found = list(load_pairs(f"newsroom:{folder}"))
+    assert [(p.document, p.summary, p.corpus) for p in found] == [
+        (f"text {x}", f"sum {x}", "newsroom") for x in ("a", "b", "c", "d")
+    ]
+    for split in ("dev", "validation"):
+        assert [p.summary for p in load_pairs(f"newsroom:{folder}", CorpusOptions(split=split))] == ["sum c"]
+    assert [p.summary for p in load_pairs(f"newsroom:{folder}/test.jsonl.gz")] == ["sum d"]
+    with pytest.raises(InputError, match=r"has none of nope\.jsonl\.gz"):
+        load_pairs(f"newsroom:{folder}", CorpusOptions(split="nope"))
+
+
+# --- real data
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}")
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("bbc", 2127), ("scitldr", 3229), ("legal", 446), ("cnndm_sample", 100), ("dialogsum", 991), ("qmsum", 64)],
+)
+def test_real_corpora(name: str, count: int) -> None:
+    found = list(load_pairs(str(DATA / f"{name}.jsonl.gz")))
+    assert len(found) == count
+    assert len({p.id for p in found}) == count

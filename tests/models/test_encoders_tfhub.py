@@ -1,0 +1,128 @@
+"""The Universal Sentence Encoder's loader, on SavedModels that the tests export themselves."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from negsample.errors import InputError
+from negsample.models.encoders import load_encoder, make_encoder
+
+
+def test_without_tensorflow_the_command_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    with pytest.raises(InputError, match=r"pip install 'negsample\[tfhub\]'"):
+        make_encoder("use")
+
+
+@pytest.fixture(scope="module")
+def tensorflow():
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: pip install 'negsample[tfhub]'")
+    pytest.importorskip("tensorflow_hub", reason="tensorflow-hub is not installed: pip install 'negsample[tfhub]'")
+    return tf
+
+
+@pytest.fixture(scope="module")
+def export(tensorflow, tmp_path_factory):
+    """export(kind, weight) → the folder of a SavedModel: [characters, weight × words] of every text."""
+    tf = tensorflow
+
+    def features(texts, weight):
+        characters = tf.cast(tf.strings.length(texts, unit="UTF8_CHAR"), tf.float32)
+        words = tf.cast(tf.strings.split(texts).row_lengths(), tf.float32)
+        return tf.stack([characters, weight * words], axis=1)
+
+    signature = [tf.TensorSpec([None], tf.string, name="texts")]
+
+    class Callable(tf.Module):
+        def __init__(self, weight, wrap):
+            super().__init__()
+            self.weight, self.wrap = tf.Variable(weight), wrap
+
+        @tf.function(input_signature=signature)
+        def __call__(self, texts):
+            return self.wrap(features(texts, self.weight))
+
+    class Bare(tf.Module):
+        def __init__(self, weight):
+            super().__init__()
+            self.weight = tf.Variable(weight)
+
+        @tf.function(input_signature=signature)
+        def serve(self, texts):
+            return {"outputs": features(texts, self.weight)}
+
+    wraps = {"callable": lambda v: v, "flat": lambda v: v[:, 0], "nan": lambda v: v * np.nan}
+
+    def make(kind="callable", weight=10.0):
+        folder = tmp_path_factory.mktemp("saved") / kind
+        if kind == "signature":
+            module = Bare(weight)
+            tf.saved_model.save(module, str(folder), signatures=module.serve)
+        else:
+            tf.saved_model.save(Callable(weight, wraps[kind]), str(folder))
+        return folder
+
+    return make
+
+
+TEXTS = ["naïve words here", "", "a b c d", "x " * 300]
+WANTED = [[16, 30], [0, 0], [7, 40], [600, 3000]]
+
+
+@pytest.mark.parametrize("kind", ["callable", "signature"])
+@pytest.mark.parametrize("name", ["use", "use-large"])
+def test_a_local_folder(kind, name, export):
+    encoder = make_encoder(f"{name}:{export(kind)}")
+    assert (encoder.name, encoder.unit, encoder.dim) == (name, "sentence", 2)
+    vectors = encoder.encode(TEXTS * 50)
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == WANTED * 50
+    assert [encoder.encode([text])[0].tolist() for text in TEXTS] == WANTED
+    assert encoder.encode([]).shape == (0, 2)
+
+
+def test_saving_and_loading(export, tmp_path):
+    encoder = make_encoder(f"use:{export()}")
+    saved = encoder.save(tmp_path)
+    again = load_encoder(saved, tmp_path)
+    assert again.encode(TEXTS).tolist() == WANTED
+    assert again.fingerprint == encoder.fingerprint
+    assert make_encoder(f"use:{export(weight=11.0)}").fingerprint != encoder.fingerprint
+    (tmp_path / "saved_model" / "saved_model.pb").write_bytes(b"damaged")
+    with pytest.raises(InputError, match="cannot load it"):
+        load_encoder(saved, tmp_path)
+
+
+def test_a_fresh_process_prints_nothing(export):
+    code = f"from negsample.models.encoders import make_encoder; make_encoder('use:{export()}').encode(['a'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""
+
+
+def test_folders_of_another_kind(export, tmp_path):
+    with pytest.raises(InputError, match=r"no saved_model\.pb"):
+        make_encoder(f"use:{tmp_path}")
+    with pytest.raises(InputError, match="not one vector a text"):
+        make_encoder(f"use:{export('flat')}")
+    with pytest.raises(InputError, match="not finite"):
+        make_encoder(f"use:{export('nan')}")
+
+
+def test_a_handle_that_cannot_be_fetched(tensorflow, tmp_path, monkeypatch):
+    monkeypatch.setenv("TFHUB_CACHE_DIR", str(tmp_path))
+    with pytest.raises(InputError, match="use:/path/to/folder"):
+        make_encoder("use:http://127.0.0.1:9/encoder/4")
+
+
+def test_a_handle_in_the_hubs_cache(tensorflow, export, tmp_path, monkeypatch):
+    import hashlib
+    import shutil
+
+    # tensorflow-hub keeps a module under the SHA-1 of its handle; so a test can put one there without the network.
+    monkeypatch.setenv("TFHUB_CACHE_DIR", str(tmp_path))
+    handle = "https://tfhub.dev/google/universal-sentence-encoder/4"
+    shutil.copytree(export(), tmp_path / hashlib.sha1(handle.encode()).hexdigest())
+    encoder = make_encoder("use")
+    assert encoder.encode(TEXTS).tolist() == WANTED

@@ -1,0 +1,356 @@
+import errno
+import gzip
+import json
+import os
+import random
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from negsample.errors import InputError
+from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives.recipe import parse_recipe
+from negsample.negatives.split import SPLITS, Shares
+from negsample.records import Pair
+from negsample.spool import Spool
+
+PEOPLE = ["Ada", "Boris", "Chen", "Dana", "Emil", "Farah", "Gita", "Hugo"]
+THINGS = ["bridge", "harvest", "ferry", "library", "glacier", "orchard", "tunnel", "market", "museum", "harbour"]
+DEEDS = ["closed", "reopened", "flooded", "expanded", "burned", "moved"]
+
+
+def corpus(count):
+    """``count`` pairs with different documents and summaries of two sentences."""
+    pairs = []
+    for number in range(count):
+        rng = random.Random(number)
+        thing, deed, person = rng.choice(THINGS), rng.choice(DEEDS), rng.choice(PEOPLE)
+        document = f"Report {number}. The {thing} {deed} last week, said {person}. " + " ".join(
+            rng.choices(THINGS, k=20)
+        )
+        summary = f"The {thing} {deed} in week {number}. Witness {person} saw it happen."
+        pairs.append(Pair(f"p{number}", document, summary, "made"))
+    return pairs
+
+
+def options(recipe="delete", **more):
+    return GenerateOptions(parse_recipe(recipe), **more)
+
+
+def read(folder):
+    return {
+        name: [json.loads(line) for line in gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8")]
+        for name in SPLITS
+    }
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_three_files_with_originals_and_negatives(tmp_path):
+    pairs = corpus(40)
+    report = generate(pairs, options("delete", negatives=3, seed=7), tmp_path / "new" / "out")
+    splits = read(tmp_path / "new" / "out")
+    assert sorted(contents(tmp_path / "new" / "out")) == ["test.jsonl.gz", "train.jsonl.gz", "validation.jsonl.gz"]
+    assert {name: len(rows) for name, rows in splits.items()} == {"train": 128, "validation": 16, "test": 16}
+    by_id = {pair.id: pair for pair in pairs}
+    rows = [row for part in splits.values() for row in part]
+    assert len({row["id"] for row in rows}) == 160
+    for row in rows:
+        assert list(row) == ["id", "document_id", "document", "summary", "label", "kind", "change"]
+        source = by_id[row["document_id"]]
+        assert row["document"] == source.document
+        if row["kind"] == "original":
+            assert (row["id"], row["label"], row["change"]) == (f"{source.id}/original", 1.0, {})
+            assert row["summary"] == source.summary
+        else:
+            assert row["id"].startswith(f"{source.id}/delete-")
+            kept, total = len(row["summary"].split()), len(source.summary.split())
+            assert row["label"] == pytest.approx(kept / total)
+            assert 1 <= kept < total
+    assert asdict(report.splits["test"]) | {"fingerprint": ""} == {
+        "documents": 4,
+        "originals": 4,
+        "negatives": {"delete": 12},
+        "refusals": {},
+        "missing": 0,
+        "repeated": 0,
+        "fingerprint": "",
+    }
+    assert (report.pairs, report.duplicates, report.documents, report.linked) == (40, 0, 40, 0)
+    json.dumps(asdict(report), allow_nan=False)
+
+
+@pytest.mark.parametrize("recipe", ["crosspair", "sentence-replace", "mix(add=1,crosspair=1,sentence-delete=2)"])
+def test_order_of_the_pairs_changes_nothing(tmp_path, recipe):
+    pairs = corpus(30)
+    shuffled = random.Random(1).sample(pairs, len(pairs))
+    first = generate(pairs, options(recipe, negatives=2), tmp_path / "a")
+    second = generate(iter(shuffled), options(recipe, negatives=2), tmp_path / "b")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
+    assert first == second
+
+
+def test_the_seed_changes_splits_and_negatives(tmp_path):
+    for seed in (0, 1):
+        generate(corpus(30), options("delete", seed=seed), tmp_path / str(seed))
+    first, second = read(tmp_path / "0"), read(tmp_path / "1")
+    assert {row["document_id"] for row in first["test"]} != {row["document_id"] for row in second["test"]}
+    negatives = [{row["id"]: row["summary"] for part in splits.values() for row in part} for splits in (first, second)]
+    assert sum(negatives[0][key] != negatives[1][key] for key in negatives[0]) > 20
+
+
+def test_more_negatives_keep_the_first_ones(tmp_path):
+    for count in (1, 3):
+        generate(corpus(20), options("replace", negatives=count), tmp_path / str(count))
+    few = {row["id"]: row for row in read(tmp_path / "1")["train"]}
+    many = {row["id"]: row for row in read(tmp_path / "3")["train"]}
+    assert few.items() <= many.items()
+
+
+def test_splits_are_the_same_for_all_recipes(tmp_path):
+    reports = [generate(corpus(30), options(kind), tmp_path / kind) for kind in ("crosspair", "add")]
+    for name in SPLITS:
+        assert reports[0].splits[name].fingerprint == reports[1].splits[name].fingerprint
+    assert len({split.fingerprint for split in reports[0].splits.values()}) == 3
+
+
+def test_crosspair_stays_inside_the_split(tmp_path):
+    pairs = corpus(60)
+    generate(pairs, options("crosspair", negatives=2), tmp_path)
+    for rows in read(tmp_path).values():
+        originals = {row["document_id"]: row["summary"] for row in rows if row["kind"] == "original"}
+        for row in rows:
+            if row["kind"] == "crosspair":
+                assert row["label"] == 0.0
+                assert originals[row["change"]["summary_of"]] == row["summary"] != originals[row["document_id"]]
+
+
+def test_words_come_from_the_training_split(tmp_path):
+    generate(corpus(40), options("add", negatives=4), tmp_path)
+    splits = read(tmp_path)
+    known = {
+        word.strip(".,") for row in splits["train"] if row["kind"] == "original" for word in
+        (row["document"] + " " + row["summary"]).split()
+    }  # fmt: skip
+    added = [word for row in splits["test"] if row["kind"] == "add" for _, word in row["change"]["added"]]
+    assert len(added) > 40
+    assert set(added) <= known
+    assert not {"Report"} - known
+
+
+def test_texts_that_agree_but_for_case_and_space_are_one(tmp_path):
+    pairs = corpus(20)
+    again = Pair("again", pairs[0].document.upper().replace(" ", "\n "), pairs[0].summary.lower(), "made")
+    more = Pair("more", pairs[1].document.lower(), "A second summary. It says other things.", "made")
+    report = generate([*pairs, again, more], options("delete"), tmp_path)
+    assert (report.pairs, report.duplicates, report.documents) == (22, 1, 20)
+    rows = [row for part in read(tmp_path).values() for row in part]
+    assert len(rows) == 42
+    twice = {row["document_id"] for row in rows if row["document"].lower() == pairs[1].document.lower()}
+    assert len(twice) == 1
+    assert twice <= {"p1", "more"}
+    places = [name for name, part in read(tmp_path).items() if any(row["document_id"] in twice for row in part)]
+    assert len(places) == 1
+
+
+def test_ids_that_are_not_unique_are_extended(tmp_path):
+    one = [Pair(str(number), pair.document, pair.summary, "one") for number, pair in enumerate(corpus(10))]
+    two = [
+        Pair(str(number), pair.document + " More.", pair.summary[:-1] + " again.", "two")
+        for number, pair in enumerate(one)
+    ]
+    same = [
+        Pair("9", f"Document {number} of no name.", f"Summary {number} has three words more.", "two")
+        for number in (1, 2)
+    ]
+    generate([*one, *two[:9], *same], options("delete"), tmp_path)
+    ids = [row["id"] for part in read(tmp_path).values() for row in part]
+    assert len(set(ids)) == len(ids) == 42
+    assert {"one:0/original", "two:0/original", "one:9/original"} <= set(ids)
+    assert sum(identifier.startswith("two:9#") and identifier.endswith("/original") for identifier in ids) == 2
+
+
+def test_impossible_kinds_are_counted_and_a_mixture_takes_another(tmp_path):
+    pairs = [*corpus(30), *(Pair(f"s{number}", f"Snow report {number}.", f"Snow{number}.") for number in range(30))]
+    report = generate(pairs, options("delete", negatives=2), tmp_path / "one")
+    whole = [report.splits[name] for name in SPLITS]
+    assert sum(part.refusals["delete: one-word summary"] for part in whole) == 60
+    assert sum(part.missing for part in whole) == 60
+    assert sum(part.negatives["delete"] for part in whole) == 60
+    mixed = generate(pairs, options("mix(delete=1,replace=1)", negatives=2), tmp_path / "mix")
+    whole = [mixed.splits[name] for name in SPLITS]
+    assert sum(part.missing for part in whole) == 0
+    assert sum(sum(part.negatives.values()) for part in whole) == 120
+    refused = sum(part.refusals["delete: one-word summary"] for part in whole)
+    assert 10 < refused < 50
+
+
+def test_repeated_negatives_are_counted(tmp_path):
+    # Two words: only two deletions exist, so of three negatives one repeats.
+    pairs = [Pair(str(number), f"Text number {number}.", f"Snow{number} fell{number}") for number in range(20)]
+    report = generate(pairs, options("delete", negatives=3), tmp_path)
+    assert sum(part.repeated for part in report.splits.values()) == 20
+
+
+def test_a_negative_is_never_another_good_summary_of_the_document(tmp_path):
+    # Deleting a word of the first gives the second or "came".
+    pairs = [
+        Pair(f"{number}-{kind}", f"Text number {number}.", summary)
+        for number in range(20)
+        for kind, summary in (("long", f"Guest{number} came"), ("short", f"Guest{number}"))
+    ]
+    report = generate(pairs, options("delete", negatives=4), tmp_path)
+    for part in read(tmp_path).values():
+        goods = {(row["document"], row["summary"].casefold()) for row in part if row["kind"] == "original"}
+        bads = {(row["document"], row["summary"].casefold()) for row in part if row["kind"] != "original"}
+        assert bads
+        assert not goods & bads
+    assert sum(part.missing for part in report.splits.values()) >= 80
+
+
+# --- refusals
+
+
+def failing(tmp_path, pairs, recipe="delete", **more):
+    with pytest.raises(InputError) as caught:
+        generate(pairs, options(recipe, **more), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_no_pairs_and_too_few(tmp_path):
+    assert "has 0 documents" in failing(tmp_path, [])
+    assert "has 1 document and" in failing(tmp_path, corpus(1), "crosspair")
+    assert "has 2 documents" in failing(tmp_path, corpus(2), "crosspair")
+
+
+def test_too_few_for_crosspair(tmp_path):
+    message = failing(tmp_path, corpus(5), "crosspair")
+    assert "the validation split (1 document)" in message
+    assert "no other document in the split (1 times)" in message
+    assert "6 or more" in message
+    generate(corpus(6), options("crosspair"), tmp_path / "six")
+    generate(corpus(3), options("delete"), tmp_path / "three")
+
+
+def test_every_summary_the_same(tmp_path):
+    pairs = [Pair(str(number), f"Text number {number}.", "No summary is  available.") for number in range(30)]
+    for recipe in ("crosspair", "delete"):
+        assert "summaries repeat so much" in failing(tmp_path, pairs, recipe)
+
+
+def test_every_summary_one_word(tmp_path):
+    pairs = [Pair(str(number), f"Text number {number}.", f"Snow{number}") for number in range(30)]
+    assert "delete: one-word summary (24 times)" in failing(tmp_path, pairs)
+
+
+def test_wrong_options():
+    with pytest.raises(InputError, match="negatives 0"):
+        options(negatives=0)
+    with pytest.raises(InputError, match="vocabulary 'zipf'"):
+        options(vocabulary="zipf")
+
+
+def test_an_error_among_the_pairs_leaves_nothing(tmp_path):
+    def pairs():
+        yield from corpus(10)
+        raise InputError("pairs.jsonl, line 11: not JSON")
+
+    assert "line 11" in failing(tmp_path, pairs())
+
+
+def test_files_that_were_there_survive_a_failure(tmp_path):
+    generate(corpus(20), options(), tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(InputError):
+        generate(corpus(2), options(), tmp_path)
+    assert contents(tmp_path) == before
+    generate(corpus(30), options(), tmp_path)
+    assert sorted(contents(tmp_path)) == sorted(before)
+    assert contents(tmp_path) != before
+
+
+@pytest.mark.parametrize("when", ["writing", "at the end"])
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, when):
+    out = tmp_path / "out"
+    real = os.replace
+    failed = []
+
+    def replace(source, target):
+        if when == "writing" or Path(target).parent == out:
+            failed.append(target)
+            raise OSError(errno.ENOSPC, "No space left on device", str(source))
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(InputError, match="disk is full"):
+        generate(corpus(20), options(), out)
+    assert failed
+    assert not out.exists()
+
+
+def test_an_output_folder_that_is_a_file(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match="file"):
+            generate(corpus(20), options(), out)
+    assert (tmp_path / "file").read_text() == "x"
+
+
+def test_strange_texts_go_through(tmp_path):
+    texts = [
+        "مرحبا بالعالم. كيف الحال؟",
+        "emoji 🎉 here. Fine 👍🏽 too.",
+        "x" * 100_000 + " long word.",
+        "nul\x00 inside it.",
+    ]
+    pairs = [Pair(f"strange{number}", f"Text {number}. {text}", text) for number, text in enumerate(texts)]
+    generate([*corpus(20), *pairs], options("mix(add=1,replace=1,delete=1)", negatives=4), tmp_path)
+    rows = [row for part in read(tmp_path).values() for row in part]
+    assert {row["summary"] for row in rows if row["kind"] == "original"} >= set(texts)
+
+
+def test_a_share_of_zero_gives_an_empty_file(tmp_path):
+    report = generate(corpus(20), options("delete", shares=Shares(0.9, 0.1, 0.0)), tmp_path)
+    assert read(tmp_path)["test"] == []
+    assert report.splits["test"].documents == 0
+
+
+def test_progress_names_stages(tmp_path):
+    seen = []
+    generate(corpus(20), options(), tmp_path, progress=lambda *step: seen.append(step))
+    assert ("reading", 20, None) in seen
+    assert ("vocabulary", 16, 16) in seen
+    assert ("train", 16, 16) in seen
+    assert ("test", 2, 2) in seen
+
+
+def test_the_spool_gives_pairs_back(tmp_path):
+    pairs = [*corpus(30), Pair("x", "lone \ud800 half", 'quotes " and \n lines', "c"), Pair("y", "z" * 3_000_000, "s")]
+    with Spool(tmp_path) as spool:
+        for pair in pairs:
+            spool.append(pair)
+        assert len(spool) == 32
+        assert [spool.pair(number) for number in reversed(range(32))] == pairs[::-1]
+        assert spool.head(30) == ("x", "c", 'quotes " and \n lines')
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_while_spooling(tmp_path, monkeypatch):
+    with Spool(tmp_path) as spool:
+
+        class Full:
+            def write(self, data):
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+            def close(self):
+                pass
+
+        spool._file.close()
+        monkeypatch.setattr(spool, "_file", Full())
+        with pytest.raises(InputError, match="disk is full"):
+            spool.append(Pair("x", "y" * 2_000_000, "s"))

@@ -1,0 +1,190 @@
+"""Laws that negatives, splits and layouts keep for any text."""
+
+import gzip
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from negsample.negatives import NEGATIVES
+from negsample.negatives.context import context_of
+from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives.layout import lay_out, put_together
+from negsample.negatives.recipe import Recipe
+from negsample.negatives.split import SPLITS, assign
+from negsample.negatives.vocabulary import bare, same_word
+from negsample.records import Pair, document_key
+from negsample.seeds import digest, generator
+from negsample.sentences import normalise, split_sentences
+
+WORDS = st.one_of(
+    st.sampled_from(
+        ["the", "River", "rose", "Mr.", "U.S.", "J", "—", "3.5", "(old)", '"Stop!"', "late,", "e.g.", "۔", "你好。"]
+    ),
+    st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1, max_size=8),
+)
+SENTENCES = st.tuples(
+    st.lists(WORDS, min_size=1, max_size=8), st.sampled_from([".", "!", "?", " .", '."', "", "…"])
+).map(lambda made: " ".join(made[0]) + made[1])
+SUMMARIES = st.lists(st.tuples(SENTENCES, st.sampled_from([" ", "\n", "  "])), min_size=1, max_size=5).map(
+    lambda parts: "".join(sentence + joint for sentence, joint in parts)
+)
+OTHERS = [
+    Pair("o1", "Growers of apples expect a thin year after frost.", "Frost hit the apples. Prices will climb."),
+    Pair("o2", "A bridge in the town was closed for repairs.", "The bridge is closed. Drivers take the long way."),
+]
+SEEDS = st.integers(0, 10**6)
+KINDS = ["crosspair", "add", "delete", "replace", "sentence-delete", "sentence-replace"]
+
+
+def make(kind, summary, seed):
+    pair = Pair("p", "The document of the pair.", summary)
+    assume(len(summary.split()) > 1)
+    return NEGATIVES.get(kind)(pair, context_of([pair, *OTHERS]), generator(seed))
+
+
+def plain(words):
+    """Words without case, outer punctuation and the marks that move: what a mutation leaves alone."""
+    return [bare(word).casefold() for word in words]
+
+
+def is_subsequence(part, whole):
+    rest = iter(whole)
+    return all(any(word == other for other in rest) for word in part)
+
+
+@given(SUMMARIES)
+def test_layout_keeps_the_words(summary):
+    sentences = lay_out(summary)
+    words = [list(sentence.words) for sentence in sentences]
+    assert [word for sentence in words for word in sentence] == summary.split()
+    assert put_together(sentences, words).split() == summary.split()
+
+
+@given(st.sampled_from(KINDS), SUMMARIES, SEEDS)
+def test_labels_lie_between_0_and_1_and_the_seed_decides(kind, summary, seed):
+    made = make(kind, summary, seed)
+    assert 0 <= made.label <= 1
+    assert made.summary.strip()
+    assert made == make(kind, summary, seed)
+    json.dumps(made.change, allow_nan=False)
+
+
+@given(SUMMARIES, SEEDS)
+def test_delete_leaves_a_subsequence(summary, seed):
+    made = make("delete", summary, seed)
+    before, after = summary.split(), made.summary.split()
+    gone = len(before) - len(after)
+    assert 1 <= gone <= len(before) - 1
+    assert made.label == pytest.approx(1 - gone / len(before))
+    assert made.change["mutated"] == gone
+    assert is_subsequence(plain(after), plain(before))
+    assert [before[place] for place, _ in made.change["deleted"]] == [word for _, word in made.change["deleted"]]
+
+
+@given(SUMMARIES, SEEDS)
+def test_add_keeps_all_words_in_order_and_the_last_one_last(summary, seed):
+    made = make("add", summary, seed)
+    before, after = summary.split(), made.summary.split()
+    more = len(after) - len(before)
+    assert 1 <= more <= len(before)
+    assert made.label == pytest.approx(1 - more / len(before))
+    assert is_subsequence(before, after)
+    assert after[-1] == before[-1]
+
+
+@given(SUMMARIES, SEEDS)
+def test_replace_changes_exactly_k_words(summary, seed):
+    made = make("replace", summary, seed)
+    before, after = summary.split(), made.summary.split()
+    assert len(before) == len(after)
+    different = [place for place in range(len(before)) if not same_word(before[place], after[place])]
+    assert different == [place for place, _, _ in made.change["replaced"]]
+    assert made.label == pytest.approx(1 - len(different) / len(before))
+
+
+@given(st.sampled_from(["sentence-delete", "sentence-replace"]), SUMMARIES, SEEDS)
+def test_sentence_labels_are_shares_of_words_kept(kind, summary, seed):
+    made = make(kind, summary, seed)
+    total = len(summary.split())
+    if "kept_words" in made.change:
+        assert made.label == pytest.approx(made.change["kept_words"] / total)
+    if kind == "sentence-delete":
+        assert made.label == pytest.approx(len(made.summary.split()) / total)
+        assert is_subsequence(plain(made.summary.split()), plain(summary.split()))
+
+
+@given(st.sampled_from(["add", "delete", "replace", "sentence-delete"]), SUMMARIES, SEEDS)
+def test_sentences_can_still_be_told_apart(kind, summary, seed):
+    made = make(kind, summary, seed)
+    sentences = lay_out(summary)
+    if kind in ("add", "replace"):
+        left = len(sentences)
+    else:
+        gone = {place for place, _ in made.change["deleted"]} if "mutated" in made.change else None
+        if gone is None:
+            left = len(sentences) - len(made.change["deleted"])
+        else:
+            at, left = 0, 0
+            for sentence in sentences:
+                left += any(place not in gone for place in range(at, at + len(sentence.words)))
+                at += len(sentence.words)
+    assert len(split_sentences(made.summary)) >= left
+
+
+@given(st.lists(st.integers(0, 12), min_size=20, max_size=60), SEEDS)
+def test_splits_keep_groups_together_whatever_the_seed(groups, seed):
+    _, group = np.unique(groups, return_inverse=True)
+    assume(group.max() >= 5)
+    keys = np.sort(np.array([digest(number) for number in range(len(group))], dtype="S16"))
+    part = assign(keys, group, seed)
+    for number in range(group.max() + 1):
+        assert len(set(part[group == number].tolist())) == 1
+    # Six groups or more: each split has two.
+    assert all(len(set(group[part == split].tolist())) >= 2 for split in range(3))
+
+
+# Some documents with several summaries, and summaries that several documents share.
+REPEATS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 12), st.booleans()), max_size=25)
+
+
+def pairs_of(repeats):
+    """Eight pairs that have nothing in common, and others which repeat documents and summaries among themselves."""
+    texts = [(f"Plain document {number}.", f"Plain story {number}. It is short.") for number in range(8)]
+    for document, story, loud in repeats:
+        summary = f"Story {story} is told. It takes {story} days."
+        texts.append((f"Document {document} tells its own story.", summary.upper() if loud else summary))
+    return [Pair(str(number), document, summary, "c") for number, (document, summary) in enumerate(texts)]
+
+
+def written(pairs, options):
+    with tempfile.TemporaryDirectory() as folder:
+        report = generate(pairs, options, Path(folder))
+        return report, {
+            name: [json.loads(line) for line in gzip.open(Path(folder) / f"{name}.jsonl.gz", "rt", encoding="utf-8")]
+            for name in SPLITS
+        }
+
+
+@settings(max_examples=25, deadline=None)
+@given(REPEATS, st.sampled_from(KINDS), SEEDS, st.randoms(use_true_random=False))
+def test_a_corpus_with_repeats(repeats, kind, seed, order):
+    pairs = pairs_of(repeats)
+    options = GenerateOptions(Recipe({kind: 1.0}), negatives=2, seed=seed)
+    report, splits = written(pairs, options)
+    keys = [{document_key(row["document"]) for row in rows} for rows in splits.values()]
+    assert sum(map(len, keys)) == len(set.union(*keys)) == len({pair.document for pair in pairs}) == report.documents
+    positives = [{normalise(row["summary"]) for row in rows if row["kind"] == "original"} for rows in splits.values()]
+    assert sum(map(len, positives)) == len(set.union(*positives))
+    goods: dict[str, set[str]] = {}
+    for pair in pairs:
+        goods.setdefault(pair.document, set()).add(normalise(pair.summary))
+    for row in (row for rows in splits.values() for row in rows):
+        assert 0 <= row["label"] <= 1
+        assert (normalise(row["summary"]) in goods[row["document"]]) == (row["kind"] == "original")
+    shuffled = order.sample(pairs, len(pairs))
+    assert written(shuffled, options) == (report, splits)

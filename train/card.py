@@ -1,0 +1,74 @@
+"""The model card: what a model is, in words a person reads before using it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import negsample
+from negsample.models.build import Parts
+
+
+def figure_text(figure: Mapping[str, Any]) -> str:
+    """``0.953 (95 % interval 0.94 to 0.97, n = 320)``."""
+    if figure["value"] is None:
+        return f"not defined: {figure['reason']} (n = {figure['n']})"
+    interval = f"95 % interval {figure['low']:.3f} to {figure['high']:.3f}, " if figure["low"] is not None else ""
+    return f"{figure['value']:.3f} ({interval}n = {figure['n']})"
+
+
+def model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
+    """Markdown with the recipe, the data and its fingerprints, the test figures, and how to use the model."""
+    data, found = facts["data"], facts["figures"]
+    figures = "\n".join(f"- {key}: {figure_text(value)}" for key, value in found["test"].items())
+    kinds = "\n".join(
+        f"| {kind} | {row['n']} | {row['label']:.3f} | {row['score']:.3f} |" for kind, row in found["by_kind"].items()
+    )
+    splits = "\n".join(
+        f"| {key} | {split['documents']} | {found['cut'][key]['pairs']} | {found['cut'][key]['cut']} "
+        f"| `{split['fingerprint'][:16]}` |"
+        for key, split in data["splits"].items()
+    )
+    skipped = f"\n{data['skipped_text']}.\n" if data["skipped_text"] else ""
+    limit = f" (the first {data['limit']} pairs of each)" if data["limit"] else ""
+    return f"""---
+library_name: negsample
+tags: [summarization, evaluation, reference-free]
+---
+# {name}
+
+An estimator of summary quality: given a document and a summary it answers with a number in [0, 1], higher is better,
+without a reference summary. Trained by negsample {negsample.__version__} on damaged summaries; no human judgment was used.
+
+- head: `{parts.head}`, encoder: `{parts.encoder["name"]}`
+- recipe: `{facts["recipe"]}`, {facts["training"]["negatives"]} negative(s) a document; loss: {facts["loss"]}
+- corpora: {", ".join(f"`{corpus}`" for corpus in data["corpora"])}{limit}; seed {facts["training"]["seed"]}
+
+## Test figures
+
+On held-out documents, against the labels that the damage gives (not against people):
+
+{figures}
+
+| kind | examples | mean label | mean score |
+|---|---|---|---|
+{kinds}
+
+## Data
+
+{data["pairs"]} pairs, fingerprint `{data["fingerprint"][:16]}`. "Cut" counts the pairs that are longer than the model reads.
+{skipped}
+| split | documents | examples | cut | fingerprint |
+|---|---|---|---|---|
+{splits}
+
+## Use
+
+```python
+from negsample import Estimator
+Estimator.load("{name}").score(documents, summaries)
+```
+
+## Limits
+
+It has learned to see the kinds of damage named above, in texts like those it was trained on. Measure its agreement with
+people (`negsample correlate`) before you rely on it.
+"""

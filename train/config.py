@@ -1,0 +1,214 @@
+"""Training configuration: one frozen dataclass, read from YAML and ``key=value`` words; unknown keys are refused."""
+
+import dataclasses
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from negsample.errors import InputError
+from negsample.registry import suggestion
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that decides a training run. ``None`` means "what suits the head" (see ``resolved``).
+
+    Data: ``corpus`` (a name or a list), ``recipe`` (a kind, ``mix:FILE`` or a mapping kind → weight), ``negatives`` a
+    document, ``limit`` (pairs read from each corpus), field names as in ``negsample generate``, ``vocabulary``
+    (``uniform`` or ``frequency``), ``on_bad`` (``stop`` or ``skip``).
+
+    Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (SPEC §3's floor);
+    ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th percentile of the training split);
+    ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
+
+    Optimisation: ``loss`` (``bce``, ``mse``; ``None`` = by recipe), ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``,
+    ``weight_decay``, ``warmup`` (share of all steps), ``schedule`` (``linear`` or ``constant``), ``epochs`` (at most),
+    ``patience`` (epochs without a better validation loss), ``batch_size`` (examples of one optimiser step over all
+    processes), ``gradient_accumulation`` (parts that each step's batch is computed in), ``max_gradient_norm``,
+    ``mixed_precision`` (``no``, ``bf16``, ``fp16``), ``checkpoint_every`` steps, ``log_examples`` (write the ids each
+    step saw to ``training.jsonl``). ``seed`` decides everything random.
+    """
+
+    corpus: str | list[str] = "sample"
+    recipe: str | dict[str, float] = "crosspair"
+    negatives: int = 1
+    limit: int | None = None
+    document_field: str | None = None
+    summary_field: str | None = None
+    corpus_config: str | None = None
+    vocabulary: str = "uniform"
+    on_bad: str = "stop"
+    head: str = "cls"
+    encoder: str | None = None
+    max_length: int = 512
+    min_summary: int = 128
+    max_document: int | None = None
+    max_summary: int | None = None
+    freeze_encoder: bool = False
+    attention: str = "sdpa"
+    loss: str | None = None
+    optimizer: str | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    warmup: float | None = None
+    schedule: str | None = None
+    epochs: int | None = None
+    patience: int = 3
+    batch_size: int | None = None
+    gradient_accumulation: int = 1
+    max_gradient_norm: float = 1.0
+    mixed_precision: str = "no"
+    checkpoint_every: int = 500
+    log_examples: bool = False
+    seed: int = 0
+
+    def resolved(self) -> "TrainConfig":
+        """The configuration with every ``None`` that depends on the head filled in.
+
+        ``cls`` fine-tunes an encoder (AdamW, small rate, warm-up: a departure from P3, SPEC §4); the heads over frozen
+        vectors follow P3 (RMSProp, 0.001).
+        """
+        fine_tuned = self.head == "cls" and not self.freeze_encoder
+        defaults = {
+            "encoder": "minilm" if self.head == "cls" else "sentence-transformer",
+            "optimizer": "adamw" if fine_tuned else "rmsprop",
+            "learning_rate": 3e-5 if fine_tuned else 1e-3,
+            "weight_decay": 0.01 if fine_tuned else 0.0,
+            "warmup": 0.1 if fine_tuned else 0.0,
+            "schedule": "linear" if fine_tuned else "constant",
+            "epochs": 5 if fine_tuned else 30,
+            "batch_size": 16 if self.head == "cls" else 32,
+        }
+        missing = {key: value for key, value in defaults.items() if getattr(self, key) is None}
+        return dataclasses.replace(self, **missing)
+
+    def corpora(self) -> list[str]:
+        """The corpora as a list."""
+        return [self.corpus] if isinstance(self.corpus, str) else list(self.corpus)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as they go to YAML and JSON."""
+        return dataclasses.asdict(self)
+
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "vocabulary": ("uniform", "frequency"),
+    "on_bad": ("stop", "skip"),
+    "attention": ("sdpa", "eager"),
+    "loss": ("bce", "mse"),
+    "optimizer": ("adamw", "rmsprop"),
+    "schedule": ("linear", "constant"),
+    "mixed_precision": ("no", "bf16", "fp16"),
+}
+# Smallest allowed value of each number; a bound given as an open one where the value itself is not allowed.
+_AT_LEAST: dict[str, float] = {
+    "negatives": 1,
+    "limit": 1,
+    "max_length": 16,
+    "min_summary": 1,
+    "max_document": 1,
+    "max_summary": 1,
+    "weight_decay": 0,
+    "warmup": 0,
+    "epochs": 1,
+    "patience": 1,
+    "batch_size": 1,
+    "gradient_accumulation": 1,
+    "max_gradient_norm": 0,
+    "checkpoint_every": 1,
+    "learning_rate": 0,
+}
+_TYPES = typing.get_type_hints(TrainConfig)
+
+
+def _convert(key: str, value: Any, where: str) -> Any:
+    """``value`` as the type of field ``key``."""
+    allowed = typing.get_args(_TYPES[key]) or (_TYPES[key],)
+    plain = [typing.get_origin(kind) or kind for kind in allowed]
+    if value is None and type(None) in plain:
+        return None
+    if isinstance(value, bool):
+        if bool in plain:
+            return value
+    elif isinstance(value, int) and int in plain:
+        return value
+    elif isinstance(value, int | float) and float in plain:
+        return float(value)
+    elif isinstance(value, str) and float in plain:
+        # YAML 1.1 reads "3e-5" as text.
+        try:
+            return float(value)
+        except ValueError:
+            pass
+    elif isinstance(value, str) and str in plain:
+        return value
+    elif isinstance(value, list) and list in plain and value and all(isinstance(item, str) for item in value):
+        return list(value)
+    elif isinstance(value, dict) and dict in plain:
+        return dict(value)
+    if str in plain and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in plain)
+    raise InputError(f"{where}: {key} must be {names}, not {value!r}")
+
+
+def make_config(values: Mapping[str, Any], where: str = "configuration") -> TrainConfig:
+    """A checked configuration from plain values.
+
+    Raises InputError for an unknown key (with the nearest known one), a wrong type, or a value out of range.
+    """
+    known = list(_TYPES)
+    checked = {}
+    for key, value in values.items():
+        if key not in _TYPES:
+            raise InputError(f"{where}: unknown key {key!r}; {suggestion(str(key), known)}")
+        value = _convert(key, value, where)
+        if value is not None and key in CHOICES and value not in CHOICES[key]:
+            raise InputError(f"{where}: {key} must be one of {', '.join(CHOICES[key])}, not {value!r}")
+        if value is not None and key in _AT_LEAST and not value >= _AT_LEAST[key]:
+            raise InputError(f"{where}: {key} must be at least {_AT_LEAST[key]}, not {value!r}")
+        checked[key] = value
+    config = TrainConfig(**checked)
+    if config.learning_rate is not None and not 0 < config.learning_rate < float("inf"):
+        raise InputError(f"{where}: learning_rate must be above 0, not {config.learning_rate!r}")
+    if config.warmup is not None and config.warmup > 1:
+        raise InputError(f"{where}: warmup is a share of all steps and must lie in [0, 1], not {config.warmup!r}")
+    return config
+
+
+def read_config(path: str | Path | None, words: Sequence[str] = ()) -> TrainConfig:
+    """Configuration from a YAML file (or the defaults), then ``key=value`` words, the later winning.
+
+    Values of words are read as YAML: ``limit=500``, ``corpus=[a.jsonl,b.jsonl]``, ``loss=null``. Raises InputError.
+    """
+    import yaml
+
+    values: dict[str, Any] = {}
+    where = "key=value"
+    if path is not None:
+        where = str(path)
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
+        try:
+            loaded = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            line = getattr(getattr(error, "problem_mark", None), "line", None)
+            place = f", line {line + 1}" if line is not None else ""
+            raise InputError(f"{path}{place}: not valid YAML ({getattr(error, 'problem', error)})") from None
+        if loaded is not None and not isinstance(loaded, dict):
+            raise InputError(f"{path}: must hold key: value lines, not {type(loaded).__name__}")
+        values.update(loaded or {})
+        make_config(values, where)
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals:
+            raise InputError(f"{word!r}: expected key=value, such as limit=500")
+        try:
+            values[key.strip()] = yaml.safe_load(text) if text.strip() else None
+        except yaml.YAMLError:
+            values[key.strip()] = text
+    return make_config(values, where if not words else f"{where} with {' '.join(words)}" if path else "key=value")

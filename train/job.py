@@ -1,0 +1,247 @@
+"""A whole training run: pairs → negatives → features → network → test figures → model folder."""
+
+import dataclasses
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
+from negsample.errors import InputError
+from negsample.eval.figures import as_json, by_kind, figures
+from negsample.fileio import atomic_json, failure
+from negsample.models.build import Parts, make_network, new_parts, takes
+from negsample.models.folder import read_description, save_folder
+from negsample.negatives.generate import GenerateOptions, GenerateReport, generate
+from negsample.negatives.recipe import Recipe, parse_recipe
+from negsample.progress import Bar
+from negsample.records import Pair
+from negsample.runs import Stopwatch, write_run
+from negsample.train.card import model_card
+from negsample.train.config import TrainConfig
+from negsample.train.loop import fit, predict
+from negsample.train.prepare import SPLITS, Split, open_split, prepare_split
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+WORK = "work"
+
+
+def train(
+    config: TrainConfig, out: Path, *, resume: bool = False, command: list[str] | None = None
+) -> dict[str, Any] | None:
+    """Train an estimator as ``config`` says and leave a model folder at ``out``.
+
+    Returns the content of its ``figures.json``, None where ``resume`` found the run finished. While it runs, everything
+    it needs to go on lies in ``out/work``. Under ``accelerate launch`` every process calls this; the main one reads the
+    corpus and writes. Raises InputError for anything wrong with the configuration, the corpus or the folder.
+    """
+    watch = Stopwatch()
+    config = config.resolved()
+    takes(config.head)
+    recipe = parse_recipe(config.recipe)
+    # The recipe as it is, not the name of the file it came from, decides whether a run may be resumed.
+    config = dataclasses.replace(config, recipe=dict(recipe.weights))
+    loss = config.loss or ("mse" if recipe.graded else "bce")
+    accelerator = _accelerator(config)
+    if not _claim(accelerator, config, out, resume):
+        return None
+    with torch.random.fork_rng(devices=[accelerator.device] if accelerator.device.type == "cuda" else []):
+        return _run(accelerator, config, recipe, loss, out, watch, command)
+
+
+def _run(
+    accelerator: "Accelerator",
+    config: TrainConfig,
+    recipe: Recipe,
+    loss: str,
+    out: Path,
+    watch: Stopwatch,
+    command: list[str] | None,
+) -> dict[str, Any]:
+    work = out / WORK
+    parts = new_parts(
+        config.head,
+        str(config.encoder),
+        max_length=config.max_length,
+        min_summary=config.min_summary,
+        max_document=config.max_document,
+        max_summary=config.max_summary,
+        freeze=config.freeze_encoder,
+        attention=config.attention,
+        seed=config.seed,
+    )
+    _on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
+    splits = {name: open_split(work / name) for name in SPLITS}
+    parts.features.fit(*_original_lengths(splits["train"]))
+    network = make_network(parts, config.seed)
+    fit(accelerator, config, loss, network, parts.features, splits["train"], splits["validation"], work)
+
+    test = splits["test"]
+    scores = torch.sigmoid(predict(accelerator, network, parts.features, test, int(config.batch_size or 1))).numpy()
+    if not accelerator.is_main_process:
+        accelerator.wait_for_everyone()
+        return {}
+    data = json.loads((work / "data.json").read_text(encoding="utf-8"))
+    cut = {
+        name: {"pairs": len(split), "cut": int(parts.features.was_cut(*split.units()).sum())}
+        for name, split in splits.items()
+    }
+    found = {
+        "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
+        "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
+        "cut": cut,
+        "unit": parts.features.unit,
+        "epochs": _epochs(work / "training.jsonl"),
+        "seconds": watch.seconds,
+    }
+    facts = {"recipe": str(recipe), "loss": loss, "training": config.as_dict(), "data": data, "figures": found}
+    atomic_json(out / "figures.json", found)
+    shutil.copyfile(work / "training.jsonl", out / "training.jsonl")
+    write_run(
+        out / "run.json",
+        watch,
+        command=command,
+        device=str(accelerator.device),
+        processes=accelerator.num_processes,
+        config=config.as_dict(),
+        seed=config.seed,
+        data=data,
+        figures=found,
+    )
+    # config.json is written last and makes the folder a model; only then may the work be forgotten.
+    save_folder(parts, out, facts, model_card(out.name, parts, facts))
+    shutil.rmtree(work, ignore_errors=True)
+    accelerator.wait_for_everyone()
+    return found
+
+
+def _accelerator(config: TrainConfig) -> "Accelerator":
+    from accelerate import Accelerator
+    from accelerate.utils import InitProcessGroupKwargs
+
+    # The other processes wait while the main one reads a large corpus: hours, not the half hour that is the default.
+    patience = InitProcessGroupKwargs(timeout=timedelta(hours=24))
+    try:
+        return Accelerator(
+            mixed_precision=config.mixed_precision,
+            gradient_accumulation_steps=config.gradient_accumulation,
+            kwargs_handlers=[patience],
+        )
+    except ValueError as error:
+        raise InputError(f"mixed_precision={config.mixed_precision} can't be used here ({error}); set it to no") from None
+
+
+def _on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> None:
+    """Run ``job`` on the main process; where it fails there, every process ends with an error instead of waiting."""
+    failed: Exception | None = None
+    if accelerator.is_main_process:
+        try:
+            job()
+        except Exception as error:  # told to the others first, then raised
+            failed = error
+    flag = torch.tensor([1.0 if failed else 0.0], device=accelerator.device)
+    stopped = float(accelerator.reduce(flag, "sum")) > 0
+    if failed is not None:
+        raise failed
+    if stopped:
+        raise InputError(f"{work}: the main process could not go on; its message says why")
+
+
+def _claim(accelerator: "Accelerator", config: TrainConfig, out: Path, resume: bool) -> bool:
+    """Whether there is work to do in ``out``; makes the folder. False where the run is finished."""
+    answer = [True]
+
+    def look() -> None:
+        answer[0] = _claim_folder(config, out, resume)
+
+    _on_main(accelerator, look, out)
+    flag = torch.tensor([1.0 if accelerator.is_main_process and answer[0] else 0.0], device=accelerator.device)
+    return float(accelerator.reduce(flag, "sum")) > 0
+
+
+def _claim_folder(config: TrainConfig, out: Path, resume: bool) -> bool:
+    work = out / WORK
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: is a file; give a folder for the model")
+    if not resume and out.is_dir() and any(out.iterdir()):
+        raise InputError(f"{out}: is not empty; go on with --resume, or give another folder")
+    if resume and (out / "config.json").exists():
+        read_description(out)
+        shutil.rmtree(work, ignore_errors=True)
+        return False
+    if resume and out.is_dir() and any(out.iterdir()) and not work.is_dir():
+        raise InputError(f"{out}: holds something else than a run to go on with; give another folder")
+    path = work / "config.json"
+    if path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        now = json.loads(json.dumps(config.as_dict()))
+        changed = [key for key in now if before.get(key) != now[key]]
+        if changed:
+            told = ", ".join(f"{key} was {before.get(key)!r}, is {now[key]!r}" for key in changed)
+            raise InputError(f"{out}: the run was begun with another configuration ({told}); give it or another folder")
+        return True
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise failure(str(out), error) from error
+    atomic_json(path, config.as_dict())
+    return True
+
+
+def _pairs(config: TrainConfig, skipped: Counter[str]) -> Iterator[Pair]:
+    options = CorpusOptions(
+        limit=config.limit,
+        document_field=config.document_field,
+        summary_field=config.summary_field,
+        config=config.corpus_config,
+        on_bad=config.on_bad,
+    )
+    for name in config.corpora():
+        yield from load_pairs(name, options, skipped)
+
+
+def _prepare(config: TrainConfig, recipe: Recipe, parts: Parts, work: Path) -> None:
+    """Make the negatives and read every text, unless an earlier start has done so."""
+    if not (work / "data.json").is_file():
+        data = make_examples(config, recipe, work / "examples")
+        atomic_json(work / "data.json", data)
+    for name in SPLITS:
+        prepare_split(work / "examples" / f"{name}.jsonl.gz", work / name, parts.features)
+
+
+def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Write the examples of ``config``'s corpora to ``folder``; what was made of what, as plain values."""
+    shutil.rmtree(folder, ignore_errors=True)
+    skipped: Counter[str] = Counter()
+    options = GenerateOptions(recipe, config.negatives, config.seed, vocabulary=config.vocabulary)
+    with Bar("negatives") as bar:
+        report: GenerateReport = generate(
+            _pairs(config, skipped), options, folder, progress=lambda stage, done, total: bar.advance(note=stage)
+        )
+    return {
+        "corpora": config.corpora(),
+        "limit": config.limit,
+        "skipped": dict(skipped),
+        "skipped_text": describe_skipped(skipped),
+        **dataclasses.asdict(report),
+    }
+
+
+def _original_lengths(split: Split) -> tuple[np.ndarray, np.ndarray]:
+    """Units of the documents and summaries of the split's own pairs, without the negatives (padding, SPEC §3)."""
+    documents, summaries = split.units()
+    original = np.array([name == "original" for name in split.kind_names])[split.kinds]
+    return documents[original], summaries[original]
+
+
+def _epochs(journal: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    return [{k: v for k, v in line.items() if k != "kind"} for line in lines if line["kind"] == "epoch"]
