@@ -57,13 +57,11 @@ def new_parts(
         features = RowFeatures(made, max_document, max_summary)
         return Parts(head, {}, features, None, {"name": encoder, "fingerprint": made.fingerprint})
     from negsample.models.features.tokens import TokenFeatures
-    from negsample.models.pretrained import load_pretrained, position_limit
+    from negsample.models.pretrained import load_pretrained
 
-    model, tokenizer = load_pretrained(encoder, attention)
-    limit = position_limit(model)
-    if limit is not None and max_length > limit:
+    model, tokenizer, limit = load_pretrained(encoder, attention)
+    if max_length > limit:
         raise InputError(f"max_length={max_length}, but encoder {encoder!r} reads at most {limit} tokens; lower it")
-    # Unused entries would be saved with the model and say nothing; their weights are the encoder's, not ours.
     options = {"hidden": 128}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -114,8 +112,8 @@ def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "s
         make_network(parts, seed=0)
         return parts
     from negsample.models.features.tokens import TokenFeatures
-    from negsample.models.pretrained import load_skeleton
+    from negsample.models.pretrained import load_shell
 
-    model, tokenizer = load_skeleton(folder / "encoder", attention)
+    model, tokenizer = load_shell(folder / "encoder", attention)
     network = HEADS.get(head)(model, **options)
     return Parts(head, options, TokenFeatures(tokenizer, **settings), network, encoder)

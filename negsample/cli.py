@@ -1,6 +1,8 @@
 """The command line: reads arguments, calls one function, prints what it returned."""
 
+import contextlib
 import os
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -119,6 +121,74 @@ def score(
 
 
 @app.command()
+def correlate(
+    judgments: Annotated[
+        list[str],
+        typer.Option(
+            "--judgments", help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …; may be repeated.", metavar="FILE"
+        ),
+    ],
+    out: Annotated[str, typer.Option("--out", help="Folder for figures, scores and report.html.", metavar="DIR")],
+    models: Annotated[list[str] | None, typer.Option("--model", help="Model folder; may be repeated.", metavar="DIR")] = None,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", help="NAME[:option=value,…]; may be repeated.", metavar="NAME")
+    ] = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option("--scores", help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"),
+    ] = None,
+    human: Annotated[list[str] | None, typer.Option("--human", help="Only this human score; may be repeated.")] = None,
+    level: Annotated[str, typer.Option("--level", help="Levels, separated by commas.")] = "pooled,summary,system",
+    bootstrap: Annotated[int, typer.Option("--bootstrap", min=0, help="Resamples; 0: no intervals.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
+) -> None:
+    """Agreement of models and metrics with people, beside trivial baselines: figures, intervals, tests, a page."""
+    from negsample.commands import correlate as command
+
+    command.run(out, judgments, models or [], metrics or [], scores or [], human or [], level, bootstrap, seed)
+
+
+@app.command()
+def compare(
+    inputs: Annotated[
+        list[str] | None, typer.Argument(help="Tables of records with 'system'; after -t: further systems.", metavar="INPUT")
+    ] = None,
+    models: Annotated[list[str] | None, typer.Option("--model", help="Model folder; may be repeated.", metavar="DIR")] = None,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", help="NAME[:option=value,…]; may be repeated.", metavar="NAME")
+    ] = None,
+    source: Annotated[str | None, typer.Option("--source", "-s", help="Text file, a document a line.", metavar="FILE")] = None,
+    targets: Annotated[
+        list[str] | None, typer.Option("--target", "-t", help="Text file, a summary a line; more may follow.", metavar="FILE")
+    ] = None,
+    references: Annotated[
+        list[str] | None, typer.Option("--reference", "-r", help="Text file, a reference a line.", metavar="FILE")
+    ] = None,
+    out: Annotated[str | None, typer.Option("--out", help="Folder for figures and report.html.", metavar="DIR")] = None,
+    baseline: Annotated[str | None, typer.Option("--baseline", help="System to compare with: the first by default.")] = None,
+    on_bad: Annotated[str, typer.Option("--on-bad", help="Missing summaries: 'stop' (exit 2) or 'skip' (counted).")] = "stop",
+    bootstrap: Annotated[int, typer.Option("--bootstrap", min=0, help="Resamples; 0: no intervals.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
+) -> None:
+    """Which of several systems is better: means, differences to the first, tests, ranks."""
+    from negsample.commands import compare as command
+
+    command.run(
+        models or [],
+        metrics or [],
+        inputs or [],
+        source,
+        targets or [],
+        references or [],
+        out,
+        baseline,
+        on_bad,
+        bootstrap,
+        seed,
+    )
+
+
+@app.command()
 def info(
     path: Annotated[str | None, typer.Argument(help="Model folder, run folder or file; nothing: this installation.", metavar="DIR|FILE")] = None,
 ) -> None:
@@ -149,6 +219,82 @@ def demo(
     command.run(out)
 
 
+tables = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The papers' tables on your own data.")
+app.add_typer(tables, name="tables")
+
+TableCorpus = Annotated[list[str], typer.Option("--corpus", help="Name, file, folder or hub id; may be given again.")]
+TableOut = Annotated[str, typer.Option("--out", help="Folder for the table; begun before: goes on.", metavar="DIR")]
+TableWords = Annotated[
+    list[str] | None, typer.Argument(help="Settings as for 'train', such as negatives=5.", metavar="KEY=VALUE")
+]
+TableEncoders = Annotated[
+    list[str] | None, typer.Option("--encoders", help="Default: all that need no download.", metavar="A,B,…")
+]
+TableHeads = Annotated[str, typer.Option("--heads", help="Comma-separated; 'cls' adds a fine-tuned [CLS] column.")]
+TableLimit = Annotated[int | None, typer.Option("--limit", min=1, help="Read only the first N pairs of each corpus.")]
+TableSeed = Annotated[int, typer.Option("--seed", help="Decides every random choice.")]
+TableJobs = Annotated[int, typer.Option("--jobs", min=0, help="Encoders worked on side by side (0: by the cores).")]
+KeepModels = Annotated[bool, typer.Option("--keep-models", help="Keep the model of each cell.")]
+
+
+@tables.command("p3-table1")
+def p3_table1(
+    corpus: TableCorpus,
+    out: TableOut,
+    settings: TableWords = None,
+    encoders: TableEncoders = None,
+    heads: TableHeads = "fc,cnn,lstm",
+    limit: TableLimit = None,
+    seed: TableSeed = 0,
+    jobs: TableJobs = 0,
+    keep_models: KeepModels = False,
+) -> None:
+    """Encoders x heads on cross pairing: accuracy, beside P3's Table 1."""
+    from negsample.commands import tables as command
+
+    command.run(
+        "p3-table1",
+        corpus,
+        out,
+        settings or [],
+        encoders=encoders or [],
+        heads=heads,
+        limit=limit,
+        seed=seed,
+        jobs=jobs,
+        keep_models=keep_models,
+    )
+
+
+@tables.command("p3-table2")
+def p3_table2(
+    corpus: TableCorpus,
+    out: TableOut,
+    settings: TableWords = None,
+    encoders: TableEncoders = None,
+    heads: TableHeads = "fc,cnn,lstm",
+    limit: TableLimit = None,
+    seed: TableSeed = 0,
+    jobs: TableJobs = 0,
+    keep_models: KeepModels = False,
+) -> None:
+    """Encoders x heads on words added, deleted, replaced: Pearson x 100, beside P3's Table 2."""
+    from negsample.commands import tables as command
+
+    command.run(
+        "p3-table2",
+        corpus,
+        out,
+        settings or [],
+        encoders=encoders or [],
+        heads=heads,
+        limit=limit,
+        seed=seed,
+        jobs=jobs,
+        keep_models=keep_models,
+    )
+
+
 def _fail(message: str, code: int = 2) -> None:
     line = " ".join(message.split())
     print(f"negsample: {line}", file=sys.stderr)
@@ -158,6 +304,9 @@ def _fail(message: str, code: int = 2) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Exit codes: 0 done, 2 wrong input (one line on standard error), 130 interrupted."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    # Ended politely, a command takes its temporary files with it.
+    with contextlib.suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         result: Any = app(arguments, standalone_mode=False)
     except InputError as error:

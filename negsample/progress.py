@@ -5,6 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+_silent = False
+
+
+def silence() -> None:
+    """No bars from this process: several at once would write over one another."""
+    global _silent
+    _silent = True
 
 
 class Progress(Protocol):
@@ -23,7 +30,7 @@ class Bar:
         self._progress: Any = None
 
     def __enter__(self) -> "Bar":
-        if sys.stderr is not None and sys.stderr.isatty():
+        if not _silent and sys.stderr is not None and sys.stderr.isatty():
             from rich import progress
             from rich.console import Console
 

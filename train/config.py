@@ -132,6 +132,9 @@ def _convert(key: str, value: Any, where: str) -> Any:
     if isinstance(value, bool):
         if bool in plain:
             return value
+        # YAML 1.1 reads "no" as false.
+        if not value and "no" in CHOICES.get(key, ()):
+            return "no"
     elif isinstance(value, int) and int in plain:
         return value
     elif isinstance(value, int | float) and float in plain:

@@ -1,10 +1,11 @@
 """A whole training run: pairs → negatives → features → network → test figures → model folder."""
 
+import contextlib
 import dataclasses
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from negsample.progress import Bar
 from negsample.records import Pair
 from negsample.runs import Stopwatch, write_run
 from negsample.train.card import model_card
+from negsample.train.checkpoint import find_checkpoint
 from negsample.train.config import TrainConfig
 from negsample.train.loop import fit, predict
 from negsample.train.prepare import SPLITS, Split, open_split, prepare_split
@@ -49,12 +51,20 @@ def train(
     recipe = parse_recipe(config.recipe)
     # The recipe as it is, not the name of the file it came from, decides whether a run may be resumed.
     config = dataclasses.replace(config, recipe=dict(recipe.weights))
-    loss = config.loss or ("mse" if recipe.graded else "bce")
-    accelerator = _accelerator(config)
+    loss = loss_of(config, recipe)
+    accelerator = make_accelerator(config)
     if not _claim(accelerator, config, out, resume):
         return None
-    with torch.random.fork_rng(devices=[accelerator.device] if accelerator.device.type == "cuda" else []):
-        return _run(accelerator, config, recipe, loss, out, watch, command)
+    try:
+        with torch.random.fork_rng(devices=[accelerator.device] if accelerator.device.type == "cuda" else []):
+            return _run(accelerator, config, recipe, loss, out, watch, command)
+    except InputError:
+        # Nothing to go on with: leave the place as it was found.
+        if accelerator.is_main_process and find_checkpoint(out / WORK) is None:
+            shutil.rmtree(out / WORK, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                out.rmdir()
+        raise
 
 
 def _run(
@@ -67,42 +77,15 @@ def _run(
     command: list[str] | None,
 ) -> dict[str, Any]:
     work = out / WORK
-    parts = new_parts(
-        config.head,
-        str(config.encoder),
-        max_length=config.max_length,
-        min_summary=config.min_summary,
-        max_document=config.max_document,
-        max_summary=config.max_summary,
-        freeze=config.freeze_encoder,
-        attention=config.attention,
-        seed=config.seed,
-    )
+    parts = parts_of(config)
     _on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
     splits = {name: open_split(work / name) for name in SPLITS}
-    parts.features.fit(*_original_lengths(splits["train"]))
-    network = make_network(parts, config.seed)
-    fit(accelerator, config, loss, network, parts.features, splits["train"], splits["validation"], work)
-
-    test = splits["test"]
-    scores = torch.sigmoid(predict(accelerator, network, parts.features, test, int(config.batch_size or 1))).numpy()
+    found = fit_and_test(accelerator, config, loss, parts, splits, work)
     if not accelerator.is_main_process:
         accelerator.wait_for_everyone()
         return {}
     data = json.loads((work / "data.json").read_text(encoding="utf-8"))
-    cut = {
-        name: {"pairs": len(split), "cut": int(parts.features.was_cut(*split.units()).sum())}
-        for name, split in splits.items()
-    }
-    found = {
-        "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
-        "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
-        "cut": cut,
-        "unit": parts.features.unit,
-        "epochs": _epochs(work / "training.jsonl"),
-        "seconds": watch.seconds,
-    }
-    facts = {"recipe": str(recipe), "loss": loss, "training": config.as_dict(), "data": data, "figures": found}
+    found["seconds"] = watch.seconds
     atomic_json(out / "figures.json", found)
     shutil.copyfile(work / "training.jsonl", out / "training.jsonl")
     write_run(
@@ -117,13 +100,81 @@ def _run(
         figures=found,
     )
     # config.json is written last and makes the folder a model; only then may the work be forgotten.
-    save_folder(parts, out, facts, model_card(out.name, parts, facts))
+    save_model(parts, out, config, recipe, loss, data, found)
     shutil.rmtree(work, ignore_errors=True)
     accelerator.wait_for_everyone()
     return found
 
 
-def _accelerator(config: TrainConfig) -> "Accelerator":
+def loss_of(config: TrainConfig, recipe: Recipe) -> str:
+    """The loss that ``config`` names, or the recipe's own (P3 §3.2)."""
+    return config.loss or ("mse" if recipe.graded else "bce")
+
+
+def parts_of(config: TrainConfig) -> Parts:
+    """Features, and the network where it needs no ``fit`` of them, as a resolved ``config`` says."""
+    return new_parts(
+        config.head,
+        str(config.encoder),
+        max_length=config.max_length,
+        min_summary=config.min_summary,
+        max_document=config.max_document,
+        max_summary=config.max_summary,
+        freeze=config.freeze_encoder,
+        attention=config.attention,
+        seed=config.seed,
+    )
+
+
+def fit_and_test(
+    accelerator: "Accelerator",
+    config: TrainConfig,
+    loss: str,
+    parts: Parts,
+    splits: Mapping[str, Split],
+    work: Path,
+    say: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Train the network of ``parts`` on prepared ``splits`` and test it; the content of ``figures.json``.
+
+    ``work`` holds the checkpoints and ``training.jsonl``; ``say`` is told each epoch's losses (default: printed).
+    """
+    test = splits["test"]
+    parts.features.fit(*_original_lengths(splits["train"]))
+    network = make_network(parts, config.seed)
+    fit(accelerator, config, loss, network, parts.features, splits["train"], splits["validation"], work, say)
+    scores = torch.sigmoid(predict(accelerator, network, parts.features, test, int(config.batch_size or 1))).numpy()
+    if not accelerator.is_main_process:
+        return {}
+    cut = {
+        name: {"pairs": len(split), "cut": int(parts.features.was_cut(*split.units()).sum())}
+        for name, split in splits.items()
+    }
+    return {
+        "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
+        "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
+        "cut": cut,
+        "unit": parts.features.unit,
+        "epochs": _epochs(work / "training.jsonl"),
+    }
+
+
+def save_model(
+    parts: Parts,
+    out: Path,
+    config: TrainConfig,
+    recipe: Recipe,
+    loss: str,
+    data: Mapping[str, Any],
+    found: Mapping[str, Any],
+) -> None:
+    """Write the trained ``parts`` as a model folder at ``out``, with what they were trained on and how well."""
+    facts = {"recipe": str(recipe), "loss": loss, "training": config.as_dict(), "data": data, "figures": found}
+    save_folder(parts, out, facts, model_card(out.name, parts, facts))
+
+
+def make_accelerator(config: TrainConfig) -> "Accelerator":
+    """Accelerate's object for a run. Raises InputError for a precision that this machine does not have."""
     from accelerate import Accelerator
     from accelerate.utils import InitProcessGroupKwargs
 

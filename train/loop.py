@@ -1,6 +1,7 @@
 """The training loop, top to bottom: data, network, steps, validation, early stopping, checkpoint, resume."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,11 @@ def fit(
     train: Split,
     validation: Split,
     work: Path,
+    say: Callable[[str], None] | None = None,
 ) -> Position:
     """Train ``network`` in place until the epochs are over or validation has stopped improving; best weights at the end.
+
+    ``say`` is told each epoch's losses; by default they are printed.
 
     Goes on from the newest checkpoint in ``work`` where there is one. The weights that come out are the same whether or
     not the run was killed and resumed (same machine and number of processes): the order of the examples and every
@@ -55,7 +59,8 @@ def fit(
     if (found := find_checkpoint(work)) is not None:
         accelerator.load_state(str(found[0]))
         position = found[1]
-        journal.rewind(position.step, position.epoch)
+    journal.rewind(position.step, position.epoch)
+    say = say or partial(accelerator.print, flush=True)
 
     with Bar("training", config.epochs * per_epoch, position.step) as bar:
         while not position.finished:
@@ -91,9 +96,7 @@ def fit(
                 train_loss=train_loss,
                 validation_loss=validation_loss,
             )
-            accelerator.print(
-                f"epoch {position.epoch + 1}: train loss {train_loss:.4f}, validation loss {validation_loss:.4f}"
-            )
+            say(f"epoch {position.epoch + 1}: train loss {train_loss:.4f}, validation loss {validation_loss:.4f}")
             if validation_loss < position.best_loss:
                 position.best_loss, position.best_epoch, position.stale = validation_loss, position.epoch, 0
                 if accelerator.is_main_process:

@@ -18,7 +18,12 @@ METRICS = Registry(
         "copied": "negsample.eval.metrics.trivial:copied",
         "tf-recall": "negsample.eval.metrics.trivial:tf_recall",
         "lead-overlap": "negsample.eval.metrics.trivial:lead_overlap",
-        "cosine": "negsample.eval.metrics.trivial:cosine",
+        "cosine": "negsample.eval.metrics.cosine:cosine",
+        "enc-avg": "negsample.eval.metrics.cosine:enc_avg",
+        "aes": "negsample.eval.metrics.angular:aes",
+        "wms": "negsample.eval.metrics.movers:wms",
+        "sms": "negsample.eval.metrics.movers:sms",
+        "s+wms": "negsample.eval.metrics.movers:s_wms",
         "rouge1": "negsample.eval.metrics.rouge:rouge1",
         "rouge2": "negsample.eval.metrics.rouge:rouge2",
         "rouge3": "negsample.eval.metrics.rouge:rouge3",
@@ -30,10 +35,17 @@ METRICS = Registry(
         "novelty2": "negsample.eval.metrics.novelty:novelty2",
         "novelty3": "negsample.eval.metrics.novelty:novelty3",
         "novelty4": "negsample.eval.metrics.novelty:novelty4",
+        "textrank": "negsample.eval.metrics.textrank:textrank",
+        "summaqa-f1": "negsample.eval.metrics.summaqa:summaqa_f1",
+        "summaqa-conf": "negsample.eval.metrics.summaqa:summaqa_conf",
+        "mlm": "negsample.eval.metrics.language_model:mlm",
+        "perplexity": "negsample.eval.metrics.language_model:perplexity",
+        "learned": "negsample.eval.metrics.learned:learned",
+        "external": "negsample.eval.metrics.external:external",
     },
 )
 
-__all__ = ["METRICS", "Item", "Metric", "Scores", "make_metric", "score_judged"]
+__all__ = ["METRICS", "Item", "Metric", "Scores", "build", "make_metric", "score_judged"]
 
 
 def make_metric(spec: str) -> Metric:
@@ -42,9 +54,21 @@ def make_metric(spec: str) -> Metric:
     A piece without ``=`` is the metric's own argument, for those that have one (``learned:FILE``).
     Raises InputError for an unknown name, option or value, with the nearest that there is.
     """
+    made = build(METRICS, spec)
+    if not isinstance(made, Metric):
+        name = spec.partition(":")[0]
+        raise InputError(f"metric {name!r}: its factory gave a {type(made).__name__}, not a Metric")
+    return made
+
+
+def build(registry: Registry, spec: str) -> object:
+    """What the factory that ``spec`` names in ``registry`` makes of the options in ``spec``.
+
+    Raises InputError for an unknown name, option or value, with the nearest that there is.
+    """
     name, _, rest = spec.partition(":")
-    factory = METRICS.get(name)
-    positional, keywords = _parameters(factory)
+    factory = registry.get(name)
+    positional, keywords, required = _parameters(factory)
     arguments: list[str] = []
     options: dict[str, str] = {}
     for piece in _split(rest, spec):
@@ -61,19 +85,17 @@ def make_metric(spec: str) -> Metric:
             raise InputError(f"metric {spec!r}: option {key!r} is given twice")
         else:
             options[key] = _unquote(value)
-    if len(arguments) < len(positional):
+    if len(arguments) < required:
         raise InputError(f"metric {name!r} needs an argument: {name}:{positional[len(arguments)].upper()}")
-    made = factory(*arguments, **options)
-    if not isinstance(made, Metric):
-        raise InputError(f"metric {name!r}: its factory gave a {type(made).__name__}, not a Metric")
-    return made
+    return factory(*arguments, **options)
 
 
-def _parameters(factory: Callable[..., object]) -> tuple[list[str], list[str]]:
-    """Names of the factory's positional parameters and of its options (keyword-only ones)."""
+def _parameters(factory: Callable[..., object]) -> tuple[list[str], list[str], int]:
+    """Names of the factory's positional parameters and of its options (keyword-only), and how many it must have."""
     parameters = inspect.signature(factory).parameters.values()
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return positional, [p.name for p in parameters if p.kind == p.KEYWORD_ONLY]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = sum(p.default is p.empty for p in positional)
+    return [p.name for p in positional], [p.name for p in parameters if p.kind == p.KEYWORD_ONLY], required
 
 
 def _split(text: str, spec: str) -> list[str]:
@@ -92,4 +114,10 @@ def _split(text: str, spec: str) -> list[str]:
 
 
 def _unquote(value: str) -> str:
+    """``value`` without the parentheses around it, if they are one pair: not those of ``(a)+(b)``."""
+    depth = 0
+    for place, letter in enumerate(value):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and place < len(value) - 1:
+            return value
     return value[1:-1] if value.startswith("(") and value.endswith(")") else value

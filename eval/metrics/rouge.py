@@ -138,6 +138,7 @@ def rouge_lsum(
     """ROUGE-Lsum (Lin 2004, §3.2): for each reference sentence the union of its LCS with every summary sentence.
 
     ``sentences``: ``"rule"`` splits by ``negsample.sentences``, ``"newline"`` at line breaks only, as rouge-score does.
+    Time grows with the pairs of sentences, about 10 µs each: two texts of 2,500 sentences (50,000 words), a minute.
     """
     tokens, split = tokeniser(stem=stem, stopwords=stopwords), splitter(sentences)
     return _compare_sentences(

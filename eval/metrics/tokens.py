@@ -35,6 +35,13 @@ def content_words(text: str) -> list[str]:
     return [token for token in word_tokens(text) if token not in STOP_WORDS]
 
 
+def content_spans(text: str) -> list[tuple[str, int, int]]:
+    """The words that are not function words, as written, each with where it begins and ends in ``text``."""
+    return [
+        (match[0], match.start(), match.end()) for match in _WORD.finditer(text) if match[0].lower() not in STOP_WORDS
+    ]
+
+
 def rouge_tokens(text: str) -> list[str]:
     """ROUGE's tokens: lower case, runs of a–z and 0–9; everything else is a gap (so other scripts give none)."""
     return text.lower().encode("ascii", "replace").translate(_ROUGE_BYTES).decode("ascii").split()

@@ -1,19 +1,14 @@
-"""Baselines that no metric should lose to (SPEC §8, §9): length, copying, term recall, the lead, whole-text cosine."""
+"""Baselines that no metric should lose to (SPEC §8, §9): length, copying, term recall, the lead; the fifth, whole-text
+cosine, is in ``cosine``."""
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe, number
 from negsample.eval.metrics.tokens import content_words, ngram_set, ngrams, word_tokens
 from negsample.sentences import split_sentences
 from negsample.sentences import words as split_words
-
-if TYPE_CHECKING:
-    from negsample.models.encoders import Encoder
 
 
 def words() -> Metric:
@@ -100,65 +95,3 @@ def _lead_overlap(items: Sequence[Item], *, count: int, value: str) -> Scores:
         return shared / lead.total() if value == "recall" else shared / max(summary.total(), 1)
 
     return collect(map(one, items))
-
-
-def cosine(*, encoder: str = "sentence-transformer", against: str = "document") -> Metric:
-    """``cosine``: cosine of the mean sentence vectors of the summary and of the document, in [−1, 1].
-
-    ``encoder``: any specification that ``negsample.models.encoders.make_encoder`` knows; a word encoder averages words.
-    ``against``: ``document`` (the default: this is a reference-free baseline), ``references`` (the mean of the cosines
-    with each), or ``auto``, references where the record has any. Missing where a text has no vector.
-    """
-    against = choice("against", against, ("document", "references", "auto"))
-    from negsample.models.encoders import make_encoder
-
-    made = make_encoder(encoder)
-    name, signature = describe(
-        "cosine", {"encoder": (encoder, "sentence-transformer"), "against": (against, "document")}
-    )
-    needs = {"auto": frozenset[str](), "document": frozenset({"document"}), "references": frozenset({"references"})}
-    score = partial(_cosine, encoder=made, against=against)
-    return Metric(name, f"{signature}|weights:{made.fingerprint[:12]}", True, needs[against], score)
-
-
-def _cosine(items: Sequence[Item], *, encoder: "Encoder", against: str) -> Scores:
-    targets = [_targets(item, against) for item in items]
-    texts = {item.summary for item in items} | {text for chosen in targets for text in chosen}
-    vector_of = text_vectors(sorted(texts), encoder)
-
-    def one(item: Item, chosen: Sequence[str]) -> float | str:
-        if not chosen:
-            return "no reference"
-        summary = vector_of[item.summary]
-        if summary is None:
-            return "the summary has no vector"
-        vectors = [vector for vector in (vector_of[text] for text in chosen) if vector is not None]
-        if not vectors:
-            return "the document or reference has no vector"
-        return float(np.clip(np.mean([summary @ vector for vector in vectors]), -1.0, 1.0))
-
-    return collect(one(item, chosen) for item, chosen in zip(items, targets, strict=True))
-
-
-def _targets(item: Item, against: str) -> Sequence[str]:
-    if against == "document" or (against == "auto" and not item.references):
-        return (item.document,)
-    return item.references
-
-
-def text_vectors(texts: Sequence[str], encoder: "Encoder") -> dict[str, np.ndarray | None]:
-    """For each text its mean sentence (or word) vector scaled to length 1, float64 [dim]; None where there is none.
-
-    Every distinct sentence is encoded once.
-    """
-    units_of = word_tokens if encoder.unit == "word" else split_sentences
-    units = {text: units_of(text) for text in texts}
-    distinct = sorted({unit for found in units.values() for unit in found})
-    place = {unit: row for row, unit in enumerate(distinct)}
-    rows = np.asarray(encoder.encode(distinct), dtype=np.float64)
-    vectors: dict[str, np.ndarray | None] = {}
-    for text, found in units.items():
-        mean = rows[[place[unit] for unit in found]].mean(axis=0) if found else np.zeros(encoder.dim)
-        length = float(np.linalg.norm(mean))
-        vectors[text] = mean / length if length > 0 else None
-    return vectors

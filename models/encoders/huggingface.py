@@ -211,11 +211,11 @@ def load_model(folder: Path, device: str = "auto", limit: int = 0) -> TokenModel
         raise InputError(f"{folder}: {len(missing)} weights are missing, such as {missing[0]}; give a whole model")
     if config.is_encoder_decoder and not encoder_only:
         network = network.get_encoder()
-    longest = min(tokenizer.model_max_length, _positions(network))
+    longest = min(tokenizer.model_max_length, learnt_positions(network))
     return TokenModel(tokenizer, network.eval().to(place), min(limit or longest, longest), place)
 
 
-def _positions(network: Any) -> int:
+def learnt_positions(network: Any) -> int:
     """How many tokens the network has learnt positions for; RoBERTa's table begins after its padding index."""
     import torch
 

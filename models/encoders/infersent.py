@@ -60,8 +60,9 @@ class InferSent:
 
     A sentence is its tokens between the version's marks; what has no vector is left out (``counts["unknown_words"]``).
     Padding never enters the maximum. ``zero_pad`` puts a zero row beside the states, which is what the published
-    version 1 code does to every sentence but the longest of its batch. A sentence of which nothing is left is the
-    closing mark alone, as published, or a zero row where that has no vector either; both are counted.
+    version 1 code does to every sentence but the longest of its batch. A sentence without a known
+    word is its marks alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
+    (``counts["zero_vectors"]``).
     """
 
     lstm: Any

@@ -38,8 +38,7 @@ def find_rows(token: str, index: Mapping[str, int], lower: bool) -> list[int]:
     The first form that is known counts: the token as it is; without outer punctuation. Failing that, the known ones
     among its pieces: letters and digits between hyphens, slashes and the like, with English clitics as the treebank
     splits them, and a number apart from its unit ("don't" → "do", "n't"; "rock-pop" → "rock", "pop"; "$2.5bn" → "2.5",
-    "bn"). ``lower`` looks up lower case only; otherwise a
-    form is tried as written and then in lower case.
+    "bn"). ``lower`` looks up lower case only; otherwise a form is tried as written and then in lower case.
     """
     token = token.replace("’", "'")
     for form in _forms(token):

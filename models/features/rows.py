@@ -5,6 +5,7 @@ batch, so that memory does not grow with the corpus.
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,9 @@ from negsample.sentences import split_sentences, words
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
+
+# Rows whose numbers are remembered: 128 MB at most, whatever the corpus.
+_REMEMBERED = 1 << 24
 
 
 class RowFeatures:
@@ -43,6 +47,8 @@ class RowFeatures:
         self.max_summary = max_summary
         self.unit = encoder.unit
         self.cache = cache if cache is not None else EmbeddingCache(encoder)
+        self._met: dict[bytes, np.ndarray] = {}
+        self._met_units = 0
 
     def _units(self, text: str) -> list[str]:
         return split_sentences(text) if self.unit == "sentence" else words(text)
@@ -89,14 +95,30 @@ class RowFeatures:
         }
 
     def _pad(self, texts: Sequence[np.ndarray], most: int) -> tuple[Tensor, Tensor]:
-        cut = [text.reshape(-1, KEY_BYTES)[:most] for text in texts]
-        numbers = np.full((len(cut), max([1, *map(len, cut)])), -1, np.int64)
-        found = self.cache.resolve(np.concatenate(cut))
-        if (found < 0).any():
-            raise InputError(f"{self.cache.folder}: vectors were removed while they were in use; run again")
-        mask = np.arange(numbers.shape[1]) < np.array([len(text) for text in cut])[:, None]
-        numbers[mask] = found
+        found = self._resolve([text.reshape(-1, KEY_BYTES)[:most] for text in texts])
+        numbers = np.full((len(found), max([1, *map(len, found)])), -1, np.int64)
+        mask = np.arange(numbers.shape[1]) < np.array([len(text) for text in found])[:, None]
+        numbers[mask] = np.concatenate(found)
         return torch.from_numpy(self.cache.gather(numbers)), torch.from_numpy(mask)
+
+    def _resolve(self, texts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The cache's numbers for each text's keys, looked up when the text is first met (an epoch meets it again)."""
+        names = [blake2b(text, digest_size=KEY_BYTES).digest() for text in texts]
+        new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._met}
+        if new:
+            found = self.cache.resolve(np.concatenate(list(new.values())))
+            if (found < 0).any():
+                raise InputError(f"{self.cache.folder}: vectors were removed while they were in use; run again")
+            ends = np.cumsum([len(text) for text in new.values()])
+            fresh = dict(zip(new, np.split(found, ends[:-1]), strict=True))
+        else:
+            fresh = {}
+        numbers = [fresh[name] if name in fresh else self._met[name] for name in names]
+        if self._met_units + sum(map(len, fresh.values())) > _REMEMBERED:
+            self._met, self._met_units = {}, 0
+        self._met.update(fresh)
+        self._met_units += sum(map(len, fresh.values()))
+        return numbers
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the encoder (or the reference to its package) into ``folder/encoder``."""

@@ -208,8 +208,8 @@ def test_newsroom(tmp_path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*columns, *ratings])
-        for values in ((1, 2, 3, 4), (2, 2, 3, 5), (5, 2, 3, 3)):
-            writer.writerow(["17", article, "A mill", "abstractive", "The mill<br/>closed.", *values])
+        for whole in ((1, 2, 3, 4), (2, 2, 3, 5), (5, 2, 3, 3)):
+            writer.writerow(["17", article, "A mill", "abstractive", "The mill<br/>closed.", *whole])
         for values in (("", 2, 3, 4), (4, 2, 3, 4), (5, 5, 5, "x")):
             writer.writerow(["17", article, "A mill", "lede3", "It closed.", *values])
         writer.writerow(["18", " ", "A shop", "lede3", "It closed.", 1, 1, 1, 1])

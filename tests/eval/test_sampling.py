@@ -46,6 +46,18 @@ def test_more_articles_are_steadier_and_the_seed_decides():
     assert found[0].mean != article_sampling(table(), "m", "h", [2], seed=2)[0].mean
 
 
+def test_sd_divides_by_draws_less_one():
+    # Article a: r = 1, article b: r = −1. With a share s of the 6 draws being a, the mean is 2s − 1 and
+    # the variance, over n − 1, is 6/5 · 4 s (1 − s).
+    t = make_table(
+        "two", list("aaaabbbb"), list("12341234"), {"h": [1, 2, 3, 4] * 2}, {"m": [1, 2, 3, 4, 4, 3, 2, 1]}, [1] * 8
+    )
+    found = article_sampling(t, "m", "h", [1], draws=6, seed=1)[0]
+    share = (found.mean + 1) / 2
+    assert 0 < share < 1
+    assert found.sd == pytest.approx((6 / 5 * 4 * share * (1 - share)) ** 0.5)
+
+
 def test_undefined_draws_are_counted():
     # Article a has the same metric everywhere, so drawing it alone gives no correlation.
     t = make_table(

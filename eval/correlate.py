@@ -1,0 +1,284 @@
+"""``negsample correlate``: models, metrics and files of scores against people's judgments, over several data sets."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from negsample.errors import InputError
+from negsample.eval.agreement import Figure, agreement, check_bootstrap
+from negsample.eval.columns import Column, make_scorers, names_of, score_columns
+from negsample.eval.disagreement import Apart, furthest_apart
+from negsample.eval.judgments import Missing, load_judgments
+from negsample.eval.levels import LEVELS, Table, make_table
+from negsample.eval.marks import HEADLINE, Mark, marks, matrices
+from negsample.eval.sampling import AverageRank, SampleSize, article_sampling, average_ranks
+from negsample.eval.scorefile import match_scores, parse_scores, read_scores
+from negsample.eval.significance import BeatsMatrix, Comparison, compare_metrics
+from negsample.progress import Bar
+from negsample.records import Judged
+from negsample.registry import suggestion
+from negsample.sentences import words
+
+PERMUTATIONS = 1000
+_EMPTY = np.zeros(0)
+_SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for; ``human`` empty means all."""
+
+    judgments: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    human: tuple[str, ...] = ()
+    levels: tuple[str, ...] = LEVELS
+    bootstrap: int = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Source:
+    """The judged rows of one data set. ``missing``: a line for each reason why judgments could not be used."""
+
+    name: str
+    spec: str
+    rows: tuple[Judged, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One data set: its figures, every two metrics compared (`HEADLINE` coefficients), who beats whom, marks,
+    article sampling by (human, metric), and the summaries on which metric and people lie furthest apart.
+    """
+
+    source: Source
+    columns: tuple[Column, ...]
+    table: Table
+    figures: tuple[Figure, ...]
+    comparisons: tuple[Comparison, ...]
+    beats: dict[tuple[str, str], BeatsMatrix]
+    marks: dict[tuple[str, str, str, str], Mark]
+    sampling: dict[tuple[str, str], tuple[SampleSize, ...]]
+    apart: dict[tuple[str, str], tuple[Apart, ...]]
+
+    def figure(self, human: str, metric: str, level: str, coefficient: str) -> Figure | None:
+        """The figure asked for, or None where that level was not computed."""
+        for figure in self.figures:
+            if (figure.human, figure.metric, figure.level, figure.coefficient) == (human, metric, level, coefficient):
+                return figure
+        return None
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """All of it. ``columns``: name, kind and signature of every row of the table (values over all data sets).
+
+    ``ranks``: level → average rank of each metric over the data sets. ``notes``: what was left out, and why.
+    """
+
+    settings: Settings
+    columns: tuple[Column, ...]
+    datasets: tuple[Measured, ...]
+    ranks: dict[str, tuple[AverageRank, ...]]
+    notes: tuple[str, ...]
+
+
+def correlate(settings: Settings) -> Correlation:
+    """Score all judged summaries by everything asked for and by the trivial baselines, and measure the agreement.
+
+    Raises InputError for whatever is wrong with the settings or the files, before the long work where it can be seen.
+    """
+    check_bootstrap(settings.bootstrap, 0.95)
+    if not settings.judgments:
+        raise InputError("no judgments; give --judgments FILE, or one of the published sets as NAME:PATH")
+    for level in settings.levels:
+        if level not in LEVELS:
+            raise InputError(f"--level {level}: {suggestion(level, list(LEVELS))}")
+    sources = _only_human(load_sources(settings.judgments), settings.human)
+    files = [read_scores(*parse_scores(argument)) for argument in settings.scores]
+    scorers, notes = make_scorers(settings.models, settings.metrics, baselines=True)
+
+    rows = [row for source in sources for row in source.rows]
+    owners = [source.name for source in sources for _ in source.rows]
+    from_files = []
+    for file in files:
+        column, lines = match_scores(file, rows, owners)
+        from_files.append(column)
+        notes += lines
+    names_of([*from_files, *(Column(s.name, s.kind, "", False, _EMPTY, ()) for s in scorers)])
+    scored = score_columns(scorers, rows)
+    baselines = [column for column in scored if column.kind == "baseline"]
+    columns = [*(column for column in scored if column.kind != "baseline"), *from_files, *baselines]
+    names_of(columns)
+
+    measured, start = [], 0
+    for source in sources:
+        part = slice(start, start + len(source.rows))
+        start = part.stop
+        own = [_part(column, part) for column in columns]
+        measured.append(_measure(source, own, settings))
+    return Correlation(settings, tuple(columns), tuple(measured), _ranks(measured), tuple(notes))
+
+
+def load_sources(specs: Sequence[str]) -> list[Source]:
+    """The data sets of all ``--judgments``; one source may hold several, and names are made to differ."""
+    found: list[Source] = []
+    for spec in specs:
+        missing = Missing()
+        groups: dict[str, list[Judged]] = {}
+        for row in load_judgments(spec, missing):
+            groups.setdefault(row.dataset or Path(spec.rpartition(":")[2]).name, []).append(row)
+        for name, rows in groups.items():
+            taken = {source.name for source in found}
+            number = next(k for k in range(1, len(taken) + 2) if (name if k == 1 else f"{name}-{k}") not in taken)
+            # What could not be read has no data set of its own, so it is told of once for each source.
+            lines = tuple(missing.lines()) if name == next(iter(groups)) else ()
+            found.append(Source(name if number == 1 else f"{name}-{number}", spec, tuple(rows), lines))
+    return found
+
+
+def _only_human(sources: list[Source], wanted: Sequence[str]) -> list[Source]:
+    """The sources with only the human scores ``wanted``; those without any are left out."""
+    if not wanted:
+        return sources
+    known = list(dict.fromkeys(name for source in sources for row in source.rows for name in row.scores))
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
+    kept = []
+    for source in sources:
+        rows = [
+            Judged(
+                row.document_id,
+                row.system,
+                row.documents,
+                row.summary,
+                row.references,
+                {name: value for name, value in row.scores.items() if name in wanted},
+                row.dataset,
+                row.half,
+            )
+            for row in source.rows
+        ]
+        if any(row.scores for row in rows):
+            kept.append(Source(source.name, source.spec, tuple(rows), source.missing))
+    return kept
+
+
+def _part(column: Column, part: slice) -> Column:
+    return Column(
+        column.name,
+        column.kind,
+        column.signature,
+        column.turned,
+        column.values[part],
+        column.reasons[part],
+        column.note,
+    )
+
+
+def _table(source: Source, columns: Sequence[Column]) -> Table:
+    names = list(dict.fromkeys(name for row in source.rows for name in row.scores))
+    human = {name: [row.scores.get(name, float("nan")) for row in source.rows] for name in names}
+    return make_table(
+        source.name,
+        [row.document_id for row in source.rows],
+        [row.system or None for row in source.rows],
+        human,
+        {column.name: column.values for column in columns},
+        [float(len(words(row.summary))) for row in source.rows],
+    )
+
+
+def _measure(source: Source, columns: Sequence[Column], settings: Settings) -> Measured:
+    table = _table(source, columns)
+    with Bar(f"{source.name}: agreement") as bar:
+        figures = agreement(
+            table,
+            levels=settings.levels,
+            bootstrap=settings.bootstrap,
+            seed=settings.seed,
+            progress=lambda done, total: bar.advance(note=f"{done} of {total}"),
+        )
+    pairs = len(columns) * (len(columns) - 1) // 2
+    comparisons: list[Comparison] = []
+    with Bar(f"{source.name}: comparing", total=len(table.human) * len(settings.levels) * pairs) as bar:
+        for human in table.human:
+            for level in settings.levels:
+                comparisons += compare_metrics(
+                    table,
+                    human,
+                    level=level,
+                    coefficient=HEADLINE[level],
+                    bootstrap=settings.bootstrap,
+                    permutations=PERMUTATIONS,
+                    seed=settings.seed,
+                    progress=lambda done, total: bar.advance(),
+                )
+    beats = matrices(comparisons)
+    return Measured(
+        source,
+        tuple(columns),
+        table,
+        tuple(figures),
+        tuple(comparisons),
+        beats,
+        marks(figures, beats),
+        _sampling(table, settings) if "system" in settings.levels else {},
+        {
+            (human, metric): tuple(furthest_apart(table, metric, human))
+            for human in table.human
+            for metric in table.metrics
+        },
+    )
+
+
+def _sampling(table: Table, settings: Settings) -> dict[tuple[str, str], tuple[SampleSize, ...]]:
+    """Article sampling of every metric and human score with a system level (P1, Figure 1)."""
+    found = {}
+    for human, y in table.human.items():
+        for metric, x in table.metrics.items():
+            both = ~np.isnan(x) & ~np.isnan(y)
+            articles = len(np.unique(table.documents[both]))
+            if articles < 2:
+                continue
+            sizes = [*(size for size in _SIZES if size < articles), articles]
+            try:
+                found[human, metric] = tuple(article_sampling(table, metric, human, sizes, seed=settings.seed))
+            except InputError:
+                # Too few systems: the figures of the system level say so.
+                continue
+    return {key: sizes for key, sizes in found.items() if any(size.mean is not None for size in sizes)}
+
+
+def _ranks(measured: Sequence[Measured]) -> dict[str, tuple[AverageRank, ...]]:
+    """Level → average ranks; a data set's correlation is the mean over its human scores, so that each counts once."""
+    ranks = {}
+    for level, coefficient in HEADLINE.items():
+        values: dict[str, dict[str, float | None]] = {}
+        for data in measured:
+            found: dict[str, list[float | None]] = {}
+            for figure in data.figures:
+                if (figure.level, figure.coefficient) == (level, coefficient):
+                    found.setdefault(figure.metric, []).append(figure.value)
+            means = {
+                metric: None if None in column else sum(v for v in column if v is not None) / len(column)
+                for metric, column in found.items()
+            }
+            if any(value is not None for value in means.values()):
+                values[data.source.name] = means
+        if len(values) > 1:
+            ranks[level] = tuple(average_ranks(values))
+    return ranks
+
+
+def unscored(column: Column) -> str:
+    """How many rows ``column`` has no score for and why, in one line; "" where it has all."""
+    missing: Counter[str] = column.missing()
+    return "; ".join(f"{count} × {reason}" for reason, count in missing.most_common())

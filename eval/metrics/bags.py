@@ -1,0 +1,129 @@
+"""Texts as bags of word vectors, sentence vectors, or both: what the mover's similarities compare (P0 §2–3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from negsample.eval.metrics.tokens import content_spans
+from negsample.eval.metrics.transport import Bag
+from negsample.eval.metrics.vectors import encode_distinct
+from negsample.sentences import split_sentences
+
+if TYPE_CHECKING:
+    from negsample.models.encoders import Encoder
+
+NO_WORD = "has no content word"
+UNKNOWN = "has no content word that the encoder knows"
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """``vectors`` float64 [p, d]; for each text its ``Bag`` over their rows, or what is wrong with it."""
+
+    vectors: np.ndarray
+    bags: Mapping[str, Bag | str]
+
+
+def reads_tokens(encoder: "Encoder") -> bool:
+    """Whether ``encoder`` can give a vector for each word in its sentence (the encoder ``hf``)."""
+    from negsample.models.encoders.hf import TokenPooling
+
+    return isinstance(encoder, TokenPooling)
+
+
+def make_space(texts: Sequence[str], encoder: "Encoder", *, words: bool, sentences: bool) -> Space:
+    """The bags of ``texts`` with ``words``, ``sentences`` or both as points.
+
+    Stop words and punctuation are left out, and so are words without a vector; n is the number of words that remain.
+    A word's weight is its count / n, a sentence's the number of its words / n, halved where both are points. A
+    sentence's vector is the mean of its words' vectors; only with an encoder of whole sentences (which can't give
+    ``words``) it is the encoder's, and then every content word counts.
+
+    An encoder with ``unit="word"`` gives each word type one vector; a token encoder gives each token in each sentence
+    its own.
+    """
+    split = {text: split_sentences(text) for text in texts}
+    distinct = sorted({sentence for found in split.values() for sentence in found})
+    if encoder.unit != "word" and not reads_tokens(encoder):
+        if words:
+            raise ValueError("an encoder of whole sentences has no word vectors")
+        return _sentence_space(split, distinct, encoder)
+    vectors, ids_of, any_word = _word_points(distinct, encoder)
+    centres: dict[tuple[int, ...], int] = {}
+    bags: dict[str, Bag | str] = {}
+    for text, found in split.items():
+        pieces = [ids for sentence in found if len(ids := ids_of[sentence])]
+        if not pieces:
+            bags[text] = UNKNOWN if any(sentence in any_word for sentence in found) else NO_WORD
+            continue
+        points: list[np.ndarray] = []
+        counts: list[np.ndarray] = []
+        if words:
+            points_of_words, count = np.unique(np.concatenate(pieces), return_counts=True)
+            points.append(points_of_words)
+            counts.append(count)
+        if sentences:
+            keys = [centres.setdefault(tuple(ids.tolist()), len(centres)) for ids in pieces]
+            rows, count = _summed(np.array(keys), np.array([len(ids) for ids in pieces]))
+            points.append(rows + len(vectors))
+            counts.append(count)
+        weights = np.concatenate(counts)
+        bags[text] = Bag(np.concatenate(points), weights / weights.sum())
+    if centres:
+        # The ids are sorted, so that a sentence's words in another order give the same sum to the last bit.
+        means = np.stack([vectors[list(ids)].mean(axis=0) for ids in centres])
+        vectors = np.concatenate([vectors, means])
+    return Space(vectors, bags)
+
+
+def _summed(keys: np.ndarray, amounts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct ``keys``, ascending, and the sum of ``amounts`` of each."""
+    distinct, places = np.unique(keys, return_inverse=True)
+    return distinct, np.bincount(places, weights=amounts)
+
+
+def _word_points(distinct: Sequence[str], encoder: "Encoder") -> tuple[np.ndarray, dict[str, np.ndarray], set[str]]:
+    """Vectors of the words [p, d], the ascending ids of each sentence's known words, and which sentences have words."""
+    if reads_tokens(encoder):
+        from negsample.eval.metrics.contextual import words_in_context
+
+        blocks = words_in_context(encoder, distinct)  # type: ignore[arg-type]
+        ends = np.cumsum([len(block) for block in blocks], dtype=np.int64)
+        ids_of = {
+            sentence: np.arange(end - len(block), end)
+            for sentence, block, end in zip(distinct, blocks, ends, strict=True)
+        }
+        vectors = np.concatenate(blocks) if blocks else np.zeros((0, encoder.dim))
+        return vectors.astype(np.float64), ids_of, {sentence for sentence, ids in ids_of.items() if len(ids)}
+    # Lower case is the type, unless the vectors tell cases apart.
+    lower = getattr(encoder, "lower", True)
+    words_of = {
+        sentence: [word.lower() if lower else word for word, _, _ in content_spans(sentence)] for sentence in distinct
+    }
+    types = sorted({word for found in words_of.values() for word in found})
+    vectors = np.asarray(encoder.encode(types), dtype=np.float64).reshape(len(types), encoder.dim)
+    row_of = {types[row]: row for row in np.flatnonzero(vectors.any(axis=1))}
+    ids_of = {
+        sentence: np.array(sorted(row_of[word] for word in found if word in row_of), dtype=np.int64)
+        for sentence, found in words_of.items()
+    }
+    return vectors, ids_of, {sentence for sentence, found in words_of.items() if found}
+
+
+def _sentence_space(split: Mapping[str, Sequence[str]], distinct: Sequence[str], encoder: "Encoder") -> Space:
+    amount_of = {sentence: len(content_spans(sentence)) for sentence in distinct}
+    counted = [sentence for sentence in distinct if amount_of[sentence]]
+    vectors = encode_distinct(encoder, counted).astype(np.float64)
+    row_of = {counted[row]: row for row in np.flatnonzero(vectors.any(axis=1))}
+    bags: dict[str, Bag | str] = {}
+    for text, found in split.items():
+        usable = [sentence for sentence in found if sentence in row_of]
+        if not usable:
+            bags[text] = UNKNOWN if any(amount_of[sentence] for sentence in found) else NO_WORD
+            continue
+        rows = np.array([row_of[sentence] for sentence in usable])
+        points, amounts = _summed(rows, np.array([amount_of[sentence] for sentence in usable]))
+        bags[text] = Bag(points, amounts / amounts.sum())
+    return Space(vectors, bags)

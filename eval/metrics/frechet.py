@@ -1,0 +1,85 @@
+"""Fréchet embedding distance of two sets of texts (P4 eq. 3; Heusel et al., 2017; d'Autume et al., 2019)."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from negsample.errors import InputError
+from negsample.eval.metrics.base import choice, describe
+from negsample.eval.metrics.corpus import CorpusMetric, CorpusScore
+from negsample.eval.metrics.vectors import NO_VECTOR, POOLS, check_pool, text_vectors
+
+if TYPE_CHECKING:
+    from negsample.models.encoders import Encoder
+
+
+def frechet_distance(x: np.ndarray, y: np.ndarray) -> float:
+    """‖μx − μy‖² + Tr(Σx + Σy − 2 (Σx Σy)^½) of the rows of ``x`` [n, d] and ``y`` [m, d]; real, ≥ 0, lower is nearer.
+
+    Σ is the unbiased covariance; n, m ≥ 2. With centred rows X and Y, Tr((Σx Σy)^½) is the sum of the singular values
+    of X Yᵀ over √((n − 1)(m − 1)): the non-zero eigenvalues of ΣxΣy are those of (X Yᵀ)(X Yᵀ)ᵀ over (n − 1)(m − 1). So
+    no square root of a matrix is taken, nothing turns complex, and few texts in many dimensions need an n × m matrix
+    only. A side with more texts than dimensions is first replaced by the triangle R of its QR decomposition, for
+    RᵀR = XᵀX leaves the singular values as they are.
+
+    Raises InputError for fewer than two rows, unequal widths, or values that are not finite.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    for side, name in ((x, "first"), (y, "second")):
+        if side.ndim != 2 or len(side) < 2:
+            raise InputError(f"the {name} side has {len(side)} vectors; a covariance needs at least two")
+        if not np.isfinite(side).all():
+            raise InputError(f"the {name} side has values that are not finite; check the encoder's weights")
+    if x.shape[1] != y.shape[1]:
+        raise InputError(f"vectors of {x.shape[1]} and {y.shape[1]} dimensions; encode both sides with one encoder")
+    means = x.mean(axis=0) - y.mean(axis=0)
+    root_x, root_y = _root(x), _root(y)
+    common = np.linalg.svd(root_x @ root_y.T, compute_uv=False).sum()
+    distance = means @ means + np.square(root_x).sum() + np.square(root_y).sum() - 2 * common
+    # Exactly, the distance is never negative; what is below zero is rounding.
+    return max(0.0, float(distance))
+
+
+def _root(rows: np.ndarray) -> np.ndarray:
+    """A matrix A [k, d], k = min(n, d), with AᵀA the covariance of ``rows`` [n, d]."""
+    centred = (rows - rows.mean(axis=0)) / np.sqrt(len(rows) - 1)
+    return np.asarray(np.linalg.qr(centred, mode="r")) if len(rows) > rows.shape[1] else centred
+
+
+def fed(*, encoder: str = "use-multilingual", pool: str = "whole") -> CorpusMetric:
+    """``fed``: Fréchet distance of the vectors of generated and of reference texts, ≥ 0, lower is better.
+
+    ``encoder``: P4 has USE version 2 (DAN), whole texts; the default is the packaged multilingual USE, which reads
+    texts of any length. ``pool``: ``whole``, or ``mean`` or ``max`` over sentence vectors. At least two texts a side;
+    texts without a vector are left out and counted. The figure depends on the length of the texts (P4 §2.2.2) and, a
+    covariance of few texts being a poor one, on their number: compare corpora of like size.
+    """
+    choice("pool", pool, POOLS)
+    from negsample.models.encoders import make_encoder
+
+    made = make_encoder(encoder)
+    check_pool(made, pool)
+    name, signature = describe("fed", {"encoder": (encoder, "use-multilingual"), "pool": (pool, "whole")})
+    score = partial(score_fed, encoder=made, pool=pool)
+    return CorpusMetric(name, f"{signature}|weights:{made.fingerprint[:12]}", False, score)
+
+
+def score_fed(
+    generated: Sequence[str], reference: Sequence[str], *, encoder: "Encoder", pool: str = "whole"
+) -> CorpusScore:
+    """What the metric ``fed`` computes, with an encoder that is made already.
+
+    Raises InputError where a side has fewer than two texts with a vector.
+    """
+    vector_of = text_vectors([*generated, *reference], encoder, pool)
+    sides, missing = [], {}
+    for name, texts in (("generated", generated), ("reference", reference)):
+        rows = [vector for text in texts if (vector := vector_of[text]) is not None]
+        if len(rows) < len(texts):
+            missing[f"a {name} text {NO_VECTOR}"] = len(texts) - len(rows)
+        if len(rows) < 2:
+            raise InputError(f"fed needs at least two {name} texts with a vector, got {len(rows)} of {len(texts)}")
+        sides.append(np.array(rows))
+    return CorpusScore(frechet_distance(*sides), len(sides[0]), len(sides[1]), missing)

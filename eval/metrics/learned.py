@@ -1,0 +1,174 @@
+"""A weighted sum of metrics as a metric (P2 §2.4): its JSON file, P2's published weights, and how it scores.
+
+Fitting the weights to people's scores is ``negsample.eval.learning``.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negsample import __version__
+from negsample.errors import InputError
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, quote
+from negsample.fileio import atomic_json, failure
+from negsample.seeds import digest
+
+_FORMAT = "negsample-learned-metric"
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Spearman on the held-out halves of random splits: ``mean`` and ``sd`` (n − 1) over the ``splits`` where it is
+    defined (``undefined`` others were constant), None where there is none (or, for sd, one)."""
+
+    mean: float | None
+    sd: float | None
+    splits: int
+    undefined: int
+
+
+@dataclass(frozen=True)
+class Learned:
+    """score = intercept + Σ weight·metric.
+
+    ``columns``: metric specifications; ``weights``: one for each. ``human``: the human scores whose geometric mean was
+    fitted; ``ridge``: λ; ``rows``: how many rows were fitted, ``left_out``: how many had a value missing. ``held_out``
+    None where it was not measured. ``source``: where the weights are from.
+    """
+
+    columns: tuple[str, ...]
+    weights: tuple[float, ...]
+    intercept: float = 0.0
+    human: tuple[str, ...] = ()
+    ridge: float = 1.0
+    rows: int = 0
+    left_out: int = 0
+    held_out: HeldOut | None = None
+    source: str = ""
+    version: str = field(default=__version__)
+
+    def predict(self, values: np.ndarray) -> np.ndarray:
+        """The score for metric values float64 [n, columns]; NaN where one is missing."""
+        return np.asarray(values, dtype=np.float64) @ np.array(self.weights) + self.intercept
+
+    def save(self, path: str | Path) -> None:
+        """Write it to ``path`` as JSON, whole or not at all. Raises InputError where that can't be."""
+        atomic_json(path, {"format": _FORMAT, **asdict(self)})
+
+    @staticmethod
+    def load(path: str | Path) -> "Learned":
+        """Read what ``save`` wrote. Raises InputError, with the place, for anything else."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise failure(str(path), error) from error
+        except ValueError as error:
+            raise InputError(f"{path}: not JSON ({error}); give a file that fit wrote") from error
+        return _from_json(data, str(path))
+
+
+def _from_json(data: Any, path: str) -> Learned:
+    if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        raise InputError(f'{path}: no learned metric; give a JSON file with "format": "{_FORMAT}"')
+    unknown = sorted(data.keys() - {entry.name for entry in fields(Learned)} - {"format"})
+    if unknown:
+        raise InputError(f"{path}: unknown field {unknown[0]!r}; was it written by a later version?")
+    columns, weights, human = data.get("columns"), data.get("weights"), data.get("human", [])
+    for name, entries in (("columns", columns), ("human", human)):
+        if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+            raise InputError(f"{path}: {name} must be a list of names")
+    if not isinstance(weights, list) or not all(map(_is_number, weights)):
+        raise InputError(f"{path}: weights must be a list of finite numbers")
+    if not columns or len(columns) != len(weights) or len(set(columns)) < len(columns):
+        raise InputError(f"{path}: give one weight for each column, each column once, and at least one")
+    for name, default in (("intercept", 0.0), ("ridge", 1.0), ("rows", 0), ("left_out", 0)):
+        if not _is_number(data.get(name, default)):
+            raise InputError(f"{path}: {name} must be a finite number")
+    known = {key: value for key, value in data.items() if key not in ("format", "held_out")}
+    known |= {"columns": tuple(columns), "weights": tuple(map(float, weights)), "human": tuple(human)}
+    return Learned(**known, held_out=_held_out(data.get("held_out"), path))
+
+
+def _held_out(data: Any, path: str) -> HeldOut | None:
+    if data is None:
+        return None
+    try:
+        return HeldOut(**data)
+    except TypeError as error:
+        raise InputError(f"{path}: held_out must have {', '.join(entry.name for entry in fields(HeldOut))}") from error
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def p2(model: str) -> Learned:
+    """P2's equation 1: 0.8576·ROUGE-L + 2.274·QA_conf + 0.6413·QA_fscore, the QA scores from the document.
+
+    ``model``: the question-answering model. ROUGE-L is F1 against the references (reading; so this preset needs them).
+    """
+    if not model:
+        raise InputError(
+            "metric 'learned:preset=p2' needs an extractive question-answering model: "
+            "give learned:preset=p2,model=FOLDER or a hub id (none is packaged)"
+        )
+    reading = f"model={quote(model)},against=document"
+    return Learned(
+        columns=("rougeL:against=references", f"summaqa-conf:{reading}", f"summaqa-f1:{reading}"),
+        weights=(0.8576, 2.274, 0.6413),
+        human=("readability", "relevance"),
+        source="Scialom et al. 2019, equation 1",
+    )
+
+
+def learned(file: str = "", *, preset: str = "", model: str = "") -> Metric:
+    """``learned:FILE`` or ``learned:preset=p2,model=QA``: intercept + Σ weight·metric (P2 §2.4). Higher is better.
+
+    FILE is what ``Learned.save`` wrote; its columns are any metrics of the project, which are computed here. The preset
+    has P2's published weights, range [0, 3.7729]. Needs what its columns need. Missing where a column is, with the
+    column's reason.
+    """
+    if bool(file) == bool(preset):
+        raise InputError("metric 'learned': give either learned:FILE or learned:preset=p2,model=…")
+    if preset:
+        choice("preset", preset, ("p2",))
+        name = f"learned:preset={preset}" + (f",model={quote(model)}" if model else "")
+        return learned_metric(p2(model), name)
+    if model:
+        raise InputError("metric 'learned': model= belongs to preset=p2; a file's columns name their own models")
+    return learned_metric(Learned.load(file), f"learned:{quote(file)}")
+
+
+def learned_metric(fitted: Learned, name: str = "learned") -> Metric:
+    """The metric that computes ``fitted.columns`` and adds them up. Raises InputError where a column can't be made."""
+    from negsample.eval.metrics import make_metric
+
+    nested = [column for column in fitted.columns if column.partition(":")[0] == "learned"]
+    if nested:
+        raise InputError(f"{name}: the column {nested[0]!r} is a learned metric itself; name plain metrics")
+    inputs = [make_metric(column) for column in fitted.columns]
+    formula = "".join(f"{weight:+.6g}*{metric.name}" for weight, metric in zip(fitted.weights, inputs, strict=True))
+    # The inputs' own signatures are long; their digest says whether any of them changed.
+    inner = digest(fitted.intercept, fitted.weights, *(metric.signature for metric in inputs), size=6).hex()
+    signature = f"metric:learned|{fitted.intercept:+.6g}{formula}|inputs:{inner}|version:{__version__}"
+    needs = frozenset[str]().union(*(metric.needs for metric in inputs))
+    return Metric(name, signature, True, needs, partial(_score, fitted=fitted, inputs=inputs))
+
+
+def _score(items: Sequence[Item], *, fitted: Learned, inputs: Sequence[Metric]) -> Scores:
+    columns = [metric.score(items) for metric in inputs]
+    values = fitted.predict(np.stack([column.values for column in columns], axis=1))
+
+    def one(row: int) -> float | str:
+        for metric, column in zip(inputs, columns, strict=True):
+            if column.reasons[row] is not None:
+                return f"{metric.name.partition(':')[0]}: {column.reasons[row]}"
+        return float(values[row])
+
+    return collect(map(one, range(len(items))))

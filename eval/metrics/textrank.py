@@ -1,0 +1,164 @@
+"""TextRank as a metric (P2 §2.1): how important the summary's sentences are in the graph of document sentences."""
+
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
+import numpy as np
+
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
+from negsample.eval.metrics.tokens import content_words, word_tokens
+from negsample.sentences import split_sentences
+
+DAMPING = 0.85  # Mihalcea & Tarau (2004), §2
+# A graph of n sentences takes n² numbers: 128 MB at this limit.
+MOST_SENTENCES = 4000
+
+
+def pagerank(weights: np.ndarray, damping: float = DAMPING, tolerance: float = 1e-10) -> np.ndarray:
+    """PageRank by power iteration: p = (1 − d)/n + d·Σ_j p_j·w_ji/Σ_k w_jk, float64 [n], sum 1.
+
+    ``weights`` [n, n]: w_ij ≥ 0, the weight of the edge from i to j. A node without edges passes its share to all
+    nodes alike. Stops when the entries change by less than ``tolerance`` in sum. Raises ValueError for a matrix that
+    is not square, a negative or not finite weight, or a damping outside [0, 1).
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
+        raise ValueError(f"the weights have the shape {weights.shape}, not [n, n]")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("a weight is negative or not finite")
+    if not 0 <= damping < 1:
+        raise ValueError(f"the damping is {damping}, not in [0, 1)")
+    n = len(weights)
+    strength = weights.sum(axis=1)
+    dangling = strength == 0
+    share = 1 / np.where(dangling, 1.0, strength)
+    ranks = np.full(n, 1 / max(n, 1))
+    # The distance to the limit shrinks by the damping at least in every step, so this ends.
+    while n:
+        passed = weights.T @ (ranks * share) + ranks[dangling].sum() / n
+        updated = (1 - damping) / n + damping * passed
+        updated /= updated.sum()
+        change = np.abs(updated - ranks).sum()
+        ranks = updated
+        if change < tolerance:
+            break
+    return ranks
+
+
+def similarities(rows: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]) -> np.ndarray:
+    """TextRank's sentence similarity, words in common/(ln|a| + ln|b|), float64 [rows, columns] (M&T 2004, §4.1).
+
+    Each sentence is its list of tokens: |a| is its length, and common words are counted as types. Where the
+    denominator is 0 (two sentences of one word) the formula has no value; this takes 0.
+    """
+    from scipy.sparse import csr_array
+
+    place: dict[str, int] = {}
+    for sentence in (*rows, *columns):
+        for token in sentence:
+            place.setdefault(token, len(place))
+
+    def table(sentences: Sequence[Sequence[str]]) -> "csr_array":
+        types = [sorted({place[token] for token in sentence}) for sentence in sentences]
+        ends = np.cumsum([0, *map(len, types)])
+        found = np.array([token for sentence in types for token in sentence], dtype=np.int64)
+        return csr_array((np.ones(len(found)), found, ends), shape=(len(sentences), max(len(place), 1)))
+
+    common = (table(rows) @ table(columns).T).toarray()
+    logs = [np.log(np.maximum([len(sentence) for sentence in side], 1)) for side in (rows, columns)]
+    scale = logs[0][:, None] + logs[1][None, :]
+    return np.divide(common, scale, out=np.zeros_like(common), where=scale > 0)
+
+
+def importances(document: Sequence[Sequence[str]]) -> np.ndarray:
+    """TextRank of each sentence (a list of tokens) × the number of sentences, float64 [n]: 1 is average.
+
+    The graph joins every two different sentences with their similarity as weight.
+    """
+    return pagerank(_document_edges(document)) * len(document)
+
+
+def _document_edges(document: Sequence[Sequence[str]]) -> np.ndarray:
+    edges = similarities(document, document)
+    np.fill_diagonal(edges, 0.0)
+    return edges
+
+
+def inserted_importances(edges: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    """Importance of m summary sentences put into the graph of n document sentences, float64 [m]; 1 is average.
+
+    ``edges`` [n, n]: similarities of the document's sentences, 0 on the diagonal; ``cross`` [m, n]: of the summary's
+    with the document's. No edge joins two sentences of the summary, so that it cannot vote for itself.
+    """
+    m, n = cross.shape
+    weights = np.zeros((n + m, n + m))
+    weights[:n, :n] = edges
+    weights[n:, :n] = cross
+    weights[:n, n:] = cross.T
+    return pagerank(weights)[n:] * (n + m)
+
+
+def nearest_importances(
+    document: Sequence[Sequence[str]], summary: Sequence[Sequence[str]], ranks: np.ndarray
+) -> np.ndarray:
+    """For each summary sentence the importance ``ranks`` of the document sentence most similar to it, float64 [m].
+
+    An identical sentence is nearest, else the first of the most similar ones; 0 where none shares a word.
+    """
+    similarity = similarities(summary, document)
+    best = similarity.argmax(axis=1)
+    values = np.where(similarity.max(axis=1) > 0, ranks[best], 0.0)
+    # By the formula a one-word sentence is not similar even to itself, and a permutation is as similar as a copy.
+    where = {tuple(sentence): place for place, sentence in reversed(list(enumerate(document)))}
+    for row, sentence in enumerate(summary):
+        if (place := where.get(tuple(sentence))) is not None:
+            values[row] = ranks[place]
+    return values
+
+
+def textrank(*, match: str = "inserted", pool: str = "mean", stopwords: str = "keep") -> Metric:
+    """``textrank``: importance of the summary's sentences among the document's; above 0, 1 is the average sentence.
+
+    P2 says only that it uses TextRank's importance scores "to assess the quality of abstractive summaries". Readings:
+    ``match``: ``inserted`` (the default), where the summary's sentences stand in the document's graph, joined with its
+    sentences but not with each other; or ``nearest``, where the graph has the document's sentences only and a summary
+    sentence gets the importance of the one most similar to it (an extract so gets TextRank's own scores; 0 where no
+    word is shared). ``pool``: ``mean`` over the summary's sentences, or ``sum``, which rewards length.
+    ``stopwords``: ``keep`` (the paper's formula counts all words) or ``remove`` function words.
+    Importance is PageRank (damping 0.85) × the number of sentences in the graph. Missing where a text has no words, or
+    the two together have more than 4,000 sentences. Time and memory: quadratic in the number of sentences.
+    """
+    match = choice("match", match, ("inserted", "nearest"))
+    pool = choice("pool", pool, ("mean", "sum"))
+    stopwords = choice("stopwords", stopwords, ("keep", "remove"))
+    name, signature = describe(
+        "textrank", {"match": (match, "inserted"), "pool": (pool, "mean"), "stopwords": (stopwords, "keep")}
+    )
+    score = partial(_score, match=match, pool=pool, stopwords=stopwords)
+    return Metric(name, signature, True, frozenset({"document"}), score)
+
+
+def _score(items: Sequence[Item], *, match: str, pool: str, stopwords: str) -> Scores:
+    tokens = content_words if stopwords == "remove" else word_tokens
+
+    def read(text: str) -> list[list[str]]:
+        return [found for sentence in split_sentences(text) if (found := tokens(sentence))]
+
+    sentences_of = lru_cache(maxsize=None)(read)
+    # Matrices are large, so only those of the last few documents are kept.
+    edges_of = lru_cache(maxsize=2)(lambda document: _document_edges(sentences_of(document)))
+    ranks_of = lru_cache(maxsize=None)(lambda document: importances(sentences_of(document)))
+
+    def one(item: Item) -> float | str:
+        document, summary = sentences_of(item.document), sentences_of(item.summary)
+        if not document or not summary:
+            return f"the {'summary' if document else 'document'} has no words that count"
+        if len(document) + len(summary) > MOST_SENTENCES:
+            return f"more than {MOST_SENTENCES} sentences"
+        if match == "inserted":
+            values = inserted_importances(edges_of(item.document), similarities(summary, document))
+        else:
+            values = nearest_importances(document, summary, ranks_of(item.document))
+        return float(values.mean() if pool == "mean" else values.sum())
+
+    return collect(map(one, items))

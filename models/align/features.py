@@ -1,0 +1,187 @@
+"""Named features of a pair: each says which aspects it speaks for and whether it may only raise or only lower them.
+
+Centres and scales are plain constants, so that an untrained head can add the features up: the mean over machine-made
+summaries of news, and the spread between the summaries of one document. No human score went into them.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from negsample.models.align.alignment import Alignment, DocumentView, grams, sentence_means
+from negsample.models.align.judge import MARKS
+from negsample.models.align.reader import Text
+
+ASPECTS = ("coverage", "support", "coherence", "form")
+# Matches of a document sentence, which salience weights: by sentence vectors, by word vectors, by word forms.
+MATCHES = ("sentence", "token", "word")
+MATCH_CENTRES = np.array([0.42, 0.50, 0.30], np.float32)
+MATCH_SCALES = np.array([0.06, 0.06, 0.08], np.float32)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A feature: its ``name``, the ``aspects`` it speaks for, and its ``direction``.
+
+    ``direction`` +1: more can only be better; −1: more can only be worse. (value − ``centre``) / ``scale`` has about
+    mean 0 and spread 1. ``judged``: it is a mark of the fine-tuned judge.
+    """
+
+    name: str
+    aspects: tuple[str, ...]
+    direction: int
+    centre: float
+    scale: float
+    judged: bool = False
+
+
+FEATURES: tuple[Feature, ...] = (
+    # Share of the document's content words (by frequency and term weight) that the summary names.
+    Feature("terms", ("coverage",), +1, 0.32, 0.065),
+    # The same over the words that the document repeats.
+    Feature("frequent_terms", ("coverage",), +1, 0.45, 0.09),
+    # Mean best match of the summary's words in the document, by word vectors; and of the tenth that matches worst.
+    Feature("token_support", ("support",), +1, 0.95, 0.05),
+    Feature("weakest_tokens", ("support", "form"), +1, 0.75, 0.13),
+    # Share of the summary's words, by term weight, that stand in the document; and of its names and numbers.
+    Feature("word_support", ("support",), +1, 0.95, 0.045),
+    Feature("fact_support", ("support",), +1, 0.95, 0.10),
+    # Mean support of a summary sentence by one document sentence and the next, by word vectors; the least such.
+    Feature("sentence_support", ("support",), +1, 0.90, 0.07),
+    Feature("weakest_sentence", ("coherence", "form"), +1, 0.82, 0.15),
+    # Runs of two and three words that stand in the document: word order that is attested.
+    Feature("known_pairs", ("support",), +1, 0.85, 0.12),
+    Feature("known_triples", ("form",), +1, 0.75, 0.18),
+    # Neighbouring sentences rest on sentences that follow each other, or at least on later ones.
+    Feature("near_order", ("coherence",), +1, 0.55, 0.24),
+    Feature("forward_order", ("coherence",), +1, 0.75, 0.26),
+    # Content words said again, and pairs of words.
+    Feature("repeated_words", ("coherence",), -1, 0.12, 0.08),
+    Feature("repeated_pairs", ("coverage", "coherence"), -1, 0.04, 0.055),
+    # Share of the sentences that close with an end mark, and of those of fewer than five words.
+    Feature("proper_ends", ("form",), +1, 0.95, 0.10),
+    Feature("fragments", ("coherence", "form"), -1, 0.03, 0.06),
+    # What the judge says of the summary alone.
+    Feature("judged_form", ("form",), +1, 0.0, 1.0, judged=True),
+    Feature("judged_coherence", ("coherence",), +1, 0.0, 1.0, judged=True),
+)
+JUDGED = {"form": "judged_form", "coherence": "judged_coherence"}
+_LOWEST = 0.1
+_SHORT = 5
+# Every word counts a little, so that texts of function words alone have a value.
+_LEAST_WEIGHT = 0.02
+_TELLING = 0.25
+
+
+def feature_set(judged: bool) -> tuple[Feature, ...]:
+    """The features, without the judge's marks unless ``judged``."""
+    return tuple(feature for feature in FEATURES if judged or not feature.judged)
+
+
+def matches(document: DocumentView, summary: Text, alignment: Alignment) -> np.ndarray:
+    """How well each document sentence is covered; float32 [N, 3], the columns of ``MATCHES``, each in [−1, 1]."""
+    source = document.text
+    if not len(source.pieces) or not len(summary.pieces):
+        return np.zeros((len(source.pieces), len(MATCHES)), np.float32)
+    known = set(summary.forms)
+    named = np.array([form in known for form in source.forms], np.float32)
+    weights = source.weights + _LEAST_WEIGHT
+    return np.stack(
+        [
+            alignment.sentences.max(axis=1),
+            sentence_means(alignment.covered, weights, source),
+            sentence_means(named, weights, source),
+        ],
+        axis=1,
+    ).astype(np.float32)
+
+
+def values(document: DocumentView, summary: Text, alignment: Alignment) -> dict[str, float]:
+    """The features of a pair that need no judge, by name; both texts must have a word."""
+    return {
+        **_coverage(document, summary),
+        **_support(document, summary, alignment),
+        **_coherence(summary, alignment),
+        **_form(document, summary),
+    }
+
+
+def row(found: Mapping[str, float], marks: Sequence[float] | None) -> np.ndarray:
+    """``values`` and the judge's ``marks`` (or None) as a vector [F] in the order of ``feature_set``."""
+    named = dict(found)
+    if marks is not None:
+        named.update({JUDGED[mark]: float(value) for mark, value in zip(MARKS, marks, strict=True)})
+    return np.array([named[feature.name] for feature in feature_set(marks is not None)], np.float32)
+
+
+def _coverage(document: DocumentView, summary: Text) -> dict[str, float]:
+    named = set(summary.forms) & document.frequency.keys()
+    return {
+        "terms": sum(document.terms[form] for form in named) / max(document.all_terms, 1e-9),
+        "frequent_terms": sum(document.repeated.get(form, 0.0) for form in named) / max(document.all_repeated, 1e-9),
+    }
+
+
+def _support(document: DocumentView, summary: Text, alignment: Alignment) -> dict[str, float]:
+    weights = summary.weights + _LEAST_WEIGHT
+    known = np.array([form in document.frequency for form in summary.forms], np.float32)
+    facts = telling_facts(summary)
+    lengths = np.bincount(summary.place, minlength=len(summary.pieces))
+    focus = alignment.focus.max(axis=0)
+    pairs = grams(summary.forms, 2)
+    return {
+        "token_support": float(np.average(alignment.support, weights=weights)),
+        "weakest_tokens": lowest_mean(alignment.support, weights, _LOWEST),
+        "word_support": float(np.average(known, weights=weights)),
+        "fact_support": float(known[facts].mean()) if facts.any() else 1.0,
+        "sentence_support": float(np.average(focus, weights=lengths)),
+        "weakest_sentence": float(focus[summary.worded].min()),
+        "known_pairs": float(np.mean([pair in document.bigrams for pair in pairs])) if pairs else 1.0,
+    }
+
+
+def telling_facts(text: Text) -> np.ndarray:
+    """bool [V]: names and numbers, and words so rare that they are likely names (letter case is often lost)."""
+    return text.facts | (text.weights >= 1.0)
+
+
+def lowest_mean(values: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """Weighted mean of the lowest ``share`` (by weight) of ``values``: rises with each of them, never falls."""
+    order = np.argsort(values, kind="stable")
+    sorted_weights = weights[order].astype(np.float64)
+    used = np.clip(share * sorted_weights.sum() - (np.cumsum(sorted_weights) - sorted_weights), 0, sorted_weights)
+    return float((values[order] * used).sum() / used.sum())
+
+
+def repeated(items: Sequence[object]) -> float:
+    """Share of ``items`` that have been said before, in [0, 1)."""
+    return 1 - len(set(items)) / len(items) if items else 0.0
+
+
+def _coherence(summary: Text, alignment: Alignment) -> dict[str, float]:
+    content = [form for form, weight in zip(summary.forms, summary.weights, strict=True) if weight > _TELLING]
+    step = np.diff(alignment.rests_on)
+    return {
+        "near_order": float(np.exp(-np.abs(step - 1) / 3).mean()) if len(step) else 1.0,
+        "forward_order": float((step > 0).mean()) if len(step) else 1.0,
+        "repeated_words": repeated(content),
+        "repeated_pairs": repeated(grams(summary.forms, 2)),
+    }
+
+
+def _form(document: DocumentView, summary: Text) -> dict[str, float]:
+    triples = grams(summary.forms, 3)
+    lengths = np.bincount(summary.place, minlength=len(summary.pieces))
+    return {
+        "known_triples": float(np.mean([triple in document.trigrams for triple in triples])) if triples else 1.0,
+        "proper_ends": float(summary.ends.mean()),
+        "fragments": float((lengths < _SHORT).mean()),
+    }
+
+
+def repetitions(summary: Text, least: int = 3) -> list[str]:
+    """Runs of ``least`` words that stand more than once in the summary, as forms, in order of first appearance."""
+    counts = Counter(grams(summary.forms, least))
+    return [" ".join(run) for run, count in counts.items() if count > 1]

@@ -1,0 +1,159 @@
+"""A small fine-tuned encoder that reads a text alone and marks its form and its coherence (SPEC §9)."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from negsample.errors import InputError
+from negsample.models.align.words import pieces
+from negsample.models.encoders.base import file_digest
+
+MARKS = ("form", "coherence")
+# Tokens that the judge reads at a time; a longer text is read in stretches of whole sentences.
+MAX_TOKENS = 256
+_BATCH_TOKENS = 8192
+_REMEMBERED = 8192
+
+
+class JudgeNetwork(nn.Module):
+    """Mean of the encoder's last states → dropout → one mark for each of ``MARKS``, not bounded.
+
+    ``centre`` and ``scale`` (buffers, [2]) bring the marks to about mean 0 and spread 1; ``calibrate`` sets them.
+    """
+
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.dropout = nn.Dropout(0.1)
+        self.out = nn.Linear(encoder.config.hidden_size, len(MARKS))  # type: ignore[union-attr, arg-type]
+        self.register_buffer("centre", torch.zeros(len(MARKS)))
+        self.register_buffer("scale", torch.ones(len(MARKS)))
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, **rest: Tensor) -> Tensor:
+        """Token ids and mask int64 [B, L] → marks float32 [B, 2]."""
+        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask, **rest).last_hidden_state
+        mask = attention_mask.unsqueeze(-1).to(states.dtype)
+        mean = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
+        return (self.out(self.dropout(mean)).float() - self.centre) / self.scale
+
+    def calibrate(self, marks: Tensor) -> None:
+        """Take the mean and spread of ``marks`` [n, 2] (as ``forward`` gives them now) out of all later marks."""
+        self.centre += marks.mean(0) * self.scale
+        self.scale *= marks.std(0).clamp(min=1e-3)
+
+
+class Judge:
+    """The trained network with its tokenizer; marks of texts, remembered for texts that come again."""
+
+    def __init__(self, network: JudgeNetwork, tokenizer: Any, fingerprint: str = "") -> None:
+        self.network = network.eval()
+        self.tokenizer = tokenizer
+        self.fingerprint = fingerprint
+        self._known: OrderedDict[str, np.ndarray] = OrderedDict()
+
+    def marks(self, texts: Sequence[str]) -> np.ndarray:
+        """Marks float32 [n, 2], the columns of ``MARKS``; a text beyond ``MAX_TOKENS`` gets the mean over its stretches."""
+        wanted = dict.fromkeys(texts)
+        new = [text for text in wanted if text not in self._known]
+        stretches: list[str] = []
+        owner: list[int] = []
+        for number, text in enumerate(new):
+            for part in self._stretches(text):
+                stretches.append(part)
+                owner.append(number)
+        if new:
+            every = self._run(stretches)
+            sums = np.zeros((len(new), len(MARKS)), np.float32)
+            np.add.at(sums, owner, every)
+            counts = np.bincount(owner, minlength=len(new))[:, None]
+            for text, row in zip(new, sums / np.maximum(counts, 1), strict=True):
+                self._known[text] = row
+        found = np.array([self._known[text] for text in texts], np.float32).reshape(len(texts), len(MARKS))
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return found
+
+    def _stretches(self, text: str) -> list[str]:
+        parts = pieces(text)
+        sizes = [len(ids) for ids in self.tokenizer(parts, add_special_tokens=False)["input_ids"]] if parts else []
+        stretches: list[list[str]] = []
+        used = MAX_TOKENS
+        for part, size in zip(parts, sizes, strict=True):
+            if used + size > MAX_TOKENS - 2:
+                stretches.append([])
+                used = 0
+            stretches[-1].append(part)
+            used += size
+        return [" ".join(stretch) for stretch in stretches]
+
+    @torch.inference_mode()
+    def _run(self, texts: list[str]) -> np.ndarray:
+        result = np.zeros((len(texts), len(MARKS)), np.float32)
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
+        device = next(self.network.parameters()).device
+        start = 0
+        while start < len(order):
+            size = max(1, _BATCH_TOKENS // (min(len(texts[order[start]]) // 3, MAX_TOKENS) + 8))
+            batch = order[start : start + size]
+            start += size
+            encoded = tokenize(self.tokenizer, [texts[i] for i in batch])
+            result[batch] = self.network(**{k: v.to(device) for k, v in encoded.items()}).cpu().numpy()
+        return result
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write weights, configuration and tokenizer into ``folder``; returns what ``load_judge`` checks."""
+        from safetensors.torch import save_file
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self.network.encoder.config.save_pretrained(folder)  # type: ignore[union-attr, operator]
+        self.tokenizer.save_pretrained(folder)
+        tensors = {name: tensor.contiguous() for name, tensor in self.network.state_dict().items()}
+        save_file(tensors, str(folder / "model.safetensors"))
+        self.fingerprint = file_digest(folder / "model.safetensors").hex()
+        return {"fingerprint": self.fingerprint}
+
+
+def tokenize(tokenizer: Any, texts: Sequence[str]) -> dict[str, Tensor]:
+    """The network's arguments for ``texts``, cut at ``MAX_TOKENS`` and padded."""
+    return dict(tokenizer(list(texts), padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"))
+
+
+def new_judge(encoder: str, attention: str, seed: int) -> Judge:
+    """A judge that starts from the weights of ``encoder`` (as for head ``cls``). Raises InputError."""
+    from negsample.models.pretrained import load_pretrained
+
+    model, tokenizer, _ = load_pretrained(encoder, attention)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Judge(JudgeNetwork(model), tokenizer)
+
+
+def load_judge(folder: Path, fingerprint: str, attention: str = "sdpa") -> Judge:
+    """The judge that ``Judge.save`` wrote. Raises InputError where a file is missing, damaged or changed."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    from negsample.models.pretrained import load_shell
+
+    path = folder / "model.safetensors"
+    if not path.is_file():
+        raise InputError(f"{path} is missing; copy the model again")
+    if file_digest(path).hex() != fingerprint:
+        raise InputError(f"{path}: damaged or changed (its hash is not the one in config.json); copy the model again")
+    model, tokenizer = load_shell(folder, attention)
+    network = JudgeNetwork(model)
+    try:
+        network.load_state_dict(load_file(str(path)))
+    except (SafetensorError, RuntimeError, json.JSONDecodeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{path}: does not fit its configuration ({reason}); copy the model again") from None
+    return Judge(network, tokenizer, fingerprint)

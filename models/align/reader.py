@@ -1,0 +1,172 @@
+"""From texts to what the alignment compares: sentence vectors and word vectors, each sentence encoded once."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from negsample.errors import InputError
+from negsample.models.align.words import TermWeights, Words, join, pieces, read_words
+from negsample.models.cache import EmbeddingCache
+from negsample.models.encoders import Encoder
+
+# Bytes of word vectors that are kept for sentences that may come again.
+_KEPT = 384 << 20
+_ROWS, _TOKENS = 64, 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A text, read.
+
+    ``pieces``: its S sentences; ``vectors`` float32 [S, d], unit length; ``forms`` of its W words in order;
+    ``place`` int [W], the sentence of each; ``starts`` int [S'], the first word of each sentence that has one, and
+    ``worded`` int [S'], those sentences; ``weights`` float32 [W], ``facts`` bool [W] (see ``words``);
+    ``words`` float16 [W, d], unit length or zero.
+    """
+
+    pieces: tuple[str, ...]
+    ends: np.ndarray
+    vectors: np.ndarray
+    forms: tuple[str, ...]
+    place: np.ndarray
+    starts: np.ndarray
+    worded: np.ndarray
+    weights: np.ndarray
+    facts: np.ndarray
+    words: np.ndarray
+
+
+class WordStates:
+    """The encoder as the embedding cache sees it; the word vectors of what it encodes are kept beside.
+
+    A word's vector is the mean of the last states of its tokens, scaled to unit length, read in its own sentence.
+    """
+
+    def __init__(self, encoder: Any) -> None:
+        model = getattr(encoder, "model", None)
+        if not hasattr(model, "tokenizer") or not hasattr(encoder, "layout"):
+            raise InputError(
+                f"encoder {encoder.name!r} has no token vectors, which head align compares; take a sentence-transformer"
+            )
+        if not model.tokenizer.is_fast:
+            raise InputError(f"encoder {encoder.name!r}: its tokenizer does not tell where a token stands; take another")
+        self.encoder = encoder
+        self.name, self.dim, self.unit = encoder.name, encoder.dim, encoder.unit
+        self.fingerprint, self.counts = encoder.fingerprint, encoder.counts
+        self.width = model.width
+        self._weigh = TermWeights(model.tokenizer)
+        self._kept: OrderedDict[str, tuple[Words, np.ndarray]] = OrderedDict()
+        self._bytes = 0
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """Sentence vectors float32 [n, dim], as the encoder's own ``encode`` gives them; word vectors are kept."""
+        import torch
+
+        from negsample.models.encoders.pooling import POOLINGS
+
+        model, layout = self.encoder.model, self.encoder.layout
+        given = [layout.prompt + (text.lower() if layout.lower else text) for text in texts]
+        result = np.zeros((len(texts), self.dim), np.float32)
+        order = sorted(range(len(given)), key=lambda i: len(given[i]), reverse=True)
+        start = 0
+        with torch.inference_mode():
+            while start < len(order):
+                size = max(1, min(_ROWS, _TOKENS // (len(given[order[start]]) // 4 + 4)))
+                batch = order[start : start + size]
+                start += size
+                encoded = model.tokenizer(
+                    [given[i] for i in batch],
+                    padding=True,
+                    truncation=True,
+                    max_length=model.limit,
+                    return_offsets_mapping=True,
+                    return_tensors="pt",
+                )
+                offsets = encoded.pop("offset_mapping").numpy()
+                mask = encoded["attention_mask"]
+                hidden = model.network(**{k: v.to(model.device) for k, v in encoded.items()}).last_hidden_state
+                vectors = torch.cat([POOLINGS[name](hidden, mask.to(model.device)) for name in layout.poolings], dim=1)
+                for stage in self.encoder.stages:
+                    vectors = stage(vectors)
+                result[batch] = vectors.float().cpu().numpy()
+                states = hidden.float().cpu().numpy()
+                shift = len(layout.prompt)
+                for row, i in enumerate(batch):
+                    self._keep(texts[i], _word_vectors(texts[i], states[row], offsets[row] - shift, self._weigh))
+        return result
+
+    def _keep(self, text: str, entry: tuple[Words, np.ndarray]) -> None:
+        if text not in self._kept:
+            self._bytes += entry[1].nbytes
+        self._kept[text] = entry
+
+    def words(self, texts: Sequence[str]) -> list[tuple[Words, np.ndarray]]:
+        """The words of each text and their vectors float16 [w, width], encoded where they are not kept."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
+        if missing:
+            self.encode(missing)
+        found = [self._kept[text] for text in texts]
+        for text in texts:
+            self._kept.move_to_end(text)
+        while self._bytes > _KEPT and self._kept:
+            _, entry = self._kept.popitem(last=False)
+            self._bytes -= entry[1].nbytes
+        return found
+
+
+def _word_vectors(text: str, states: np.ndarray, offsets: np.ndarray, weigh: TermWeights) -> tuple[Words, np.ndarray]:
+    """``states`` [L, d] and character ``offsets`` [L, 2] of the tokens → words and unit vectors float16 [w, d]."""
+    words = read_words(text, weigh)
+    vectors = np.zeros((len(words.spans), states.shape[1]), np.float32)
+    real = np.flatnonzero(offsets[:, 1] > offsets[:, 0])
+    begins, stops = offsets[real, 0], offsets[real, 1]
+    for row, (begin, stop) in enumerate(words.spans):
+        own = real[(begins < stop) & (stops > begin)]
+        if len(own):
+            vectors[row] = states[own].mean(axis=0)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return words, (vectors / np.maximum(norms, 1e-9)).astype(np.float16)
+
+
+class Reader:
+    """Reads texts; sentence vectors go through the embedding cache, word vectors are kept at half precision."""
+
+    def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None) -> None:
+        self.states = WordStates(encoder)
+        self.cache = cache if cache is not None else EmbeddingCache(self.states)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What the encoder has met, such as texts that were cut."""
+        return self.states.counts
+
+    def read(self, texts: Sequence[str]) -> list[Text]:
+        """The texts, in order; sentences that several of them share are encoded once."""
+        split = [pieces(text) for text in texts]
+        every = list(dict.fromkeys(chain.from_iterable(split)))
+        vectors = self.cache.rows(every)
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        row = {sentence: number for number, sentence in enumerate(every)}
+        known = dict(zip(every, self.states.words(every), strict=True))
+        return [self._text(own, vectors[[row[piece] for piece in own]], known) for own in split]
+
+    def _text(self, own: list[str], vectors: np.ndarray, known: dict[str, tuple[Words, np.ndarray]]) -> Text:
+        parts = [known[piece] for piece in own]
+        counts = np.array([len(words.forms) for words, _ in parts], int)
+        worded = np.flatnonzero(counts)
+        return Text(
+            pieces=tuple(own),
+            ends=np.array([words.ends for words, _ in parts], bool),
+            vectors=vectors,
+            forms=tuple(chain.from_iterable(words.forms for words, _ in parts)),
+            place=np.repeat(np.arange(len(own)), counts),
+            starts=(np.cumsum(counts) - counts)[worded],
+            worded=worded,
+            weights=join([words.weights for words, _ in parts], np.float32),
+            facts=join([words.facts for words, _ in parts], bool),
+            words=join([states for _, states in parts], np.float16, self.states.width),
+        )

@@ -1,0 +1,119 @@
+"""Sentences and words as the alignment sees them: pieces short enough to encode, word forms, term weights, facts."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from negsample.sentences import SENTENCE_END, split_sentences
+
+# Scripts written without spaces: each character is a word of its own.
+_DENSE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"\d+(?:[.,:]\d+)*|[{_DENSE}]|[^\W_{_DENSE}]+(?:['’][^\W_{_DENSE}]+)*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+# Characters of a piece; one beyond ASCII counts as four, because tokenizers cut such text finer.
+_PIECE = 600
+_WIDE = 4
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one piece (a sentence, or a stretch of a very long one).
+
+    ``forms``: lower case, possessive and plural endings off; ``spans``: (start, stop) characters of each;
+    ``weights`` float32 [w] in [0, 1]: how much a word tells (function words near 0, rare words 1);
+    ``facts`` bool [w]: numbers and, as far as letter case tells, names; ``ends``: whether it closes with an end mark.
+    """
+
+    text: str
+    forms: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
+    weights: np.ndarray
+    facts: np.ndarray
+    ends: bool
+
+
+def pieces(text: str) -> list[str]:
+    """The sentences of ``text``, one that is too long for an encoder cut between words (or inside an endless one)."""
+    return [piece for sentence in split_sentences(text) for piece in _cut(sentence)]
+
+
+def _cut(sentence: str) -> list[str]:
+    if len(sentence) <= _PIECE // _WIDE or (len(sentence) <= _PIECE and sentence.isascii()):
+        return [sentence]
+    parts: list[str] = []
+    begin, room, space = 0, _PIECE, -1
+    for place, letter in enumerate(sentence):
+        room -= 1 if letter.isascii() else _WIDE
+        if letter == " ":
+            space = place
+        if room < 0:
+            stop = space if space > begin else place
+            parts.append(sentence[begin:stop].strip())
+            begin = stop
+            room = _PIECE - sum(1 if other.isascii() else _WIDE for other in sentence[begin : place + 1])
+    parts.append(sentence[begin:].strip())
+    return [part for part in parts if part]
+
+
+def stem(word: str) -> str:
+    """Lower case, without possessive and plural endings: ``Banks'`` and ``bank`` are one form."""
+    form = _POSSESSIVE.sub("", word.lower())
+    if len(form) > 3 and form.endswith("s") and not form.endswith(("ss", "us", "is")):
+        return form[:-1]
+    return form
+
+
+def read_words(piece: str, weigh: Callable[[str], float]) -> Words:
+    """The words of ``piece``; ``weigh`` gives the term weight of a lower-case word."""
+    found = list(_WORD.finditer(piece))
+    raw = [match.group() for match in found]
+    facts = [
+        any(letter.isdigit() for letter in word) or (place > 0 and word[0].isupper() and len(word) > 1)
+        for place, word in enumerate(raw)
+    ]
+    return Words(
+        piece,
+        tuple(map(stem, raw)),
+        tuple(match.span() for match in found),
+        np.array([weigh(word.lower()) for word in raw], np.float32),
+        np.array(facts, bool),
+        bool(SENTENCE_END.search(piece)),
+    )
+
+
+class TermWeights:
+    """How much a word tells, from its place in the tokenizer's vocabulary, which is ordered by frequency.
+
+    weight = (log(1 + rank) / log(1 + size))², the rank counted from ``the`` where that is an entry; 1 for a word that
+    is cut into several pieces and for numbers; 0.5 for single letters of other scripts. No corpus is needed, so that an
+    untrained head has weights as well. Zipf's law makes log rank a stand-in for inverse document frequency.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._vocabulary: dict[str, int] = tokenizer.get_vocab()
+        self._first = next((self._vocabulary[form] for form in ("the", "Ġthe", "▁the") if form in self._vocabulary), 0)
+        self._scale = math.log(1 + max(2, len(self._vocabulary) - self._first))
+
+    def __call__(self, word: str) -> float:
+        """The weight of a lower-case word, in [0, 1]."""
+        if word[0].isdigit():
+            return 1.0
+        place = next((self._vocabulary[form] for form in (word, "Ġ" + word, "▁" + word) if form in self._vocabulary), None)
+        if place is None:
+            # The clitics of English ("it's", "don't") are function words with an ending.
+            head = re.split("['’]", word)[0]
+            return self(head) if head and head != word else 1.0
+        if place <= self._first:
+            return 0.5 if not word.isascii() else 0.0
+        return min(1.0, (math.log(1 + place - self._first) / self._scale) ** 2)
+
+
+def join(parts: Sequence[np.ndarray], dtype: Any, width: int | None = None) -> np.ndarray:
+    """``np.concatenate`` that also takes no parts at all."""
+    if parts:
+        return np.concatenate(parts)
+    return np.zeros((0,) if width is None else (0, width), dtype)

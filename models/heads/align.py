@@ -1,0 +1,82 @@
+"""The ``align`` head: a monotone network for each aspect over alignment features, and a monotone mix of the aspects."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from negsample.models.align.alignment import SALIENCE
+from negsample.models.align.features import ASPECTS, MATCH_CENTRES, MATCH_SCALES, MATCHES, feature_set
+from negsample.models.align.monotone import Monotone
+
+# Standardised features beyond this are cut off: one odd value must not decide a score.
+_MOST = 4.0
+# What an untrained head takes for salience: likeness to the whole document, and an early place.
+_PRIOR = (0.0, 0.5, 0.0, 3.0, 0.0, 0.0)
+
+
+class Align(nn.Module):
+    """Logits of the overall score and of ``ASPECTS``.
+
+    Coverage: salience, a softmax over the document's sentences of a small network, weights how well each is matched.
+    ``judged`` says whether the features have the judge's marks. Each aspect rises only in the features that speak for it
+    (falls in those of direction −1), and the overall score rises in every aspect; with salience held, more similarity to
+    the document never lowers anything. As made it is the sum of the features with equal weights.
+    """
+
+    takes = "align"
+    outputs = ("score", *ASPECTS)
+
+    direction: Tensor
+    centre: Tensor
+    scale: Tensor
+    match_centre: Tensor
+    match_scale: Tensor
+    prior: Tensor
+
+    def __init__(self, judged: bool = True, hidden: int = 8) -> None:
+        super().__init__()
+        features = feature_set(judged)
+        self.register_buffer("direction", torch.tensor([float(f.direction) for f in features]), persistent=False)
+        self.register_buffer("centre", torch.tensor([f.centre for f in features]), persistent=False)
+        self.register_buffer("scale", torch.tensor([f.scale for f in features]), persistent=False)
+        self.register_buffer("match_centre", torch.from_numpy(MATCH_CENTRES), persistent=False)
+        self.register_buffer("match_scale", torch.from_numpy(MATCH_SCALES), persistent=False)
+        self.register_buffer("prior", torch.tensor(_PRIOR), persistent=False)
+        self._columns = [[i for i, f in enumerate(features) if aspect in f.aspects] for aspect in ASPECTS]
+        self.salience = nn.Sequential(nn.Linear(SALIENCE, hidden), nn.Tanh(), nn.Linear(hidden, len(MATCHES)))
+        nn.init.zeros_(self.salience[2].weight)
+        nn.init.zeros_(self.salience[2].bias)
+        sizes = [len(columns) + (len(MATCHES) if aspect == "coverage" else 0) for aspect, columns in self._named()]
+        self.aspects = nn.ModuleList(Monotone(size) for size in sizes)
+        self.mix = Monotone(len(ASPECTS))
+
+    def _named(self) -> Sequence[tuple[str, list[int]]]:
+        return list(zip(ASPECTS, self._columns, strict=True))
+
+    def sentence_weights(self, salience: Tensor, mask: Tensor) -> Tensor:
+        """Weights [B, N, 3] of the document's sentences, each column adding up to 1 over N (0 where there is none)."""
+        logits = (salience @ self.prior).unsqueeze(-1) + self.salience(salience)
+        weights = torch.softmax(logits.masked_fill(~mask.unsqueeze(-1), -1e4), dim=1)
+        return weights * mask.unsqueeze(-1)
+
+    def forward(self, features: Tensor, salience: Tensor, matches: Tensor, mask: Tensor, present: Tensor) -> Tensor:
+        """Logits [B, 5]: the overall score, then ``ASPECTS``; NaN for an aspect that is not ``present`` (bool [B, 4]).
+
+        ``features`` [B, F]; ``salience`` [B, N, 6] and ``matches`` [B, N, 3] of the document's sentences, ``mask``
+        bool [B, N].
+        """
+        x = ((features - self.centre) / self.scale * self.direction).clamp(-_MOST, _MOST)
+        covered = (self.sentence_weights(salience, mask) * matches).sum(1)
+        c = ((covered - self.match_centre) / self.match_scale).clamp(-_MOST, _MOST)
+        logits = []
+        for (aspect, columns), network in zip(self._named(), self.aspects, strict=True):
+            parts = x[:, columns]
+            logits.append(network(torch.cat([parts, c], dim=1) if aspect == "coverage" else parts))
+        aspects = torch.stack(logits, dim=1)
+        overall = self.mix(aspects.detach() if self.training else aspects)
+        return torch.cat([overall.unsqueeze(1), aspects.masked_fill(~present, float("nan"))], dim=1)
+
+    def drift(self) -> Tensor:
+        """How far the weights are from equal ones, summed over the aspects and the mix."""
+        return sum((network.drift() for network in self.aspects), start=self.mix.drift())  # type: ignore[operator, misc]

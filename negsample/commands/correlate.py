@@ -1,0 +1,88 @@
+"""``negsample correlate``."""
+
+import sys
+from typing import TYPE_CHECKING
+
+from negsample.runs import Stopwatch
+
+if TYPE_CHECKING:
+    from negsample.eval.correlate import Correlation
+
+
+def run(
+    out: str,
+    judgments: list[str],
+    models: list[str],
+    metrics: list[str],
+    scores: list[str],
+    human: list[str],
+    levels: str,
+    bootstrap: int,
+    seed: int,
+) -> None:
+    """Measure the agreement, write the folder ``out``, print a table for each data set and human score."""
+    from negsample.eval.correlate import Settings, correlate
+    from negsample.eval.report.files import check_new, write_correlation
+
+    watch = Stopwatch()
+    check_new(out)
+    named = tuple(dict.fromkeys(level.strip() for level in levels.split(",") if level.strip()))
+    settings = Settings(
+        judgments=tuple(judgments),
+        models=tuple(models),
+        metrics=tuple(metrics),
+        scores=tuple(scores),
+        human=tuple(dict.fromkeys(human)),
+        levels=named,
+        bootstrap=bootstrap,
+        seed=seed,
+    )
+    result = correlate(settings)
+    write_correlation(result, out, watch, ["negsample", *sys.argv[1:]])
+    print_correlation(result)
+    print(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
+
+
+def print_correlation(result: "Correlation") -> None:
+    """A table for each data set and human score, then what was left out, then the average ranks."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from negsample.eval.marks import HEADLINE
+    from negsample.eval.report import view
+
+    levels = [level for level in HEADLINE if level in result.settings.levels]
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
+    for data in result.datasets:
+        for human in data.table.human:
+            table = Table(
+                title=f"{data.source.name} · {human} ({view.head(data)})", title_justify="left", box=None, pad_edge=False
+            )
+            table.add_column("metric", overflow="fold")
+            for level in levels:
+                table.add_column(view.level_title(level), justify="right", no_wrap=True)
+                table.add_column("given length", justify="right", no_wrap=True)
+            table.add_column("n", justify="right", no_wrap=True)
+            table.add_column("beside trivial")
+            for line in view.lines(data, human, levels):
+                cells = []
+                for level in levels:
+                    figure = line.figures[level]
+                    interval = ""
+                    if figure.low is not None:
+                        interval = f" [{view.signed(figure.low, 2)}, {view.signed(figure.high, 2)}]"
+                    cells += [view.signed(figure.value) + interval, view.signed(figure.given_length)]
+                name = line.column.name + (" (sign turned)" if line.column.turned else "")
+                told = "baseline" if line.mark is None and line.column.kind == "baseline" else ""
+                table.add_row(name, *cells, str(line.used.n), line.mark.text if line.mark else told)
+            console.print(table)
+            for reason in view.reasons(data, human):
+                console.print(f"  {reason}")
+            console.print()
+        for note in view.notes(data):
+            console.print(f"  {data.source.name}: {note}")
+    for level in view.ranked_levels(result):
+        ranks = ", ".join(f"{r.metric} {r.rank:.2f} ({r.datasets})" for r in result.ranks[level])
+        console.print(f"average rank over data sets (their number), {view.level_title(level)}: {ranks}")
+    for note in result.notes:
+        console.print(note)

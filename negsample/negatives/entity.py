@@ -1,0 +1,125 @@
+"""Names and numbers exchanged for others of the same kind from the document: fluent, on topic, and wrong.
+
+They are found by the packaged spaCy model where it is installed (extra ``[sample]``), else by the rule in
+``negsample.negatives.mentions``; ``change`` says which under ``"by"``.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from negsample.negatives import mentions
+from negsample.negatives.context import CannotDamage, Context, Damaged
+from negsample.negatives.english import is_function_word
+from negsample.negatives.layout import lay_out, put_together
+from negsample.negatives.mentions import Found, Mention
+from negsample.negatives.pieces import text_of
+from negsample.negatives.words import lay_out_summary
+from negsample.records import Pair
+from negsample.sentences import split_sentences
+
+# Sentences of a document that are read, spread over it: enough to choose from, and a transcript of hours takes little
+# longer than an article. The model reads some 250 sentences a second on one core, the rule 13,000.
+_READ_BY_MODEL = 32
+_READ_BY_RULE = 400
+
+
+def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | None = None) -> Damaged:
+    """1 … E of the E mentions that can be exchanged (at most ``most``), as likely each, become others of the document.
+
+    A mention is exchanged for one of its kind that has no word in common with it ("Tony Blair" is no change for "Mr
+    Blair"), is not its abbreviation, and does not stand in the same sentence. Of amounts the number alone is exchanged,
+    so that units are kept.
+
+    Label: each sentence counts with its words, times the share of its mentions (those that could not be exchanged too)
+    that were left alone; so a sentence whose only name is wrong counts nothing, whatever else it says.
+
+    Raises CannotDamage where the summary has no mention, or the document none to exchange it for.
+    """
+    sentences, total = lay_out_summary(pair)
+    by_model = mentions.has_model()
+    found = _in_summary(pair.summary, by_model)
+    if not any(found):
+        raise CannotDamage("no name or number in the summary")
+    texts = [text_of(sentence) for sentence in sentences]
+    pool = _in_document(pair.document, by_model)
+    options = {
+        (number, mention): others
+        for number, group in enumerate(found)
+        for mention in group
+        if (others := [other for other in pool.get(mention.kind, ()) if _is_other(other, mention.text, texts[number])])
+    }
+    if not options:
+        raise CannotDamage("no other name or number of the same kind in the document")
+    places = list(options)
+    count = int(rng.integers(1, min(len(places), most or len(places)) + 1))
+    chosen = sorted(rng.choice(len(places), size=count, replace=False).tolist())
+    exchanged = []
+    # From the end, so that places in a sentence still hold.
+    for number, mention in reversed([places[place] for place in chosen]):
+        others = options[number, mention]
+        fresh = others[int(rng.integers(len(others)))]
+        texts[number] = texts[number][: mention.start] + fresh + texts[number][mention.stop :]
+        exchanged.append({"at": number, "was": mention.text, "is": fresh, "kind": mention.kind})
+    right = 0.0
+    for number, sentence in enumerate(sentences):
+        wrong = sum(item["at"] == number for item in exchanged)
+        right += len(sentence.words) * (1 - wrong / max(len(found[number]), 1))
+    change = {
+        "words": total,
+        "mentions": sum(map(len, found)),
+        "exchanged": exchanged[::-1],
+        "by": mentions.MODEL if by_model else "rule",
+    }
+    return Damaged(put_together(sentences, [text.split() for text in texts]), right / total, change)
+
+
+def _is_other(other: str, text: str, sentence: str) -> bool:
+    """Whether ``other`` is sure to mean something else than ``text``, and is not in its sentence already."""
+    if other.casefold() in sentence.casefold():
+        return False
+    one, two = _sign(other), _sign(text)
+    return one.words.isdisjoint(two.words) and one.initials != two.letters and two.initials != one.letters
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """What two names are compared by: words without function words, letters without stops, first letters of words."""
+
+    words: frozenset[str]
+    letters: str
+    initials: str
+
+
+@lru_cache(maxsize=4096)
+def _sign(text: str) -> _Sign:
+    words = text.replace("-", " ").split()
+    content = frozenset(word.casefold() for word in words if not is_function_word(word))
+    initials = "".join(word[0] for word in words if word[0].isupper()) if len(words) > 1 else text
+    return _Sign(content or frozenset({text.casefold()}), text.replace(".", ""), initials)
+
+
+# A pair's negatives are made one after another.
+@lru_cache(maxsize=4)
+def _in_summary(summary: str, by_model: bool) -> Found:
+    return _find([text_of(sentence) for sentence in lay_out(summary)], by_model)
+
+
+@lru_cache(maxsize=4)
+def _in_document(document: str, by_model: bool) -> dict[str, tuple[str, ...]]:
+    """The different names and numbers of each kind, in order."""
+    kinds: dict[str, dict[str, None]] = {}
+    sentences = split_sentences(document)
+    step = -(-len(sentences) // (_READ_BY_MODEL if by_model else _READ_BY_RULE)) or 1
+    for mention in _all(_find(sentences[::step], by_model)):
+        kinds.setdefault(mention.kind, {})[mention.text] = None
+    return {kind: tuple(texts) for kind, texts in kinds.items()}
+
+
+def _all(found: Found) -> list[Mention]:
+    return [mention for group in found for mention in group]
+
+
+def _find(sentences: list[str], by_model: bool) -> Found:
+    return mentions.by_model(sentences) if by_model else mentions.by_rule(sentences)

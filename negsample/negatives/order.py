@@ -1,0 +1,156 @@
+"""Sentences and words put in another order; the summary keeps all its words, and so its length.
+
+``swap`` moves whole sentences, ``shuffle`` moves words within a few neighbours. Places in ``change`` count from 0.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from negsample.negatives.context import CannotDamage, Context, Damaged
+from negsample.negatives.layout import Sentence, put_together
+from negsample.negatives.pieces import body_of, closed_like, in_place_of, lowered, same_texts
+from negsample.negatives.words import draw_count, lay_out_summary
+from negsample.records import Pair
+
+WINDOW = 8
+"""Words of ``shuffle`` move among this many neighbours."""
+_TRIES = 16
+
+
+def swap(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
+    """2 … S of the S sentences, as likely each, exchange places at random.
+
+    Label: share of the pairs of sentences that still follow each other in the same order (1 minus Kendall's distance),
+    because what a reader loses is "this came before that". Sentences that say the same are interchangeable: they make
+    no pair. 0 is the reversed summary, so two sentences exchanged give 0.
+
+    Raises CannotDamage for a summary of one sentence, or of one sentence over and over.
+    """
+    sentences, _ = lay_out_summary(pair)
+    if len(sentences) < 2:
+        raise CannotDamage("one-sentence summary")
+    texts = same_texts(sentences)
+    if len(set(texts)) == 1:
+        raise CannotDamage("all sentences are the same")
+    order = _new_order(texts, rng)
+    pairs, inverted = _inversions(order, texts)
+    moved = [in_place_of(sentences[source], sentences[place]) for place, source in enumerate(order)]
+    change = {"sentences": len(sentences), "order": order, "pairs": pairs, "inverted": inverted}
+    return Damaged(put_together(moved, [sentence.words for sentence in moved]), 1 - inverted / pairs, change)
+
+
+def _new_order(texts: Sequence[str], rng: np.random.Generator) -> list[int]:
+    """Which sentence stands at each place now; at least two different ones are the wrong way round."""
+    size = len(texts)
+    count = int(rng.integers(2, size + 1))
+    for _ in range(_TRIES):
+        chosen = sorted(rng.choice(size, size=count, replace=False).tolist())
+        order = list(range(size))
+        for place, source in zip(chosen, rng.permutation(chosen).tolist(), strict=True):
+            order[place] = source
+        order = _renamed(order, texts)
+        if order != list(range(size)):
+            return order
+    first = next(place for place in range(size - 1) if texts[place] != texts[place + 1])
+    order = list(range(size))
+    order[first], order[first + 1] = first + 1, first
+    return order
+
+
+def _renamed(order: Sequence[int], texts: Sequence[str]) -> list[int]:
+    """The same texts in the same order, sentences that say the same being taken in the order they had."""
+    waiting: dict[str, list[int]] = {}
+    for place in reversed(range(len(texts))):
+        waiting.setdefault(texts[place], []).append(place)
+    return [waiting[texts[source]].pop() for source in order]
+
+
+def _inversions(order: Sequence[int], texts: Sequence[str]) -> tuple[int, int]:
+    """Number of pairs of sentences that differ, and how many of them are the wrong way round in ``order``."""
+    pairs = inverted = 0
+    for later, second in enumerate(order):
+        for first in order[:later]:
+            if texts[first] != texts[second]:
+                pairs += 1
+                inverted += first > second
+    return pairs, inverted
+
+
+def shuffle(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
+    """Words shuffled within windows of ``WINDOW`` neighbours of one sentence, at random places.
+
+    The windows hold about k words, k drawn as for single words. The marks that end a sentence stay at its end, and a
+    function word that stood first loses its capital.
+
+    Label: share of the summary's words that stand where they stood (case aside); a word that a shuffle leaves in its
+    place is not counted as damaged.
+
+    Raises CannotDamage where no sentence has two different words, so for a one-word summary too.
+    """
+    sentences, total = lay_out_summary(pair, least=2)
+    bodies = [body_of(sentence.words) for sentence in sentences]
+    windows = [(number, *span) for number, body in enumerate(bodies) for span in _windows(body, rng)]
+    if not windows:
+        raise CannotDamage("no sentence of two different words")
+    aim = draw_count(total, total, rng)
+    chosen, covered = [], 0
+    for which in rng.permutation(len(windows)).tolist():
+        number, begin, stop = windows[which]
+        short = min(stop, begin + max(aim - covered, 2))
+        stop = short if _differ(bodies[number][begin:short]) else stop
+        chosen.append((number, begin, stop))
+        covered += stop - begin
+        if covered >= aim:
+            break
+    return _shuffled(sentences, bodies, total, chosen, rng)
+
+
+def _shuffled(
+    sentences: tuple[Sentence, ...],
+    bodies: list[list[str]],
+    total: int,
+    chosen: list[tuple[int, int, int]],
+    rng: np.random.Generator,
+) -> Damaged:
+    moved, shuffled = 0, []
+    for number, begin, stop in sorted(chosen):
+        was = bodies[number][begin:stop]
+        now = _rearranged(was, rng)
+        if begin == 0 and now[0] != was[0]:
+            first = now.index(was[0])
+            now[first] = lowered(was[0])
+        moved += sum(one.casefold() != other.casefold() for one, other in zip(was, now, strict=True))
+        bodies[number][begin:stop] = now
+        shuffled.append({"at": number, "was": " ".join(was), "is": " ".join(now)})
+    result = [closed_like(body, sentence) for body, sentence in zip(bodies, sentences, strict=True)]
+    change = {"words": total, "mutated": moved, "shuffled": shuffled}
+    return Damaged(put_together(sentences, result), 1 - moved / total, change)
+
+
+def _windows(body: Sequence[str], rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Spans of at most ``WINDOW`` words, side by side from a random place, in which there is something to shuffle."""
+    first = int(rng.integers(WINDOW)) if len(body) > WINDOW else 0
+    edges = sorted({0, len(body), *range(first, len(body), WINDOW)})
+    spans = [(begin, stop) for begin, stop in pairwise(edges) if _differ(body[begin:stop])]
+    if spans or not _differ(body):
+        return spans
+    # Long runs of one word: take the first place where two words differ.
+    place = next(place for place in range(len(body) - 1) if body[place].casefold() != body[place + 1].casefold())
+    return [(place, place + 2)]
+
+
+def _differ(words: Sequence[str]) -> bool:
+    return len({word.casefold() for word in words}) > 1
+
+
+def _rearranged(words: Sequence[str], rng: np.random.Generator) -> list[str]:
+    """``words``, which are not all the same, in another order."""
+    before = [word.casefold() for word in words]
+    for _ in range(_TRIES):
+        order = rng.permutation(len(words)).tolist()
+        if [before[place] for place in order] != before:
+            return [words[place] for place in order]
+    place = next(place for place in range(len(words) - 1) if before[place] != before[place + 1])
+    return [*words[:place], words[place + 1], words[place], *words[place + 2 :]]

@@ -1,0 +1,123 @@
+"""The command line: exit codes, one line of error, and the road from end to end."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from tests_support import write_pairs
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, tiny_bert, pairs_file):
+    from pathlib import Path
+
+    from negsample.train.config import make_config
+    from negsample.train.job import train
+
+    out = Path(tmp_path_factory.mktemp("cli")) / "model"
+    train(make_config({"corpus": str(pairs_file), "encoder": str(tiny_bert), "max_length": 64, "epochs": 1}), out)
+    return out
+
+
+def test_help_is_quick(negsample):
+    negsample("--help")
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        assert "score" in negsample("--help").stdout
+        times.append(time.perf_counter() - start)
+    # 0.2 s on a quiet machine; what must not happen is that torch (2 s and more) is imported.
+    assert min(times) < 1.5
+    heavy = "import sys, negsample.cli; print([m for m in ('torch', 'pandas', 'datasets', 'scipy', 'transformers') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["score", "--model", "nowhere", "in.jsonl", "-o", "-"], "nowhere: no such folder"),
+        (["score", "--model", "x"], "give one INPUT"),
+        (["score", "--model", "x", "-s", "a.txt"], "-s and -t"),
+        (["train", "--out", "o"], "corpus=PATH"),
+        (["train", "corpus=sample", "epoch=3", "--out", "o"], "epochs"),
+        (["train", "corpus=smaple", "--out", "o"], "sample"),
+        (["train", "corpus=sample", "recipe=crosspairs", "--out", "o"], "crosspair"),
+        (["train", "corpus=sample", "head=csl", "--out", "o"], "cls"),
+        (["generate", "--corpus", "cnn_dailymial", "--out", "o"], "cnn_dailymail"),
+        (["generate", "--corpus", "no.jsonl", "--out", "o"], "no such file"),
+        (["evaluate", "--model", "nowhere", "--examples", "x"], "nowhere"),
+        (["info", "nowhere"], "nowhere"),
+        (["scroe"], "score"),
+        (["generate", "--out", "o"], "--corpus"),
+        (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
+    ],
+)
+def test_wrong_arguments_exit_2_with_one_line(negsample, tmp_path, arguments, told):
+    done = negsample(*arguments, check=2, cwd=tmp_path)
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_whole_road(negsample, tmp_path, model, pairs_file):
+    negsample("generate", "--corpus", pairs_file, "--recipe", "crosspair", "--out", tmp_path / "ex")
+    assert sorted(p.name for p in (tmp_path / "ex").iterdir()) == [
+        "run.json",
+        "test.jsonl.gz",
+        "train.jsonl.gz",
+        "validation.jsonl.gz",
+    ]
+    assert "is not empty" in negsample("generate", "--corpus", pairs_file, "--out", tmp_path / "ex", check=2).stderr
+    done = negsample(
+        "evaluate", "--model", model, "--examples", tmp_path / "ex" / "test.jsonl.gz", "--json", tmp_path / "f.json"
+    )
+    figures = json.loads((tmp_path / "f.json").read_text())
+    assert f"accuracy: {figures['test']['accuracy']['value']:.3f}" in done.stdout
+    trained = json.loads((model / "figures.json").read_text())
+    assert figures["test"]["accuracy"] == pytest.approx(trained["test"]["accuracy"])
+    text = "\n".join(json.dumps({"document": "The baker sold a lamp.", "summary": s}) for s in ("lamp", "boat")) + "\n"
+    done = negsample("score", "--model", model, "-", "-o", "-", input=text)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["summary"] for r in records] == ["lamp", "boat"]
+    assert all(0 <= r["score"] <= 1 for r in records)
+    assert "model:" in done.stderr
+    for path in (model, tmp_path / "ex", tmp_path / "ex" / "test.jsonl.gz", pairs_file):
+        assert negsample("info", path).stdout
+    assert "kind original" in negsample("info", tmp_path / "ex" / "test.jsonl.gz").stdout
+
+
+def test_text_files(negsample, tmp_path, model):
+    (tmp_path / "s").write_text("The baker sold a lamp.\nThe nurse lost a boat.\n")
+    (tmp_path / "a").write_text("A lamp.\nA boat.\n")
+    (tmp_path / "b").write_text("A boat.\nA lamp.\n")
+    done = negsample("score", "--model", model, "-s", "s", "-t", "a", "b", "-o", "o.jsonl", cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["a", "b"]
+    assert all("95 % interval" in line and "model:" in line and "n 2" in line for line in lines)
+    (tmp_path / "b").write_text("A boat.\n")
+    done = negsample("score", "--model", model, "-s", "s", "-t", "a", "b", cwd=tmp_path, check=2)
+    assert "b has 1 line" in done.stderr
+
+
+def test_training_from_the_command_line(negsample, tmp_path, tiny_bert):
+    write_pairs(tmp_path / "p.jsonl", 30)
+    (tmp_path / "c.yaml").write_text(f"corpus: p.jsonl\nencoder: {tiny_bert}\nmax_length: 64\nepochs: 1\n")
+    done = negsample("train", "--config", "c.yaml", "recipe=replace", "--out", "m", cwd=tmp_path)
+    assert "test pearson" in done.stdout
+    assert "is not empty" in negsample("train", "--config", "c.yaml", "--out", "m", cwd=tmp_path, check=2).stderr
+    assert "finished" in negsample("train", "--config", "c.yaml", "recipe=replace", "--out", "m", "--resume", cwd=tmp_path).stdout
+    assert "replace" in negsample("info", "m", cwd=tmp_path).stdout
+
+
+def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
+    from negsample.models.cache import EmbeddingCache
+    from negsample.models.encoders import make_encoder
+
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
+    EmbeddingCache(make_encoder("glove:unit=sentence")).rows(["the lamp", "the boat"])
+    assert "2 vectors" in negsample("info").stdout
+    assert "freed" in negsample("cache", "--clear").stdout
+    assert "2 vectors" not in negsample("cache").stdout

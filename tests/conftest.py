@@ -1,0 +1,73 @@
+"""Small things that many tests need: a tiny BERT in a folder, pairs, a way to run the command line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import hypothesis
+import pytest
+from tests_support import story, write_pairs
+
+# A busy machine is no failure, and a failure must come back when the test is run again.
+hypothesis.settings.register_profile("here", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("here")
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT with two layers of width 32 and a vocabulary of whole words and letters, in a folder; random weights."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("tiny-bert")
+    text = " ".join(part for number in range(60) for part in story(number)).lower()
+    words = sorted({word.strip(".,") for word in text.split()})
+    letters = [chr(code) for code in range(97, 123)] + [str(digit) for digit in range(10)]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ","]
+    vocabulary += [*words, *(letter for letter in letters if letter not in words), *("##" + letter for letter in letters)]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
+    tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), do_lower_case=True, model_max_length=128)
+    tokenizer.save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pairs_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty pairs as JSON lines."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
+    write_pairs(path, 60)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or fills the user's embedding cache."""
+    if "NEGSAMPLE_TEST_CACHE" not in os.environ:
+        os.environ["NEGSAMPLE_TEST_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    monkeypatch.setenv("NEGSAMPLE_CACHE", os.environ["NEGSAMPLE_TEST_CACHE"])
+
+
+@pytest.fixture
+def negsample():
+    """Run the command line in a process of its own: ``negsample("score", …) -> CompletedProcess``."""
+
+    def run(*arguments: object, check: int | None = 0, **options: object) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "negsample.cli", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+        if check is not None:
+            assert done.returncode == check, done.stderr
+        return done
+
+    return run

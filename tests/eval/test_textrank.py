@@ -1,0 +1,142 @@
+"""TextRank: PageRank against networkx, similarities and scores by hand, hostile input."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from negsample.errors import InputError
+from negsample.eval.metrics import Item, make_metric
+from negsample.eval.metrics.textrank import MOST_SENTENCES, importances, pagerank, similarities
+
+DOCUMENT = "The river rose in the night. The river left the town wet. Bakers opened late. The town dried in the sun."
+
+
+def value(spec: str, document: str, summary: str) -> float:
+    return float(make_metric(spec).score([Item(document, summary)]).values[0])
+
+
+def test_pagerank_by_hand() -> None:
+    # A star 1–0–2 of equal weights: p1 = 0.05 + 0.85·p0/2 with p0 + 2·p1 = 1, so p1 = 0.475/1.85.
+    star = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    side = 0.475 / 1.85
+    assert pagerank(star) == pytest.approx([1 - 2 * side, side, side], abs=1e-9)
+    assert pagerank(np.zeros((4, 4))) == pytest.approx([0.25] * 4)
+    assert pagerank(np.zeros((1, 1))) == pytest.approx([1.0])
+    assert pagerank(np.zeros((0, 0))).shape == (0,)
+
+
+def test_pagerank_refuses_nonsense() -> None:
+    for weights in (np.ones((2, 3)), np.array([[0.0, -1.0], [1.0, 0.0]]), np.array([[np.nan]])):
+        with pytest.raises(ValueError, match="weight"):
+            pagerank(weights)
+    with pytest.raises(ValueError, match="damping"):
+        pagerank(np.ones((2, 2)), damping=1.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 12).flatmap(
+        lambda n: st.lists(
+            st.lists(st.sampled_from([0.0, 0.0, 0.3, 1.0, 7.5]), min_size=n, max_size=n), min_size=n, max_size=n
+        )
+    ),
+    st.sampled_from([0.5, 0.85]),
+)
+def test_pagerank_equals_networkx(rows: list[list[float]], damping: float) -> None:
+    networkx = pytest.importorskip("networkx")
+    weights = np.array(rows)
+    graph = networkx.from_numpy_array(weights, create_using=networkx.DiGraph)
+    expected = networkx.pagerank(graph, alpha=damping, tol=1e-13, max_iter=1000, weight="weight")
+    found = pagerank(weights, damping)
+    assert found == pytest.approx([expected[node] for node in range(len(weights))], abs=1e-9)
+    assert found.sum() == pytest.approx(1.0)
+
+
+def test_similarity_is_the_papers_formula() -> None:
+    sentences = [["the", "river", "rose"], ["the", "river", "left", "the", "town"], ["sun"], ["sun"]]
+    found = similarities(sentences, sentences)
+    # Two common types; three and five tokens.
+    assert found[0, 1] == pytest.approx(2 / (math.log(3) + math.log(5)))
+    assert found[0, 2] == 0.0
+    # ln 1 + ln 1 = 0: no value, taken as 0.
+    assert found[2, 3] == 0.0
+    assert np.array_equal(found, found.T)
+
+
+def test_nearest_gives_an_extract_textranks_own_scores() -> None:
+    tokens = [["kings", "sail", "boats"], ["sail", "boats", "daily"], ["rain"], ["boats", "daily"]]
+    document = "Kings sail boats. Sail boats daily. Rain. Boats daily."
+    ranks = importances(tokens)
+    assert ranks.mean() == pytest.approx(1.0)
+    assert len(set(ranks.round(6))) == 4
+    nearest = "textrank:match=nearest"
+    assert value(nearest, document, "Sail boats daily.") == pytest.approx(ranks[1])
+    assert value(nearest, document, "Boats daily. Kings sail boats.") == pytest.approx((ranks[3] + ranks[0]) / 2)
+    both = value(nearest + ",pool=sum", document, "Boats daily. Kings sail boats.")
+    assert both == pytest.approx(ranks[3] + ranks[0])
+    # A one-word sentence is nearest to itself although the formula gives it no similarity.
+    assert value(nearest, document, "Rain.") == pytest.approx(ranks[2])
+    # Two words, one shared: with "boats daily" 1/(2 ln 2), with "sail boats daily" 1/(ln 2 + ln 3).
+    assert value(nearest, document, "Daily walks.") == pytest.approx(ranks[3])
+    assert value(nearest, document, "Nothing here.") == 0.0
+
+
+def test_inserted_equals_networkx_on_the_whole_graph() -> None:
+    networkx = pytest.importorskip("networkx")
+    document = [["the", "river", "rose"], ["the", "river", "fell"], ["bakers", "slept"]]
+    summary = [["the", "river"], ["river", "bakers"]]
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(5))
+    everything = document + summary
+    for i in range(5):
+        for j in range(i):
+            shared = len(set(everything[i]) & set(everything[j]))
+            if shared and j < 3:
+                graph.add_edge(i, j, weight=shared / (math.log(len(everything[i])) + math.log(len(everything[j]))))
+    ranks = networkx.pagerank(graph, tol=1e-13, max_iter=1000)
+    text, short = ". ".join(map(" ".join, document)).title(), ". ".join(map(" ".join, summary)).title()
+    assert value("textrank", text, short) == pytest.approx(5 * (ranks[3] + ranks[4]) / 2, abs=1e-8)
+
+
+def test_a_summary_cannot_vote_for_itself() -> None:
+    apart = value("textrank", DOCUMENT, "Pelicans danced.")
+    together = value("textrank", DOCUMENT, "Pelicans danced. Pelicans danced well. Pelicans danced again.")
+    central = value("textrank", DOCUMENT, "The river left the town.")
+    assert together < 0.5
+    assert apart < 0.5
+    assert central > 1
+
+
+def test_function_words_can_be_removed() -> None:
+    # "the" and "in" alone join these two; without them nothing does, and the summary has no word left.
+    scores = make_metric("textrank:stopwords=remove").score([Item(DOCUMENT, "The, in the!")])
+    assert scores.reasons == ["the summary has no words that count"]
+    assert value("textrank:stopwords=keep", DOCUMENT, "The, in the!") > 0
+
+
+def test_hostile_input() -> None:
+    many = " ".join(f"Word{n} stands here." for n in range(MOST_SENTENCES + 1))
+    long = " ".join(["river town"] * 25_000)
+    items = [
+        Item(DOCUMENT, ""), Item("", "A river."), Item(DOCUMENT, "river"), Item("river", "river"), Item(many, "Here."),
+        Item(DOCUMENT, DOCUMENT), Item(DOCUMENT, long), Item("?!", "..."),
+    ]  # fmt: skip
+    scores = make_metric("textrank").score(items)
+    assert [reason is None for reason in scores.reasons] == [False, False, True, True, False, True, True, False]
+    assert scores.reasons[4] == "more than 4000 sentences"
+    assert np.isfinite(scores.values[[2, 3, 5, 6]]).all()
+    # One at a time gives the same numbers.
+    alone = [make_metric("textrank").score([item]).values[0] for item in items]
+    assert np.array_equal(scores.values, alone, equal_nan=True)
+
+
+def test_names_and_options() -> None:
+    metric = make_metric("textrank:pool=sum")
+    assert metric.name == "textrank:pool=sum"
+    assert metric.needs == {"document"}
+    assert metric.higher_is_better
+    with pytest.raises(InputError, match="inserted"):
+        make_metric("textrank:match=insert")

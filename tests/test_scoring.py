@@ -1,0 +1,183 @@
+"""Scoring files: every record back, in order, with its score; bad ones told; nothing half-written."""
+
+import csv
+import json
+import math
+import tracemalloc
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from negsample.errors import InputError, RecordError
+from negsample.models.estimator import Scored
+from negsample.scoring import Outcome, Tally, score_lines, score_table
+
+
+@dataclass
+class Lengths:
+    """A scorer whose score can be told by hand: words of the summary / 10; a document of over 5 words is cut."""
+
+    signature: str = "lengths"
+    calls: list = field(default_factory=list)
+
+    def score_pairs(self, documents, summaries, *, batch_size=32):
+        self.calls.append(len(documents))
+        scores = np.array([len(s.split()) / 10 for s in summaries], np.float32)
+        return Scored(scores, np.array([len(d.split()) > 5 for d in documents], bool))
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+    return str(path)
+
+
+def read(path):
+    return [json.loads(line) for line in open(path, encoding="utf-8")]
+
+
+RECORDS = [
+    {"id": 7, "document": "a b c", "summary": "a", "extra": {"deep": [1, None]}},
+    {"document": "a b c d e f", "summary": "a b c", "score": "old"},
+    {"document": "x 😀", "summary": "مرحبا بالعالم", "id": "z"},
+]
+
+
+def test_records_come_back_in_order_with_all_fields(tmp_path):
+    tally = score_table(Lengths(), write(tmp_path / "in.jsonl", RECORDS), str(tmp_path / "out.jsonl"))
+    out = read(tmp_path / "out.jsonl")
+    assert [r["score"] for r in out] == [pytest.approx(0.1), pytest.approx(0.3), pytest.approx(0.2)]
+    for before, after in zip(RECORDS, out, strict=True):
+        assert {k: v for k, v in before.items() if k != "score"} == {k: v for k, v in after.items() if k != "score"}
+    assert (tally.n, tally.cut) == (3, 1)
+
+
+def test_csv_tsv_and_parquet(tmp_path):
+    source = tmp_path / "in.csv"
+    source.write_text('name,document,summary\r\nα,"a, b","one two"\r\nβ,c,three\r\n', encoding="utf-8-sig")
+    score_table(Lengths(), str(source), str(tmp_path / "out.csv"))
+    assert list(csv.reader(open(tmp_path / "out.csv", encoding="utf-8"))) == [
+        ["name", "document", "summary", "score"],
+        ["α", "a, b", "one two", "0.2"],
+        ["β", "c", "three", "0.1"],
+    ]
+    score_table(Lengths(), str(tmp_path / "out.csv"), str(tmp_path / "out.parquet"))
+    score_table(Lengths(), str(tmp_path / "out.parquet"), str(tmp_path / "out.tsv"))
+    assert (tmp_path / "out.tsv").read_text().splitlines()[2] == "β\tc\tthree\t0.1"
+
+
+def test_other_field_names(tmp_path):
+    source = write(tmp_path / "in.jsonl", [{"text": "a", "hypothesis": "b c"}])
+    score_table(
+        Lengths(), source, str(tmp_path / "o.jsonl"), document_field="text", summary_field="hypothesis"
+    )
+    assert read(tmp_path / "o.jsonl")[0]["score"] == pytest.approx(0.2)
+
+
+BAD = [
+    ('{"document": "a", "summary": " "}', "blank"),
+    ('{"document": "", "summary": "a"}', "blank"),
+    ('{"document": "a"}', "summary"),
+    ('{"document": 3, "summary": "a"}', "not text"),
+    ('{"document": "a", "summary": "b"', "JSON"),
+    ("[1, 2]", "object"),
+    ('{"document": "a", "summary": "\\ud800"}', "surrogate"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), BAD)
+def test_bad_records(tmp_path, line, told):
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"document": "a", "summary": "b"}\n' + line + '\n{"document": "c", "summary": "d e"}\n')
+    with pytest.raises(RecordError, match="in.jsonl, line 2") as error:
+        score_table(Lengths(), str(source), str(tmp_path / "out.jsonl"))
+    assert told in str(error.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl"]
+    for ending in ("jsonl", "csv"):
+        tally = score_table(Lengths(), str(source), str(tmp_path / f"out.{ending}"), on_bad="skip")
+        assert (tally.n, tally.bad.total()) == (2, 1)
+    first, bad, last = read(tmp_path / "out.jsonl")
+    assert bad["score"] is None
+    assert "line 2" in bad["reason"]
+    assert told in bad["reason"]
+    assert (first["score"], last["score"]) == (pytest.approx(0.1), pytest.approx(0.2))
+
+
+def test_nul_and_huge_words_are_texts(tmp_path):
+    source = write(tmp_path / "in.jsonl", [{"document": "a\x00b", "summary": "w" * 100_000}])
+    assert score_table(Lengths(), source, str(tmp_path / "o.jsonl")).n == 1
+
+
+def test_empty_file_and_missing_folder(tmp_path):
+    (tmp_path / "in.jsonl").write_text("")
+    with pytest.raises(InputError, match="no records"):
+        score_table(Lengths(), str(tmp_path / "in.jsonl"), str(tmp_path / "o.jsonl"))
+    source = write(tmp_path / "ok.jsonl", RECORDS)
+    with pytest.raises(InputError, match="nowhere"):
+        score_table(Lengths(), source, str(tmp_path / "nowhere" / "o.jsonl"))
+    with pytest.raises(InputError, match=r"\.jsonl"):
+        score_table(Lengths(), source, str(tmp_path / "o.xls"))
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    peaks = []
+    for count in (5_000, 20_000):
+        source = tmp_path / f"{count}.jsonl"
+        with open(source, "w") as stream:
+            for number in range(count):
+                stream.write(json.dumps({"document": f"{number} " + "word " * 60, "summary": "a b"}) + "\n")
+        tracemalloc.start()
+        score_table(Lengths(), str(source), str(tmp_path / "o.jsonl"))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0] + 200_000
+
+
+def test_lines_of_several_systems(tmp_path):
+    (tmp_path / "src").write_text("a b\na b c d e f\nlast\n")
+    (tmp_path / "one").write_text("x\nx y\nx y z\n")
+    (tmp_path / "two").write_text("p q r s\r\np\r\nq\r\n")
+    names = [str(tmp_path / name) for name in ("one", "two")]
+    found = score_lines(Lengths(), str(tmp_path / "src"), names, str(tmp_path / "o.jsonl"))
+    assert found[names[0]].mean == pytest.approx(0.2)
+    assert found[names[1]].mean == pytest.approx(0.2)
+    assert [found[name].cut for name in names] == [1, 1]
+    out = read(tmp_path / "o.jsonl")
+    assert [(r["document_id"], r["system"], r["summary"]) for r in out[:3]] == [
+        ("1", names[0], "x"),
+        ("1", names[1], "p q r s"),
+        ("2", names[0], "x y"),
+    ]
+
+
+def test_lines_that_do_not_match(tmp_path):
+    (tmp_path / "src").write_text("a\nb\nc\n")
+    (tmp_path / "short").write_text("x\ny\n")
+    (tmp_path / "blank").write_text("x\n\nz\n")
+    with pytest.raises(InputError) as error:
+        score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "short")], str(tmp_path / "o.jsonl"))
+    assert "src has 3 lines" in str(error.value)
+    assert "short has 2 lines" in str(error.value)
+    assert not (tmp_path / "o.jsonl").exists()
+    with pytest.raises(RecordError, match="blank, line 2"):
+        score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "blank")])
+    found = score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "blank")], on_bad="skip")
+    assert (found[str(tmp_path / "blank")].n, found[str(tmp_path / "blank")].bad.total()) == (2, 1)
+    with pytest.raises(InputError, match="given twice"):
+        score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "short")] * 2)
+
+
+def test_mean_and_interval_are_students():
+    values = [0.2, 0.5, 0.9, 0.4, 0.4, 0.7]
+    tally = Tally()
+    for value in values:
+        tally.add(Outcome(value))
+    expected = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+    assert tally.mean == pytest.approx(np.mean(values))
+    assert tally.interval == pytest.approx(expected)
+    single = Tally()
+    single.add(Outcome(0.3))
+    assert single.interval is None
+    assert Tally().mean is None
+    assert math.isfinite(tally.mean)
