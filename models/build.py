@@ -56,6 +56,12 @@ def new_parts(
         made = make_encoder(encoder)
         features = RowFeatures(made, max_document, max_summary)
         return Parts(head, {}, features, None, {"name": encoder, "fingerprint": made.fingerprint})
+    if takes(head) == "align":
+        from negsample.models.encoders import make_encoder
+        from negsample.models.features.align import AlignFeatures
+
+        made = make_encoder(encoder)
+        return Parts(head, {}, AlignFeatures(made), None, {"name": encoder, "fingerprint": made.fingerprint})
     from negsample.models.features.tokens import TokenFeatures
     from negsample.models.pretrained import load_pretrained
 
@@ -71,6 +77,10 @@ def new_parts(
 
 def make_network(parts: Parts, seed: int) -> nn.Module:
     """The network of ``parts``, made now (initial weights from ``seed``) where it had to wait for ``features.fit``."""
+    if parts.network is None and takes(parts.head) == "align":
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            parts.network = HEADS.get(parts.head)(**parts.options)
     if parts.network is None:
         from negsample.models.features.rows import RowFeatures
         from negsample.models.heads import make_rows_head
@@ -109,6 +119,17 @@ def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "s
 
         made = load_encoder(settings.pop("encoder"), folder / "encoder")
         parts = Parts(head, options, RowFeatures(made, **settings), None, encoder)
+        make_network(parts, seed=0)
+        return parts
+    if takes(head) == "align":
+        from negsample.models.align.judge import load_judge
+        from negsample.models.encoders import load_encoder
+        from negsample.models.features.align import AlignFeatures
+
+        mark = settings.get("judge")
+        judge = load_judge(folder / "judge", mark["fingerprint"], attention) if mark else None
+        aligned = AlignFeatures(load_encoder(settings["encoder"], folder / "encoder"), judge)
+        parts = Parts(head, options, aligned, None, encoder)
         make_network(parts, seed=0)
         return parts
     from negsample.models.features.tokens import TokenFeatures

@@ -22,10 +22,16 @@ _UNITS = 512
 
 @dataclass(frozen=True)
 class Scored:
-    """Scores float32 [n] in [0, 1], and which pairs were longer than the model reads, bool [n]."""
+    """Scores float32 [n] in [0, 1], and which pairs were longer than the model reads, bool [n].
+
+    ``aspects``: for a head that has them, the name of each → float32 [n] in [0, 1], NaN where it can't be judged, and
+    ``reasons`` [n] says why (None where nothing is missing).
+    """
 
     scores: np.ndarray
     cut: np.ndarray
+    aspects: dict[str, np.ndarray] | None = None
+    reasons: list[str | None] | None = None
 
 
 class Estimator:

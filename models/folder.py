@@ -80,7 +80,9 @@ def read_description(folder: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise InputError(f"{path}: damaged ({error}); copy the model again") from None
     if not isinstance(description, dict) or description.get("format") != FORMAT:
-        raise InputError(f"{folder}: another kind of model (config.json has no format {FORMAT!r}); train one with negsample")
+        raise InputError(
+            f"{folder}: another kind of model (config.json has no format {FORMAT!r}); train one with negsample"
+        )
     version = description.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise InputError(

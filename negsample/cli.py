@@ -35,7 +35,9 @@ def generate(
     negatives: Annotated[int, typer.Option("--negatives", min=1, help="Negatives of each pair.")] = 1,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Read only the first N pairs.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Decides every random choice.")] = 0,
-    vocabulary: Annotated[str, typer.Option("--vocabulary", help="Draw words 'uniform' or by 'frequency'.")] = "uniform",
+    vocabulary: Annotated[
+        str, typer.Option("--vocabulary", help="Draw words 'uniform' or by 'frequency'.")
+    ] = "uniform",
     document_field: Annotated[str | None, typer.Option("--document-field", help="Field of the document.")] = None,
     summary_field: Annotated[str | None, typer.Option("--summary-field", help="Field of the summary.")] = None,
     config: Annotated[str | None, typer.Option("--corpus-config", help="Configuration of a hub corpus.")] = None,
@@ -62,7 +64,9 @@ def generate(
 @app.command()
 def train(
     out: Annotated[str, typer.Option("--out", help="Folder for the model.", metavar="DIR")],
-    values: Annotated[list[str] | None, typer.Argument(help="Settings that win over the file.", metavar="KEY=VALUE")] = None,
+    values: Annotated[
+        list[str] | None, typer.Argument(help="Settings that win over the file.", metavar="KEY=VALUE")
+    ] = None,
     config: Annotated[str | None, typer.Option("--config", help="YAML file with settings.", metavar="FILE")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or begin it.")] = False,
 ) -> None:
@@ -75,7 +79,9 @@ def train(
 @app.command()
 def evaluate(
     model: Model,
-    examples: Annotated[str, typer.Option("--examples", help="Labelled examples, as 'generate' writes them.", metavar="FILE")],
+    examples: Annotated[
+        str, typer.Option("--examples", help="Labelled examples, as 'generate' writes them.", metavar="FILE")
+    ],
     json: Annotated[str | None, typer.Option("--json", help="Write the figures here too.", metavar="FILE")] = None,
     batch_size: BatchSize = 32,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.")] = 0,
@@ -90,14 +96,19 @@ def evaluate(
 def score(
     model: Model,
     inputs: Annotated[
-        list[str] | None, typer.Argument(help="Records to score (- for standard input); after -t: further systems.", metavar="INPUT")
+        list[str] | None,
+        typer.Argument(help="Records to score (- for standard input); after -t: further systems.", metavar="INPUT"),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Where the scored records go (- for standard output).", metavar="OUTPUT")
+        str | None,
+        typer.Option("--output", "-o", help="Where the scored records go (- for standard output).", metavar="OUTPUT"),
     ] = None,
-    source: Annotated[str | None, typer.Option("--source", "-s", help="Text file, a document a line.", metavar="FILE")] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", "-s", help="Text file, a document a line.", metavar="FILE")
+    ] = None,
     targets: Annotated[
-        list[str] | None, typer.Option("--target", "-t", help="Text file, a summary a line; more may follow.", metavar="FILE")
+        list[str] | None,
+        typer.Option("--target", "-t", help="Text file, a summary a line; more may follow.", metavar="FILE"),
     ] = None,
     document_field: DocumentField = "document",
     summary_field: SummaryField = "summary",
@@ -125,17 +136,23 @@ def correlate(
     judgments: Annotated[
         list[str],
         typer.Option(
-            "--judgments", help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …; may be repeated.", metavar="FILE"
+            "--judgments",
+            help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …; may be repeated.",
+            metavar="FILE",
         ),
     ],
     out: Annotated[str, typer.Option("--out", help="Folder for figures, scores and report.html.", metavar="DIR")],
-    models: Annotated[list[str] | None, typer.Option("--model", help="Model folder; may be repeated.", metavar="DIR")] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("--model", help="Model folder; may be repeated.", metavar="DIR")
+    ] = None,
     metrics: Annotated[
         list[str] | None, typer.Option("--metric", help="NAME[:option=value,…]; may be repeated.", metavar="NAME")
     ] = None,
     scores: Annotated[
         list[str] | None,
-        typer.Option("--scores", help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"),
+        typer.Option(
+            "--scores", help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"
+        ),
     ] = None,
     human: Annotated[list[str] | None, typer.Option("--human", help="Only this human score; may be repeated.")] = None,
     level: Annotated[str, typer.Option("--level", help="Levels, separated by commas.")] = "pooled,summary,system",
@@ -151,22 +168,32 @@ def correlate(
 @app.command()
 def compare(
     inputs: Annotated[
-        list[str] | None, typer.Argument(help="Tables of records with 'system'; after -t: further systems.", metavar="INPUT")
+        list[str] | None,
+        typer.Argument(help="Tables of records with 'system'; after -t: further systems.", metavar="INPUT"),
     ] = None,
-    models: Annotated[list[str] | None, typer.Option("--model", help="Model folder; may be repeated.", metavar="DIR")] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("--model", help="Model folder; may be repeated.", metavar="DIR")
+    ] = None,
     metrics: Annotated[
         list[str] | None, typer.Option("--metric", help="NAME[:option=value,…]; may be repeated.", metavar="NAME")
     ] = None,
-    source: Annotated[str | None, typer.Option("--source", "-s", help="Text file, a document a line.", metavar="FILE")] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", "-s", help="Text file, a document a line.", metavar="FILE")
+    ] = None,
     targets: Annotated[
-        list[str] | None, typer.Option("--target", "-t", help="Text file, a summary a line; more may follow.", metavar="FILE")
+        list[str] | None,
+        typer.Option("--target", "-t", help="Text file, a summary a line; more may follow.", metavar="FILE"),
     ] = None,
     references: Annotated[
         list[str] | None, typer.Option("--reference", "-r", help="Text file, a reference a line.", metavar="FILE")
     ] = None,
     out: Annotated[str | None, typer.Option("--out", help="Folder for figures and report.html.", metavar="DIR")] = None,
-    baseline: Annotated[str | None, typer.Option("--baseline", help="System to compare with: the first by default.")] = None,
-    on_bad: Annotated[str, typer.Option("--on-bad", help="Missing summaries: 'stop' (exit 2) or 'skip' (counted).")] = "stop",
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", help="System to compare with: the first by default.")
+    ] = None,
+    on_bad: Annotated[
+        str, typer.Option("--on-bad", help="Missing summaries: 'stop' (exit 2) or 'skip' (counted).")
+    ] = "stop",
     bootstrap: Annotated[int, typer.Option("--bootstrap", min=0, help="Resamples; 0: no intervals.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
 ) -> None:
@@ -190,7 +217,10 @@ def compare(
 
 @app.command()
 def info(
-    path: Annotated[str | None, typer.Argument(help="Model folder, run folder or file; nothing: this installation.", metavar="DIR|FILE")] = None,
+    path: Annotated[
+        str | None,
+        typer.Argument(help="Model folder, run folder or file; nothing: this installation.", metavar="DIR|FILE"),
+    ] = None,
 ) -> None:
     """What a model, a run, a corpus or a file of examples is; without a path: versions, and the embedding caches."""
     from negsample.commands import info as command
@@ -315,7 +345,12 @@ def main(arguments: list[str] | None = None) -> None:
         _fail("interrupted", 130)
     except typer.Exit as error:
         raise SystemExit(error.exit_code) from None
+    except OSError as error:
+        _fail(f"{error.filename or 'a file'}: {error.strerror or error}; check the disk and the permissions")
     except Exception as error:
+        # safetensors and torch have their own words for a disk that is full.
+        if any(sign in str(error) for sign in ("No space left", "PytorchStreamWriter failed")):
+            _fail("the disk is full; make room, and go on with --resume where the command has it")
         # Typer's own complaints about arguments; which classes they are differs between its versions.
         if not hasattr(error, "format_message"):
             raise

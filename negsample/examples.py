@@ -17,7 +17,9 @@ def example_of(row: Row, number: int) -> Example:
     document, summary = text_field(row, "document"), text_field(row, "summary")
     label = number_field(row, "label")
     if not 0 <= label <= 1:
-        raise RecordError(row.where, f"label is {label:g}, outside [0, 1]", "a label is the share of the summary that is good")
+        raise RecordError(
+            row.where, f"label is {label:g}, outside [0, 1]", "a label is the share of the summary that is good"
+        )
     fields = row.fields
     change = fields.get("change")
     return Example(

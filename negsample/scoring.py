@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from negsample.errors import InputError, RecordError
@@ -197,7 +196,9 @@ def score_lines(
     blank line unless ``on_bad`` is ``"skip"``.
     """
     if len(set(systems)) < len(systems):
-        raise InputError(f"{next(s for s in systems if list(systems).count(s) > 1)}: given twice; name each system once")
+        raise InputError(
+            f"{next(s for s in systems if list(systems).count(s) > 1)}: given twice; name each system once"
+        )
     tallies = {system: Tally() for system in systems}
     with ExitStack() as stack:
         writer = stack.enter_context(open_writer(target)) if target else None
@@ -211,9 +212,7 @@ def score_lines(
                 for number, document, summaries in chunk
                 for system, summary in zip(systems, summaries, strict=True)
             ]
-            for row, outcome in zip(
-                rows, score_rows(scorer, rows, batch_size=batch_size, on_bad=on_bad), strict=True
-            ):
+            for row, outcome in zip(rows, score_rows(scorer, rows, batch_size=batch_size, on_bad=on_bad), strict=True):
                 tallies[row.fields["system"]].add(outcome)
                 if writer is not None:
                     kept = {key: row.fields[key] for key in ("document_id", "system", "summary")}

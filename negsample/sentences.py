@@ -10,15 +10,19 @@ import re
 
 # Abbreviations after which a full stop does not end the sentence, lower case, without the last full stop.
 ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof sr jr st mt gen col lt sgt capt cmdr maj rep sen gov pres hon rev fr "
-    "vs etc al fig figs eq eqs ref refs sec no nos vol pp ed eds approx est dept univ inc ltd co corp "
-    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun e.g i.e cf viz u.s u.k u.n a.m p.m".split()
+    """
+    mr mrs ms dr prof sr jr st mt gen col lt sgt capt cmdr maj rep sen gov pres hon rev fr vs etc al
+    fig figs eq eqs ref refs sec no nos vol pp ed eds approx est dept univ inc ltd co corp jan feb mar
+    apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun e.g i.e cf viz u.s u.k u.n a.m p.m
+    """.split()
 )
 # These abbreviations often stand at the end of a sentence: a capital after them is taken as a new sentence.
-_MAY_END = frozenset("etc inc ltd co corp jr sr al u.s u.k u.n a.m p.m".split())
+_MAY_END = frozenset(["etc", "inc", "ltd", "co", "corp", "jr", "sr", "al", "u.s", "u.k", "u.n", "a.m", "p.m"])
 _STARTERS = frozenset(
-    "the a an he she it they we i you this that these those his her its their our my but and in on at for with as if when "
-    "while after before however there here what who why how not no".split()
+    """
+    the a an he she it they we i you this that these those his her its their our my but and in on at
+    for with as if when while after before however there here what who why how not no
+    """.split()
 )
 
 _END = re.compile(r"""(?:[.!?…]+["'”’»)\]]*(?=\s|$)|[。！？؟।]+["'”’»」』）)\]]*)""")
@@ -55,6 +59,11 @@ def _ends_sentence(line: str, start: int, stop: int) -> bool:
     bare = token.lstrip(_OPENERS).lower()
     if following[0].islower():
         return False
+    if marks[-1] in "\"'”’»)]":
+        return True
+    if bare in ("no", "nos", "sec", "mon", "sun", "sat", "mar") and not following[0].isdigit():
+        # Words of their own more often than short for number, section, or a day.
+        return True
     if bare in ABBREVIATIONS:
         if bare not in _MAY_END:
             return False

@@ -25,7 +25,11 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = sorted({word.strip(".,") for word in text.split()})
     letters = [chr(code) for code in range(97, 123)] + [str(digit) for digit in range(10)]
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ","]
-    vocabulary += [*words, *(letter for letter in letters if letter not in words), *("##" + letter for letter in letters)]
+    vocabulary += [
+        *words,
+        *(letter for letter in letters if letter not in words),
+        *("##" + letter for letter in letters),
+    ]
     (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
     tokenizer = BertTokenizerFast(vocab=str(folder / "vocab.txt"), do_lower_case=True, model_max_length=128)
     tokenizer.save_pretrained(folder)

@@ -57,7 +57,7 @@ def test_csv_tsv_and_parquet(tmp_path):
     source = tmp_path / "in.csv"
     source.write_text('name,document,summary\r\nα,"a, b","one two"\r\nβ,c,three\r\n', encoding="utf-8-sig")
     score_table(Lengths(), str(source), str(tmp_path / "out.csv"))
-    assert list(csv.reader(open(tmp_path / "out.csv", encoding="utf-8"))) == [
+    assert list(csv.reader((tmp_path / "out.csv").read_text(encoding="utf-8").splitlines())) == [
         ["name", "document", "summary", "score"],
         ["α", "a, b", "one two", "0.2"],
         ["β", "c", "three", "0.1"],
@@ -69,9 +69,7 @@ def test_csv_tsv_and_parquet(tmp_path):
 
 def test_other_field_names(tmp_path):
     source = write(tmp_path / "in.jsonl", [{"text": "a", "hypothesis": "b c"}])
-    score_table(
-        Lengths(), source, str(tmp_path / "o.jsonl"), document_field="text", summary_field="hypothesis"
-    )
+    score_table(Lengths(), source, str(tmp_path / "o.jsonl"), document_field="text", summary_field="hypothesis")
     assert read(tmp_path / "o.jsonl")[0]["score"] == pytest.approx(0.2)
 
 
@@ -90,7 +88,7 @@ BAD = [
 def test_bad_records(tmp_path, line, told):
     source = tmp_path / "in.jsonl"
     source.write_text('{"document": "a", "summary": "b"}\n' + line + '\n{"document": "c", "summary": "d e"}\n')
-    with pytest.raises(RecordError, match="in.jsonl, line 2") as error:
+    with pytest.raises(RecordError, match=r"in\.jsonl, line 2") as error:
         score_table(Lengths(), str(source), str(tmp_path / "out.jsonl"))
     assert told in str(error.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl"]

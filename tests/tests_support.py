@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-_SUBJECTS = "baker pilot nurse farmer judge singer miner tailor sailor teacher".split()
-_VERBS = "sold bought lost found painted moved cleaned counted buried borrowed".split()
-_OBJECTS = "lamp boat piano ladder carpet barrel statue wagon mirror basket".split()
-_PLACES = "harbour market station library valley island castle bridge garden tower".split()
+_SUBJECTS = ["baker", "pilot", "nurse", "farmer", "judge", "singer", "miner", "tailor", "sailor", "teacher"]
+_VERBS = ["sold", "bought", "lost", "found", "painted", "moved", "cleaned", "counted", "buried", "borrowed"]
+_OBJECTS = ["lamp", "boat", "piano", "ladder", "carpet", "barrel", "statue", "wagon", "mirror", "basket"]
+_PLACES = ["harbour", "market", "station", "library", "valley", "island", "castle", "bridge", "garden", "tower"]
 
 
 def story(number: int) -> tuple[str, str]:

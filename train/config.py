@@ -23,7 +23,8 @@ class TrainConfig:
     ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th percentile of the training split);
     ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
 
-    Optimisation: ``loss`` (``bce``, ``mse``; ``None`` = by recipe), ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``,
+    Optimisation: ``loss`` (``bce``, ``mse``, ``ranking``; ``None`` = by recipe),
+    ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``,
     ``weight_decay``, ``warmup`` (share of all steps), ``schedule`` (``linear`` or ``constant``), ``epochs`` (at most),
     ``patience`` (epochs without a better validation loss), ``batch_size`` (examples of one optimiser step over all
     processes), ``gradient_accumulation`` (parts that each step's batch is computed in), ``max_gradient_norm``,
@@ -62,6 +63,8 @@ class TrainConfig:
     mixed_precision: str = "no"
     checkpoint_every: int = 500
     log_examples: bool = False
+    judges: bool = True
+    judge_steps: int = 300
     seed: int = 0
 
     def resolved(self) -> "TrainConfig":
@@ -70,6 +73,10 @@ class TrainConfig:
         ``cls`` fine-tunes an encoder (AdamW, small rate, warm-up: a departure from P3, SPEC §4); the heads over frozen
         vectors follow P3 (RMSProp, 0.001).
         """
+        if self.head == "align":
+            aligned = {"encoder": "sentence-transformer", "learning_rate": 0.02, "epochs": 30, "batch_size": 64}
+            missing = {key: value for key, value in aligned.items() if getattr(self, key) is None}
+            return dataclasses.replace(self, **missing)
         fine_tuned = self.head == "cls" and not self.freeze_encoder
         defaults = {
             "encoder": "minilm" if self.head == "cls" else "sentence-transformer",
@@ -97,7 +104,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "vocabulary": ("uniform", "frequency"),
     "on_bad": ("stop", "skip"),
     "attention": ("sdpa", "eager"),
-    "loss": ("bce", "mse"),
+    "loss": ("bce", "mse", "ranking"),
     "optimizer": ("adamw", "rmsprop"),
     "schedule": ("linear", "constant"),
     "mixed_precision": ("no", "bf16", "fp16"),
@@ -112,7 +119,8 @@ _AT_LEAST: dict[str, float] = {
     "max_summary": 1,
     "weight_decay": 0,
     "warmup": 0,
-    "epochs": 1,
+    "epochs": 0,
+    "judge_steps": 1,
     "patience": 1,
     "batch_size": 1,
     "gradient_accumulation": 1,

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +108,11 @@ def _run(
 
 
 def loss_of(config: TrainConfig, recipe: Recipe) -> str:
-    """The loss that ``config`` names, or the recipe's own (P3 §3.2)."""
+    """The loss that ``config`` names, or the recipe's own (P3 §3.2); head ``align`` has one of its own."""
+    if takes(config.head) == "align":
+        if config.loss is not None:
+            raise InputError(f"loss={config.loss}: head align has a loss of its own (ranking and bce); leave loss out")
+        return "ranking+bce"
     return config.loss or ("mse" if recipe.graded else "bce")
 
 
@@ -140,6 +145,8 @@ def fit_and_test(
     ``work`` holds the checkpoints and ``training.jsonl``; ``say`` is told each epoch's losses (default: printed).
     """
     test = splits["test"]
+    if takes(parts.head) == "align":
+        return _fit_and_test_align(accelerator, config, parts, splits, work, say)
     parts.features.fit(*_original_lengths(splits["train"]))
     network = make_network(parts, config.seed)
     fit(accelerator, config, loss, network, parts.features, splits["train"], splits["validation"], work, say)
@@ -156,6 +163,35 @@ def fit_and_test(
         "cut": cut,
         "unit": parts.features.unit,
         "epochs": _epochs(work / "training.jsonl"),
+    }
+
+
+def _fit_and_test_align(
+    accelerator: "Accelerator",
+    config: TrainConfig,
+    parts: Parts,
+    splits: Mapping[str, Split],
+    work: Path,
+    say: Callable[[str], None] | None,
+) -> dict[str, Any]:
+    """As ``fit_and_test``, for the head whose parts are trained one after another, on the main process alone."""
+    from negsample.models.features.align import AlignFeatures
+    from negsample.train.align import fit_align
+
+    if not accelerator.is_main_process:
+        return {}
+    test = splits["test"]
+    assert isinstance(parts.features, AlignFeatures)
+    network, logits, found = fit_align(config, parts.features, splits, work, say or partial(print, flush=True))
+    parts.network, parts.options = network, {"judged": parts.features.judged}
+    scores = (1 / (1 + np.exp(-logits[:, 0].astype(np.float64)))).astype(np.float32)
+    return {
+        "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
+        "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
+        "cut": {name: {"pairs": len(split), "cut": 0} for name, split in splits.items()},
+        "unit": parts.features.unit,
+        "epochs": _epochs(work / "training.jsonl"),
+        **found,
     }
 
 
@@ -187,7 +223,9 @@ def make_accelerator(config: TrainConfig) -> "Accelerator":
             kwargs_handlers=[patience],
         )
     except ValueError as error:
-        raise InputError(f"mixed_precision={config.mixed_precision} can't be used here ({error}); set it to no") from None
+        raise InputError(
+            f"mixed_precision={config.mixed_precision} can't be used here ({error}); set it to no"
+        ) from None
 
 
 def _on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> None:

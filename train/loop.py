@@ -22,8 +22,8 @@ from negsample.train.checkpoint import (
 )
 from negsample.train.config import TrainConfig
 from negsample.train.journal import Journal
-from negsample.train.losses import LOSSES
-from negsample.train.order import epoch_batches, share
+from negsample.train.losses import GROUPED, LOSSES, Loss
+from negsample.train.order import Order, share
 from negsample.train.prepare import Split
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def fit(
     random number of a step depend only on (seed, step), and a checkpoint holds all the rest. Raises InputError where
     the loss is not finite.
     """
-    lengths = features.lengths(*train.units())
-    per_epoch = -(-len(train) // config.batch_size)
+    together = train.document_of if loss_name in GROUPED else None
+    order = Order(features.lengths(*train.units()), int(config.batch_size or 1), together)
+    steps = int(config.epochs or 1) * order.per_epoch
     prepared, optimizer = accelerator.prepare(network, make_optimizer(network, config))
     loss = LOSSES[loss_name]
     position = Position()
@@ -62,13 +63,12 @@ def fit(
     journal.rewind(position.step, position.epoch)
     say = say or partial(accelerator.print, flush=True)
 
-    with Bar("training", config.epochs * per_epoch, position.step) as bar:
+    with Bar("training", steps, position.step) as bar:
         while not position.finished:
             prepared.train()
-            batches = epoch_batches(lengths, config.seed, position.epoch, config.batch_size)
-            for batch in batches[position.batch :]:
+            for batch in order.batches(config.seed, position.epoch)[position.batch :]:
                 for group in optimizer.param_groups:
-                    group["lr"] = learning_rate(config, position.step, config.epochs * per_epoch)
+                    group["lr"] = learning_rate(config, position.step, steps)
                 torch.manual_seed(seed_from(config.seed, "step", position.step, accelerator.process_index))
                 total = train_step(accelerator, config, loss, prepared, optimizer, features, train, batch)
                 if not np.isfinite(total):
@@ -77,9 +77,10 @@ def fit(
                         + ("" if config.mixed_precision == "no" else " or set mixed_precision=no")
                     )
                 if config.log_examples:
-                    journal.write(kind="step", step=position.step, ids=[train.id(i) for i in batch])
+                    ids = [train.id(i) for unit in batch for i in unit]
+                    journal.write(kind="step", step=position.step, ids=ids)
                 position.loss_sum += total
-                position.loss_count += len(batch)
+                position.loss_count += sum(map(len, batch))
                 position.batch += 1
                 position.step += 1
                 bar.advance(note=f"loss {position.loss_sum / position.loss_count:.4f}")
@@ -87,7 +88,7 @@ def fit(
                     save_checkpoint(accelerator, work, position)
 
             logits = predict(accelerator, network, features, validation, config.batch_size)
-            validation_loss = float(loss(logits, torch.from_numpy(np.array(validation.labels))).mean())
+            validation_loss = float(loss(logits, *_truth(validation, slice(None))).mean())
             train_loss = position.loss_sum / max(1, position.loss_count)
             journal.write(
                 kind="epoch",
@@ -115,12 +116,12 @@ def fit(
 def train_step(
     accelerator: "Accelerator",
     config: TrainConfig,
-    loss: Any,
+    loss: Loss,
     network: nn.Module,
     optimizer: Any,
     features: Features,
     split: Split,
-    batch: np.ndarray,
+    batch: list[np.ndarray],
 ) -> float:
     """One optimiser step over ``batch``, shared by the processes; the sum of the batch's losses over all of them."""
     pieces = share(batch, config.gradient_accumulation, accelerator.num_processes, accelerator.process_index)
@@ -128,11 +129,12 @@ def train_step(
     for piece in pieces:
         with accelerator.accumulate(network):
             # A process without an example still takes part in the exchange of gradients, with weight 0.
-            rows = piece if len(piece) else batch[:1]
-            tensors, labels = gather(features, split, rows, accelerator.device)
-            losses = loss(network(**tensors), labels) * float(len(piece) > 0)
+            rows = piece if len(piece) else batch[0]
+            tensors = gather(features, split, rows, accelerator.device)
+            labels, documents = (values.to(accelerator.device) for values in _truth(split, rows))
+            losses = loss(network(**tensors), labels, documents) * float(len(piece) > 0)
             # Gradients are averaged over processes and parts; this makes the step the mean over the batch's examples.
-            scale = accelerator.num_processes * config.gradient_accumulation / len(batch)
+            scale = accelerator.num_processes * config.gradient_accumulation / sum(map(len, batch))
             accelerator.backward(losses.sum() * scale)
             if accelerator.sync_gradients and config.max_gradient_norm:
                 accelerator.clip_grad_norm_(network.parameters(), config.max_gradient_norm)
@@ -142,14 +144,16 @@ def train_step(
     return float(accelerator.reduce(total, "sum"))
 
 
-def gather(
-    features: Features, split: Split, rows: np.ndarray, device: torch.device
-) -> tuple[dict[str, Tensor], Tensor]:
-    """The network's arguments and the labels of the examples ``rows``, on ``device``."""
+def gather(features: Features, split: Split, rows: np.ndarray, device: torch.device) -> dict[str, Tensor]:
+    """The network's arguments for the examples ``rows``, on ``device``."""
     documents = [split.documents[i] for i in split.document_of[rows]]
     summaries = [split.summaries[i] for i in split.summary_of[rows]]
-    tensors = {name: tensor.to(device) for name, tensor in features.collate(documents, summaries).items()}
-    return tensors, torch.from_numpy(np.array(split.labels[rows])).to(device)
+    return {name: tensor.to(device) for name, tensor in features.collate(documents, summaries).items()}
+
+
+def _truth(split: Split, rows: np.ndarray | slice) -> tuple[Tensor, Tensor]:
+    """Labels and documents of the examples ``rows``."""
+    return torch.from_numpy(np.array(split.labels[rows])), torch.from_numpy(np.array(split.document_of[rows]))
 
 
 def _length_batches(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
@@ -169,7 +173,7 @@ def predict(
     logits = torch.zeros(len(split))
     for number, rows in enumerate(_length_batches(features.lengths(*split.units()), 2 * batch_size)):
         if number % accelerator.num_processes == accelerator.process_index:
-            tensors, _ = gather(features, split, rows, accelerator.device)
+            tensors = gather(features, split, rows, accelerator.device)
             logits[rows] = forward(network, **tensors).float().cpu()
     return accelerator.reduce(logits.to(accelerator.device), "sum").cpu()
 

@@ -4,6 +4,8 @@ The order is computed here and not left to a data loader's state, so that a resu
 counting, and so that the number of processes changes only who computes a step's examples, not which they are.
 """
 
+import itertools
+
 import numpy as np
 
 from negsample.seeds import generator
@@ -12,26 +14,49 @@ from negsample.seeds import generator
 _GROUP = 50
 
 
-def epoch_batches(lengths: np.ndarray, seed: int, epoch: int, batch_size: int) -> list[np.ndarray]:
-    """The batches of one epoch: each example exactly once, examples of like length together.
+class Order:
+    """The order of examples of ``lengths`` (int [n]) in batches of ``batch_size``.
 
-    ``lengths`` int [n]. Returns int64 arrays of at most ``batch_size`` indexes. Examples are shuffled, sorted by length
-    within groups of 50 batches, cut into batches, and the batches shuffled.
+    ``documents`` (int [n]), where given, says which examples must stay together: a batch then holds whole documents,
+    about ``batch_size`` examples of them. Every epoch has ``per_epoch`` batches.
     """
-    rng = generator(seed, "order", epoch)
-    order = rng.permutation(len(lengths))
-    batches: list[np.ndarray] = []
-    for start in range(0, len(order), _GROUP * batch_size):
-        group = order[start : start + _GROUP * batch_size]
-        group = group[np.argsort(lengths[group], kind="stable")]
-        batches.extend(group[i : i + batch_size] for i in range(0, len(group), batch_size))
-    return [batches[i] for i in rng.permutation(len(batches))]
+
+    def __init__(self, lengths: np.ndarray, batch_size: int, documents: np.ndarray | None = None) -> None:
+        codes = np.arange(len(lengths)) if documents is None else np.unique(documents, return_inverse=True)[1]
+        self._by_unit = np.argsort(codes, kind="stable")
+        counts = np.bincount(codes)
+        self._ends = np.cumsum(counts)
+        self._lengths = np.zeros(len(counts), np.int64)
+        np.maximum.at(self._lengths, codes, lengths)
+        self._units = max(1, round(batch_size / counts.mean()))
+        self.per_epoch = -(-len(counts) // self._units)
+
+    def batches(self, seed: int, epoch: int) -> list[list[np.ndarray]]:
+        """The batches of one epoch, each a list of units (an example, or a document's examples): each exactly once.
+
+        Units are shuffled, sorted by length within groups of 50 batches, cut into batches, and the batches shuffled, so
+        that units of like length are computed together.
+        """
+        rng = generator(seed, "order", epoch)
+        order = rng.permutation(len(self._lengths))
+        batches: list[np.ndarray] = []
+        for start in range(0, len(order), _GROUP * self._units):
+            group = order[start : start + _GROUP * self._units]
+            group = group[np.argsort(self._lengths[group], kind="stable")]
+            batches.extend(group[i : i + self._units] for i in range(0, len(group), self._units))
+        return [[self._examples(unit) for unit in batches[i]] for i in rng.permutation(len(batches))]
+
+    def _examples(self, unit: int) -> np.ndarray:
+        start = self._ends[unit - 1] if unit else 0
+        return self._by_unit[start : self._ends[unit]]
 
 
-def share(batch: np.ndarray, parts: int, processes: int, rank: int) -> list[np.ndarray]:
+def share(batch: list[np.ndarray], parts: int, processes: int, rank: int) -> list[np.ndarray]:
     """What process ``rank`` of ``processes`` computes of one batch, in ``parts`` pieces (gradient accumulation).
 
-    Over all ranks and parts each example stands exactly once; a piece may be empty.
+    Over all ranks and parts each example stands exactly once, units whole; a piece may be empty.
     """
-    pieces = np.array_split(batch, parts * processes)
-    return [pieces[part * processes + rank] for part in range(parts)]
+    bounds = np.linspace(0, len(batch), parts * processes + 1).round().astype(int)
+    pieces = [batch[a:b] for a, b in itertools.pairwise(bounds)]
+    mine = [pieces[part * processes + rank] for part in range(parts)]
+    return [np.concatenate(piece) if piece else np.zeros(0, np.int64) for piece in mine]

@@ -20,8 +20,9 @@ from negsample.eval.metrics.pretrained import (
 )
 
 _SMALLEST_WINDOW = 8
-# Inputs in memory at a time.
+# Inputs in memory at a time; padded tokens in a batch, for each may have logits of a vocabulary's width (200 kB).
 _CHUNK = 4096
+_MOST_TOKENS = 4096
 
 
 def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Metric:
@@ -170,15 +171,14 @@ def _losses(head: HeadModel, inputs: Iterator[_Input], sizes: Sequence[int]) -> 
     pending: list[_Input] = []
 
     def run() -> None:
-        for rows in batches([len(entry.ids) for entry in pending], head.device):
+        for rows in batches([len(entry.ids) for entry in pending], head.device, _MOST_TOKENS):
             chosen = [pending[row] for row in rows]
             ids, mask = padded([entry.ids for entry in chosen], fill, head.device)
-            logits = head.network(input_ids=ids, attention_mask=mask).logits
             row = torch.tensor([k for k, entry in enumerate(chosen) for _ in entry.places], device=head.device)
             place = torch.tensor([place for entry in chosen for place in entry.places], device=head.device)
             target = torch.tensor([target for entry in chosen for target in entry.targets], device=head.device)
-            # Only the rows that predict something: a vocabulary's width at every place would fill the memory.
-            loss = torch.nn.functional.cross_entropy(logits[row, place].float(), target, reduction="none")
+            logits = _logits_at(head.network, ids, mask, row, place)
+            loss = torch.nn.functional.cross_entropy(logits.float(), target, reduction="none")
             values = iter(loss.double().cpu().numpy())
             for entry in chosen:
                 for offset in range(len(entry.targets)):
@@ -192,6 +192,23 @@ def _losses(head: HeadModel, inputs: Iterator[_Input], sizes: Sequence[int]) -> 
                 run()
         run()
     return results
+
+
+def _logits_at(network: Any, ids: Any, mask: Any, row: Any, place: Any) -> Any:
+    """Logits [k, vocabulary] at the places ``(row, place)`` [k] of the batch ``ids`` [b, t].
+
+    The last layer, the widest, is given the vectors of those places only; at all places it would take gigabytes of
+    memory, and half of the time or more of a small masked model.
+    """
+    last = network.get_output_embeddings()
+    hook = last.register_forward_pre_hook(lambda _, given: (given[0][row, place],)) if last is not None else None
+    try:
+        logits = network(input_ids=ids, attention_mask=mask).logits
+    finally:
+        if hook is not None:
+            hook.remove()
+    # A model that multiplies by its embeddings without calling that layer gives the logits of all places.
+    return logits if logits.dim() == 2 else logits[row, place]
 
 
 def _looks_back_only(head: HeadModel) -> bool:

@@ -11,7 +11,6 @@ from negsample.errors import InputError
 from negsample.eval.metrics.base import number
 
 _MOST_ROWS = 64
-_MOST_TOKENS = 16384
 # Read at a time by a model that has neither a longest input nor a tokenizer that names one. Larger "limits" are ways
 # of saying that there is none.
 _DEFAULT_WINDOW = 512
@@ -97,14 +96,15 @@ def clean(text: str) -> str:
     )
 
 
-def batches(lengths: Sequence[int], device: str) -> Iterator[list[int]]:
-    """Row numbers in groups of like length: at most 64 rows (256 on a GPU) and 16,384 padded tokens, none empty."""
+def batches(lengths: Sequence[int], device: str, most_tokens: int = 16384) -> Iterator[list[int]]:
+    """Row numbers in groups of like length: at most 64 rows (256 on a GPU) and ``most_tokens`` padded tokens, but one
+    row at least."""
     order = sorted(range(len(lengths)), key=lambda row: (lengths[row], row))
     most_rows = _MOST_ROWS if device == "cpu" else 4 * _MOST_ROWS
     start = 0
     for stop in range(1, len(order) + 1):
         full = stop - start == most_rows
-        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > _MOST_TOKENS:
+        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > most_tokens:
             yield order[start:stop]
             start = stop
 

@@ -11,6 +11,8 @@ _PIVOTS = 10**8
 # Below this share of the largest squared lengths, |x|² + |y|² − 2xy has lost too many digits.
 _NEAR = 1e-4
 _PAIRS_AT_A_TIME = 1 << 16
+# So few numbers are subtracted faster than a matrix product is set up: sentences of short texts.
+_FEW = 1 << 13
 # Weights are ratios of whole numbers; a difference this small is rounding.
 _NO_WEIGHT = 1e-14
 
@@ -30,6 +32,8 @@ def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     |x − y|² = |x|² + |y|² − 2xy by one matrix product; the few pairs where that cancels are computed by difference.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if len(x) * y.size <= _FEW:
+        return np.sqrt(np.square(x[:, None] - y[None]).sum(axis=2))
     centre = y.mean(axis=0)
     x, y = x - centre, y - centre
     of_x, of_y = np.einsum("nd,nd->n", x, x), np.einsum("md,md->m", y, y)

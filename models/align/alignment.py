@@ -59,10 +59,10 @@ def view(text: Text) -> DocumentView:
     repeated = {form: weight[form] * (count - 1) for form, count in frequency.items() if count > 1}
     telling = np.array([text.weights[i] * np.log1p(frequency[form]) for i, form in enumerate(text.forms)], np.float32)
     lengths = np.bincount(text.place, minlength=n)
-    terms = np.bincount(text.place, weights=telling, minlength=n) / np.maximum(lengths, 1)
+    per_sentence = np.bincount(text.place, weights=telling, minlength=n) / np.maximum(lengths, 1)
     index = np.arange(n)
     salience = np.stack(
-        [1 - index / max(n - 1, 1), 1 / (1 + index), central, to_mean, terms, np.minimum(lengths / 30, 2.0)], axis=1
+        [1 - index / max(n - 1, 1), 1 / (1 + index), central, to_mean, per_sentence, np.minimum(lengths / 30, 2.0)], axis=1
     ).astype(np.float32)
     return DocumentView(
         text,

@@ -127,11 +127,11 @@ def tokenize(tokenizer: Any, texts: Sequence[str]) -> dict[str, Tensor]:
     return dict(tokenizer(list(texts), padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"))
 
 
-def new_judge(encoder: str, attention: str, seed: int) -> Judge:
-    """A judge that starts from the weights of ``encoder`` (as for head ``cls``). Raises InputError."""
+def new_judge(encoder: Any, attention: str, seed: int) -> Judge:
+    """A judge that starts from the weights of the sentence-transformer ``encoder``. Raises InputError."""
     from negsample.models.pretrained import load_pretrained
 
-    model, tokenizer, _ = load_pretrained(encoder, attention)
+    model, tokenizer, _ = load_pretrained(str(encoder.folder / encoder.layout.transformer), attention)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Judge(JudgeNetwork(model), tokenizer)

@@ -14,6 +14,7 @@ FEATURES = Registry(
     {
         "tokens": "negsample.models.features.tokens:TokenFeatures",
         "rows": "negsample.models.features.rows:RowFeatures",
+        "align": "negsample.models.features.align:AlignFeatures",
     },
 )
 

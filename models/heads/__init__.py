@@ -22,6 +22,7 @@ HEADS = Registry(
         "cnn": "negsample.models.heads.cnn:Cnn",
         "lstm": "negsample.models.heads.lstm:Lstm",
         "cls": "negsample.models.heads.cls:Cls",
+        "align": "negsample.models.heads.align:Align",
     },
 )
 

@@ -9,7 +9,7 @@ from negsample.models.align.alignment import SALIENCE
 from negsample.models.align.features import ASPECTS, MATCH_CENTRES, MATCH_SCALES, MATCHES, feature_set
 from negsample.models.align.monotone import Monotone
 
-# Standardised features beyond this are cut off: one odd value must not decide a score.
+# Standardised features bend towards this bound: one odd value must not decide a score.
 _MOST = 4.0
 # What an untrained head takes for salience: likeness to the whole document, and an early place.
 _PRIOR = (0.0, 0.5, 0.0, 3.0, 0.0, 0.0)
@@ -66,9 +66,9 @@ class Align(nn.Module):
         ``features`` [B, F]; ``salience`` [B, N, 6] and ``matches`` [B, N, 3] of the document's sentences, ``mask``
         bool [B, N].
         """
-        x = ((features - self.centre) / self.scale * self.direction).clamp(-_MOST, _MOST)
+        x = _bounded((features - self.centre) / self.scale * self.direction)
         covered = (self.sentence_weights(salience, mask) * matches).sum(1)
-        c = ((covered - self.match_centre) / self.match_scale).clamp(-_MOST, _MOST)
+        c = _bounded((covered - self.match_centre) / self.match_scale)
         logits = []
         for (aspect, columns), network in zip(self._named(), self.aspects, strict=True):
             parts = x[:, columns]
@@ -80,3 +80,7 @@ class Align(nn.Module):
     def drift(self) -> Tensor:
         """How far the weights are from equal ones, summed over the aspects and the mix."""
         return sum((network.drift() for network in self.aspects), start=self.mix.drift())  # type: ignore[operator, misc]
+
+
+def _bounded(x: Tensor) -> Tensor:
+    return _MOST * torch.tanh(x / _MOST)

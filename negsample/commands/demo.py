@@ -25,9 +25,7 @@ def run(out: str) -> None:
         raise InputError(f"{out}: exists already; remove it, or give another folder with --out")
     config = read_config(str(files("negsample.configs") / "sample.yaml"))
     print("1. damaged summaries")
-    generate.run(
-        "sample", str(folder / "examples"), recipe=config.recipe, negatives=config.negatives, seed=config.seed
-    )
+    generate.run("sample", str(folder / "examples"), recipe=config.recipe, negatives=config.negatives, seed=config.seed)
     print("2. training")
     train(config, folder / "model", command=sys.argv)
     print("3. held-out documents")
@@ -53,7 +51,13 @@ def show(estimator: object, examples: str) -> None:
     scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])
     table = Table("document", "summary", "made by", "label", "score")
     for example, score in zip(chosen, scores, strict=True):
-        cells = (_short(example.document), _short(example.summary), example.kind, f"{example.label:.2f}", f"{score:.3f}")
+        cells = (
+            _short(example.document),
+            _short(example.summary),
+            example.kind,
+            f"{example.label:.2f}",
+            f"{score:.3f}",
+        )
         table.add_row(*cells)
     Console(width=110).print(table)
 

@@ -25,7 +25,9 @@ def run(path: str | None) -> None:
     elif (target / "run.json").is_file():
         _run(target / "run.json")
     else:
-        raise InputError(f"{path}: neither a model nor a run (no config.json, no run.json); name another folder or a file")
+        raise InputError(
+            f"{path}: neither a model nor a run (no config.json, no run.json); name another folder or a file"
+        )
 
 
 def _print(facts: dict[str, Any]) -> None:

@@ -47,7 +47,11 @@ def test_which_figures_and_their_intervals():
     p = found["accuracy"].value
     width = 2 * 1.96 * np.sqrt(p * (1 - p) / 400)
     assert found["accuracy"].high - found["accuracy"].low == pytest.approx(width, rel=0.25)
-    assert list(f.figures(np.array([0.5, 1, 0.2]), np.array([0.1, 0.2, 0.3]), [1, 2, 3])) == ["pearson", "spearman", "mse"]
+    assert list(f.figures(np.array([0.5, 1, 0.2]), np.array([0.1, 0.2, 0.3]), [1, 2, 3])) == [
+        "pearson",
+        "spearman",
+        "mse",
+    ]
 
 
 def test_examples_of_one_document_are_drawn_together():

@@ -8,12 +8,12 @@ import socket
 import numpy as np
 import pytest
 import torch
+from tests_support import story
 
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.models.build import make_network, new_parts
 from negsample.models.folder import save_folder
-from tests_support import story
 
 FACTS = {"recipe": "crosspair", "loss": "bce"}
 
@@ -43,7 +43,12 @@ def model(request, cls_model, fc_model):
 
 def pairs():
     many = [story(n) for n in range(30)]
-    many += [("word " * 200, "lamp boat"), ("Lamp.", "boat " * 100), ("A. B. C. D.", "x"), ("😀 مرحبا بالعالم", "שלום 😀")]
+    many += [
+        ("word " * 200, "lamp boat"),
+        ("Lamp.", "boat " * 100),
+        ("A. B. C. D.", "x"),
+        ("😀 مرحبا بالعالم", "שלום 😀"),
+    ]
     return [d for d, _ in many], [s for _, s in many]
 
 

@@ -12,13 +12,19 @@ from tests_support import write_pairs
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.examples import read_examples
+from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
 from negsample.train.job import make_examples, train
-from negsample.negatives.recipe import parse_recipe
 
 
 def config_for(pairs_file, tiny_bert, **more):
-    values = {"corpus": str(pairs_file), "encoder": str(tiny_bert), "max_length": 64, "epochs": 2, "learning_rate": 1e-3}
+    values = {
+        "corpus": str(pairs_file),
+        "encoder": str(tiny_bert),
+        "max_length": 64,
+        "epochs": 2,
+        "learning_rate": 1e-3,
+    }
     return make_config({**values, **more})
 
 
@@ -63,7 +69,13 @@ def test_training_learns_what_can_be_learned(tmp_path, tiny_bert):
     # Every document and summary names its own object, so that a summary of another document can be told.
     write_pairs(tmp_path / "many.jsonl", 400)
     config = config_for(
-        tmp_path / "many.jsonl", tiny_bert, head="lstm", encoder="glove:unit=sentence", recipe="delete", negatives=3, epochs=12
+        tmp_path / "many.jsonl",
+        tiny_bert,
+        head="lstm",
+        encoder="glove:unit=sentence",
+        recipe="delete",
+        negatives=3,
+        epochs=12,
     )
     found = train(config, tmp_path / "m")
     assert found["test"]["pearson"]["value"] > 0.6
@@ -111,7 +123,10 @@ def test_max_length_beyond_the_encoder(pairs_file, tiny_bert, tmp_path):
 
 def test_diverging_run_is_told(pairs_file, tiny_bert, tmp_path):
     with pytest.raises(InputError, match="learning_rate"):
-        train(config_for(pairs_file, tiny_bert, learning_rate=1e30, max_gradient_norm=0.0, recipe="delete"), tmp_path / "m")
+        train(
+            config_for(pairs_file, tiny_bert, learning_rate=1e30, max_gradient_norm=0.0, recipe="delete"),
+            tmp_path / "m",
+        )
 
 
 @pytest.mark.parametrize("head", ["fc", "cnn", "lstm"])

@@ -4,38 +4,62 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.train.order import epoch_batches, share
+from negsample.train.order import Order, share
 
 LENGTHS = st.lists(st.integers(1, 500), min_size=1, max_size=300).map(np.array)
 
 
+def flat(batches):
+    return [np.concatenate(batch) for batch in batches]
+
+
+def equal(one, other):
+    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
 @given(LENGTHS, st.integers(0, 5), st.integers(0, 5), st.integers(1, 40))
 def test_an_epoch_has_every_example_once(lengths, seed, epoch, size):
-    batches = epoch_batches(lengths, seed, epoch, size)
+    order = Order(lengths, size)
+    batches = flat(order.batches(seed, epoch))
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
-    assert len(batches) == -(-len(lengths) // size)
+    assert len(batches) == order.per_epoch == -(-len(lengths) // size)
     assert max(map(len, batches)) <= size
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=200).map(np.array), st.integers(1, 40), st.integers(1, 4))
+def test_documents_stay_together(documents, size, processes):
+    order = Order(np.ones(len(documents), int), size, documents)
+    batches = order.batches(0, 0)
+    assert len(batches) == order.per_epoch
+    pieces = [piece for batch in batches for rank in range(processes) for piece in share(batch, 2, processes, rank)]
+    assert sorted(np.concatenate(pieces).tolist()) == list(range(len(documents)))
+    for piece in pieces:
+        for document in set(documents[piece].tolist()):
+            assert (documents[piece] == document).sum() == (documents == document).sum()
 
 
 @given(st.integers(1, 40), st.integers(1, 4), st.integers(1, 5))
 def test_processes_and_parts_share_a_batch_out(size, parts, processes):
-    batch = np.arange(100, 100 + size)
+    batch = [np.array([100 + i]) for i in range(size)]
     pieces = [share(batch, parts, processes, rank) for rank in range(processes)]
     assert all(len(each) == parts for each in pieces)
-    assert sorted(np.concatenate([piece for each in pieces for piece in each]).tolist()) == batch.tolist()
+    together = [piece for each in pieces for piece in each]
+    assert sorted(np.concatenate(together).tolist()) == list(range(100, 100 + size))
+    assert max(map(len, together)) - min(map(len, together)) <= 1
 
 
 def test_order_changes_with_epoch_and_seed_only():
-    lengths = np.arange(1, 200)
-    first = epoch_batches(lengths, 1, 0, 8)
-    assert all(np.array_equal(a, b) for a, b in zip(first, epoch_batches(lengths, 1, 0, 8), strict=True))
-    for other in (epoch_batches(lengths, 1, 1, 8), epoch_batches(lengths, 2, 0, 8)):
-        assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+    order = Order(np.arange(1, 200), 8)
+    first = flat(order.batches(1, 0))
+    assert equal(first, flat(order.batches(1, 0)))
+    assert equal(first, flat(Order(np.arange(1, 200), 8).batches(1, 0)))
+    assert not equal(first, flat(order.batches(1, 1)))
+    assert not equal(first, flat(order.batches(2, 0)))
 
 
 def test_batches_hold_examples_of_like_length():
     lengths = np.random.default_rng(0).integers(1, 1000, 2000)
-    grouped = sum(lengths[b].max() * len(b) for b in epoch_batches(lengths, 0, 0, 20))
+    grouped = sum(lengths[b].max() * len(b) for b in flat(Order(lengths, 20).batches(0, 0)))
     shuffled = np.random.default_rng(1).permutation(2000).reshape(-1, 20)
     mixed = sum(lengths[b].max() * len(b) for b in shuffled)
     # Work over padding: nearly none when grouped (the mean length is about 500), nearly double when mixed.

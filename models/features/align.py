@@ -1,0 +1,186 @@
+"""Alignment features of pairs, for the ``align`` head; texts of any length, a document read once for all its summaries."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from negsample.models.align.alignment import SALIENCE, Alignment, DocumentView, align, view
+from negsample.models.align.features import ASPECTS, MATCHES, feature_set, matches, row, values
+from negsample.models.align.judge import Judge
+from negsample.models.align.reader import Reader, Text
+from negsample.models.cache import EmbeddingCache
+
+if TYPE_CHECKING:
+    from negsample.models.encoders import Encoder
+
+# Words of documents that are kept for summaries still to come (about 300 MB of vectors).
+_KEPT_WORDS = 400_000
+# Bytes of text that count as one unit of a batch.
+_BYTES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A pair, compared: ``features`` float32 [F], ``salience`` [N, 6], ``matches`` [N, 3], ``present`` bool [4]."""
+
+    features: np.ndarray
+    salience: np.ndarray
+    matches: np.ndarray
+    present: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class PairView:
+    """All that an explanation needs of a pair: both texts, their alignment (None where a text has no word)."""
+
+    document: DocumentView
+    summary: Text
+    alignment: Alignment | None
+
+
+class AlignFeatures:
+    """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors, and ``judge``'s marks.
+
+    ``judge`` None: the frozen variant, without marks. A text is kept as its UTF-8 bytes; it is read when a batch asks for
+    it, and a document's view is remembered while its summaries go by. Nothing is cut.
+    """
+
+    dtype, width, unit = "uint8", 1, "byte"
+
+    def __init__(self, encoder: "Encoder", judge: Judge | None = None, cache: EmbeddingCache | None = None) -> None:
+        self.encoder = encoder
+        self.judge = judge
+        self.reader = Reader(encoder, cache)
+        self._views: OrderedDict[bytes, DocumentView] = OrderedDict()
+
+    @property
+    def judged(self) -> bool:
+        """Whether the features have the judge's marks."""
+        return self.judge is not None
+
+    def read(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """UTF-8 bytes of each text."""
+        return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for text in texts]
+
+    def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
+        """Nothing to learn."""
+
+    def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
+        """Bytes of each pair in units of 64."""
+        return (np.asarray(documents, np.int64) + np.asarray(summaries, np.int64)) // _BYTES + 1
+
+    def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
+        """Never."""
+        return np.zeros(len(documents), bool)
+
+    def view_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[PairView]:
+        """The views and alignments of pairs."""
+        needed = [text for text in dict.fromkeys(documents) if _key(text) not in self._views]
+        read = self.reader.read([*needed, *summaries])
+        fresh = {_key(text): view(found) for text, found in zip(needed, read, strict=False)}
+        self._views.update(fresh)
+        pairs = []
+        for text, summary in zip(documents, read[len(needed) :], strict=True):
+            document = self._views[_key(text)]
+            self._views.move_to_end(_key(text))
+            worded = bool(document.text.forms and summary.forms)
+            pairs.append(PairView(document, summary, align(document, summary) if worded else None))
+        words = sum(len(kept.text.forms) for kept in self._views.values())
+        while words > _KEPT_WORDS and len(self._views) > 1:
+            words -= len(self._views.popitem(last=False)[1].text.forms)
+        return pairs
+
+    def compare(self, documents: Sequence[str], summaries: Sequence[str]) -> list[Compared]:
+        """The features of pairs of texts."""
+        marks = self.judge.marks(summaries) if self.judge is not None else None
+        compared = []
+        for number, pair in enumerate(self.view_pairs(documents, summaries)):
+            own = marks[number] if marks is not None else None
+            compared.append(self._compared(pair, own))
+        return compared
+
+    def _compared(self, pair: PairView, marks: np.ndarray | None) -> Compared:
+        document, summary = pair.document, pair.summary
+        if pair.alignment is None:
+            return self._unworded(document, summary, marks)
+        found = values(document, summary, pair.alignment)
+        return Compared(
+            row(found, marks),
+            document.salience,
+            matches(document, summary, pair.alignment),
+            np.ones(len(ASPECTS), bool),
+        )
+
+    def _unworded(self, document: DocumentView, summary: Text, marks: np.ndarray | None) -> Compared:
+        """A pair of which a text has no word.
+
+        A summary without a word has the lowest value of every feature and no aspect. Beside a document without one,
+        only what the summary shows alone can be judged: nothing of it is in the document, and the features are at their
+        centres.
+        """
+        features = feature_set(self.judged)
+        n = len(document.text.pieces)
+        if not summary.forms:
+            lowest = np.array([0.0 if f.direction > 0 else 1.0 for f in features], np.float32)
+            if marks is not None:
+                lowest[[f.judged for f in features]] = -4.0
+            zeros = np.zeros((n, len(MATCHES)), np.float32)
+            return Compared(lowest, document.salience, zeros, np.zeros(len(ASPECTS), bool))
+        centres = {f.name: f.centre for f in features}
+        zeros = np.zeros((n, len(MATCHES)), np.float32)
+        return Compared(row(centres, marks), document.salience, zeros, np.zeros(len(ASPECTS), bool))
+
+    def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
+        """``features`` [B, F], ``salience`` [B, N, 6], ``matches`` [B, N, 3], ``mask`` [B, N], ``present`` [B, 4]."""
+        return stack(self.compare([_text(d) for d in documents], [_text(s) for s in summaries]))
+
+    def reason(self, document: str, summary: str) -> str | None:
+        """Why a pair has no aspects; None where it has."""
+        for name, text in zip(("document", "summary"), self.reader.read([document, summary]), strict=True):
+            if not text.forms:
+                return f"the {name} has no word, so no aspect can be judged"
+        return None
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write the encoder (or the reference to its package) into ``folder/encoder``, the judge into ``folder/judge``."""
+        path = folder / "encoder"
+        path.mkdir(parents=True, exist_ok=True)
+        judge = self.judge.save(folder / "judge") if self.judge is not None else None
+        return {"encoder": self.encoder.save(path), "judge": judge}
+
+
+def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
+    """The network's arguments for compared pairs, padded to the longest document."""
+    longest = max(1, *(len(item.salience) for item in compared))
+    batch = len(compared)
+    salience = np.zeros((batch, longest, SALIENCE), np.float32)
+    found = np.zeros((batch, longest, len(MATCHES)), np.float32)
+    mask = np.zeros((batch, longest), bool)
+    for number, item in enumerate(compared):
+        n = len(item.salience)
+        salience[number, :n] = item.salience
+        found[number, :n] = item.matches
+        mask[number, :n] = True
+    return {
+        "features": torch.from_numpy(np.stack([item.features for item in compared])),
+        "salience": torch.from_numpy(salience),
+        "matches": torch.from_numpy(found),
+        "mask": torch.from_numpy(mask),
+        "present": torch.from_numpy(np.stack([item.present for item in compared])),
+    }
+
+
+def _key(text: str) -> bytes:
+    from negsample.models.cache import key
+
+    return key(text)
+
+
+def _text(data: np.ndarray) -> str:
+    return bytes(data).decode("utf-8", "surrogatepass")
