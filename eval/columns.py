@@ -67,11 +67,13 @@ def make_scorers(models: Sequence[str], metrics: Sequence[str], *, baselines: bo
     With ``baselines`` the trivial ones follow; one that can't be made (its encoder is not installed) is told of in
     the second result and is no error. Raises InputError for a wrong specification and a damaged model.
     """
-    from negsample.models.estimator import Estimator
-
     scorers = [_metric_scorer(make_metric(spec)) for spec in dict.fromkeys(metrics)]
-    for name, folder in zip(_folder_names(models), models, strict=True):
-        scorers.append(_model_scorer(name, Estimator.load(folder)))
+    if models:
+        # torch takes seconds to import, and metrics don't need it.
+        from negsample.models.estimator import Estimator
+
+        for name, folder in zip(_folder_names(models), models, strict=True):
+            scorers.append(_model_scorer(name, Estimator.load(folder)))
     missed = []
     names = {scorer.name for scorer in scorers}
     for spec in BASELINES if baselines else ():

@@ -240,7 +240,9 @@ def _in_order(found: _Gathered, settings: Settings) -> Systems:
     lacking = {name: documents for name, documents in lacking.items() if documents}
     left_out = found.left_out.copy()
     if lacking and settings.on_bad != "skip":
-        told = "; ".join(f"{name!r} lacks {len(ids)} of {len(found.rows)} documents ({_shown(ids)})" for name, ids in lacking.items())
+        told = "; ".join(
+            f"{name!r} lacks {len(ids)} of {len(found.rows)} documents ({_shown(ids)})" for name, ids in lacking.items()
+        )
         raise InputError(
             f"the systems were not run on the same documents: {told}; complete them, or compare on the documents that all "
             "have with --on-bad skip"
@@ -257,5 +259,3 @@ def _in_order(found: _Gathered, settings: Settings) -> Systems:
 def _shown(documents: Sequence[str]) -> str:
     more = ", …" if len(documents) > _SHOWN else ""
     return ", ".join(documents[:_SHOWN]) + more
-
-

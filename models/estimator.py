@@ -1,9 +1,8 @@
 """The estimator: pairs in, scores out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import torch
@@ -12,26 +11,13 @@ import negsample
 from negsample.errors import InputError
 from negsample.models.build import Parts, load_parts
 from negsample.models.folder import load_weights, read_description
+from negsample.models.scored import Scored
 from negsample.seeds import digest
 
 # Pairs read and sorted by length together.
 _CHUNK = 1024
 # Units (tokens, rows) that one batch holds at most, as a multiple of the batch size.
 _UNITS = 512
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Scores float32 [n] in [0, 1], and which pairs were longer than the model reads, bool [n].
-
-    ``aspects``: for a head that has them, the name of each → float32 [n] in [0, 1], NaN where it can't be judged, and
-    ``reasons`` [n] says why (None where nothing is missing).
-    """
-
-    scores: np.ndarray
-    cut: np.ndarray
-    aspects: dict[str, np.ndarray] | None = None
-    reasons: list[str | None] | None = None
 
 
 class Estimator:
@@ -84,16 +70,55 @@ class Estimator:
         }
         return "|".join(f"{key}:{value}" for key, value in values.items())
 
-    def score(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> np.ndarray:
+    @property
+    def aspects(self) -> tuple[str, ...]:
+        """The aspects that this estimator tells apart; () for a head that has the overall score alone."""
+        return tuple(getattr(type(self._network), "outputs", ("score",))[1:])
+
+    @overload
+    def score(
+        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32, aspects: Literal[False] = False
+    ) -> np.ndarray: ...
+
+    @overload
+    def score(
+        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32, aspects: Literal[True]
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]: ...
+
+    def score(
+        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32, aspects: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, dict[str, np.ndarray]]:
         """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
 
-        A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths differ or a text
-        is not a string or blank.
+        With ``aspects``: (scores, {aspect: float32 [n] in [0, 1]}), NaN where an aspect can't be judged (``score_pairs``
+        says why). A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths
+        differ, a text is not a string or blank, or the model has no aspects.
         """
-        return self.score_pairs(documents, summaries, batch_size=batch_size).scores
+        if aspects:
+            self.need_aspects()
+        scored = self.score_pairs(documents, summaries, batch_size=batch_size)
+        return (scored.scores, scored.aspects or {}) if aspects else scored.scores
+
+    def need_aspects(self) -> None:
+        """Raises InputError where the model has no aspects."""
+        if not self.aspects:
+            raise InputError(f"head {self.description['head']!r} has no aspects; train one with head: align")
+
+    def explain(self, document: str, summary: str) -> dict[str, Any]:
+        """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``).
+
+        Raises InputError as ``score`` does, and where the model has no aspects.
+        """
+        from negsample.models.align.explain import explain
+        from negsample.models.features.align import AlignFeatures
+
+        self.need_aspects()
+        scored = self.score_pairs([document], [summary])
+        assert isinstance(self._features, AlignFeatures)
+        return explain(self._features, self._network, document, summary, scored)
 
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
-        """As ``score``, with what was cut."""
+        """As ``score``, with what was cut, and the aspects where the head has them."""
         if isinstance(documents, str) or isinstance(summaries, str):
             raise InputError("score takes a list of documents and a list of summaries; put a single text into a list")
         if len(documents) != len(summaries):
@@ -103,12 +128,21 @@ class Estimator:
                 if not isinstance(text, str) or not text.strip():
                     fault = "blank" if isinstance(text, str) else f"{type(text).__name__}, not text"
                     raise InputError(f"{name} {number} is {fault}; leave the pair out")
-        scores = np.empty(len(documents), np.float32)
+        outputs = np.empty((len(documents), 1 + len(self.aspects)), np.float32)
         cut = np.zeros(len(documents), bool)
         for start in range(0, len(documents), _CHUNK):
             part = slice(start, start + _CHUNK)
-            scores[part], cut[part] = self._score_chunk(documents[part], summaries[part], batch_size)
-        return Scored(scores, cut)
+            outputs[part], cut[part] = self._score_chunk(documents[part], summaries[part], batch_size)
+        if not self.aspects:
+            return Scored(outputs[:, 0], cut)
+        missing = np.isnan(outputs[:, 1:]).any(axis=1)
+        reason = self._features.reason  # type: ignore[attr-defined]
+        return Scored(
+            outputs[:, 0],
+            cut,
+            {name: outputs[:, number] for number, name in enumerate(self.aspects, start=1)},
+            [reason(documents[i], summaries[i]) if missing[i] else None for i in range(len(documents))],
+        )
 
     def _score_chunk(
         self, documents: Sequence[str], summaries: Sequence[str], batch_size: int
@@ -119,15 +153,15 @@ class Estimator:
         width = self._features.width
         sizes = np.array([[len(units[d]), len(units[s])] for d, s in zip(documents, summaries, strict=True)]) // width
         lengths = self._features.lengths(sizes[:, 0], sizes[:, 1])
-        scores = np.empty(len(documents), np.float32)
+        outputs = np.empty((len(documents), 1 + len(self.aspects)), np.float32)
         for batch in _by_length(lengths, batch_size):
             tensors = self._features.collate([units[documents[i]] for i in batch], [units[summaries[i]] for i in batch])
             with torch.inference_mode():
                 logits = self._network(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
-                scores[batch] = torch.sigmoid(logits.float()).cpu().numpy()
-        if not np.isfinite(scores).all():
+                outputs[batch] = torch.sigmoid(logits.float()).cpu().numpy().reshape(len(batch), -1)
+        if not np.isfinite(outputs[:, 0]).all():
             raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
-        return scores, self._features.was_cut(sizes[:, 0], sizes[:, 1])
+        return outputs, self._features.was_cut(sizes[:, 0], sizes[:, 1])
 
 
 def _by_length(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:

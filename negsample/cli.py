@@ -94,7 +94,10 @@ def evaluate(
 
 @app.command()
 def score(
-    model: Model,
+    model: Annotated[str | None, typer.Option("--model", help="Model folder.", metavar="DIR")] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[:option=value]")
+    ] = None,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(help="Records to score (- for standard input); after -t: further systems.", metavar="INPUT"),
@@ -110,25 +113,67 @@ def score(
         list[str] | None,
         typer.Option("--target", "-t", help="Text file, a summary a line; more may follow.", metavar="FILE"),
     ] = None,
+    references: Annotated[
+        list[str] | None, typer.Option("--reference", "-r", help="Text file, a reference a line.", metavar="FILE")
+    ] = None,
     document_field: DocumentField = "document",
     summary_field: SummaryField = "summary",
+    aspects: Annotated[bool, typer.Option("--aspects", help="Add the aspects to each record (head align).")] = False,
     batch_size: BatchSize = 32,
     on_bad: OnBad = "stop",
 ) -> None:
-    """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files."""
+    """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files, by a model or a metric."""
     from negsample.commands import score as command
 
     command.run(
         model,
+        metric,
         inputs or [],
         output,
         source,
         targets or [],
+        references or [],
         document_field=document_field,
         summary_field=summary_field,
         batch_size=batch_size,
         on_bad=on_bad,
+        aspects=aspects,
     )
+
+
+@app.command()
+def corpus(
+    generated: Annotated[str, typer.Argument(help="Text file, a text a line, or records.", metavar="GENERATED")],
+    reference: Annotated[str, typer.Argument(help="The texts to compare with.", metavar="REFERENCE")],
+    metric: Annotated[str, typer.Option("--metric", help="A corpus metric, such as fed.", metavar="NAME")] = "fed",
+    field: Annotated[str, typer.Option("--field", help="Field that holds the text, where records are given.")] = "summary",
+    json: Annotated[str | None, typer.Option("--json", help="Write the figures here too.", metavar="FILE")] = None,
+    map_file: Annotated[
+        str | None, typer.Option("--map", help="Draw both corpora (PCA, then t-SNE).", metavar="FILE.svg|png")
+    ] = None,
+    encoder: Annotated[str, typer.Option("--encoder", help="Encoder of the map.", metavar="NAME")] = "use-multilingual",
+) -> None:
+    """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
+    from negsample.commands import corpus as command
+
+    command.run(metric, generated, reference, field=field, json=json, map_file=map_file, encoder=encoder)
+
+
+@app.command()
+def explain(
+    model: Model,
+    source: Annotated[str, typer.Argument(help="Records to explain (- for standard input).", metavar="INPUT")],
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Explain only the first N records.")] = None,
+    document_field: DocumentField = "document",
+    summary_field: SummaryField = "summary",
+) -> None:
+    """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
+    from negsample.commands import explain as command
+
+    command.run(model, source, output, limit, document_field, summary_field)
 
 
 @app.command()
@@ -323,6 +368,19 @@ def p3_table2(
         jobs=jobs,
         keep_models=keep_models,
     )
+
+
+@tables.command("p4-table3")
+def p4_table3(
+    out: Annotated[str, typer.Option("--out", help="Folder for the table.", metavar="DIR")],
+    headlines: Annotated[str | None, typer.Option("--headlines", help="Judged headlines.", metavar="FILE")] = None,
+    metrics: Annotated[list[str] | None, typer.Option("--metric", help="Default: P4's.", metavar="NAME")] = None,
+    alpha: Annotated[float, typer.Option("--alpha", help="Level before Bonferroni's correction.")] = 0.05,
+) -> None:
+    """Metrics against people on headlines in three tasks, Bonferroni-corrected: P4's Tables 3 and 4."""
+    from negsample.commands import headlines as command
+
+    command.run(headlines, metrics or [], out, alpha)
 
 
 def _fail(message: str, code: int = 2) -> None:

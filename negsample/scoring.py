@@ -1,12 +1,14 @@
 """Scoring files: records in, the same records with ``score`` out, in order, with flat memory."""
 
+import contextlib
+import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from negsample.errors import InputError, RecordError
 from negsample.fileio import format_of
@@ -14,7 +16,7 @@ from negsample.progress import Bar
 from negsample.tables import Row, open_text, open_writer, read_rows, text_field
 
 if TYPE_CHECKING:
-    from negsample.models.estimator import Scored
+    from negsample.models.scored import Scored
 
 T = TypeVar("T")
 # Records in memory at a time.
@@ -22,7 +24,7 @@ CHUNK = 1024
 
 
 class Scorer(Protocol):
-    """What scores pairs: an estimator, or a metric dressed as one."""
+    """What scores pairs: an estimator, or (with ``score_items`` in place of ``score_pairs``) a metric dressed as one."""
 
     @property
     def signature(self) -> str:
@@ -34,20 +36,51 @@ class Scorer(Protocol):
         ...
 
 
+@runtime_checkable
+class ItemScorer(Protocol):
+    """A scorer that reads references as well (a metric)."""
+
+    @property
+    def signature(self) -> str:
+        """As a Scorer's."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What every record must have: a subset of ``{"document", "references"}``."""
+        ...
+
+    def score_items(
+        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]
+    ) -> "Scored":
+        """Scores, NaN with a reason where the metric is undefined."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one record: a ``score``, or a ``reason`` why there is none (``where`` names the record)."""
+    """What became of one record: a ``score``, or a ``reason`` why there is none (``where`` names the record).
+
+    ``aspects``, where they were asked for: name → value in [0, 1], None where it can't be judged, and ``reason`` then says
+    why.
+    """
 
     score: float | None
     cut: bool = False
     where: str = ""
     reason: str | None = None
+    aspects: Mapping[str, float | None] | None = None
 
     def fields(self) -> dict[str, Any]:
         """The fields that are added to the record."""
-        if self.score is not None:
-            return {"score": round(self.score, 7)}
-        return {"score": None, "reason": f"{self.where}: {self.reason}"}
+        fields: dict[str, Any] = {"score": None if self.score is None else round(self.score, 7)}
+        if self.aspects is not None:
+            fields["aspects"] = {
+                name: None if value is None else round(value, 7) for name, value in self.aspects.items()
+            }
+        if self.reason is not None:
+            fields["reason"] = f"{self.where}: {self.reason}" if self.where else self.reason
+        return fields
 
 
 @dataclass
@@ -97,43 +130,88 @@ def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
         yield chunk
 
 
-def _texts(row: Row, document_field: str, summary_field: str) -> tuple[str, str]:
+def _texts(
+    row: Row, document_field: str, summary_field: str, needs: frozenset[str] | None
+) -> tuple[str, str, list[str]]:
+    """Document, summary and references of a record; ``needs`` as a metric's, None for an estimator."""
     if row.error is not None:
         raise row.error
-    return text_field(row, document_field), text_field(row, summary_field)
+    references = [] if needs is None else references_of(row)
+    if needs is not None and "references" in needs and not references:
+        raise RecordError(row.where, "field 'references' is missing or empty", "this metric compares with references")
+    # A metric that can use either does without the document where there are references.
+    optional = bool(references) and "document" not in (needs or ()) and row.fields.get(document_field) in (None, "")
+    document = "" if optional else text_field(row, document_field)
+    return document, text_field(row, summary_field), references
+
+
+def references_of(row: Row) -> list[str]:
+    """The texts in the field ``references`` (a list, or its JSON text, or one text), or in ``reference``; [] without.
+
+    Raises RecordError where they are not texts.
+    """
+    value = row.fields.get("references") or row.fields.get("reference") or []
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with contextlib.suppress(ValueError):
+            value = json.loads(value)
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise RecordError(row.where, "field 'references' is not a list of texts", "give a list of texts that are not blank")
+    return texts
 
 
 def score_rows(
-    scorer: Scorer,
+    scorer: Scorer | ItemScorer,
     rows: Sequence[Row],
     *,
     document_field: str = "document",
     summary_field: str = "summary",
     batch_size: int = 32,
     on_bad: str = "stop",
+    aspects: bool = False,
 ) -> list[Outcome]:
-    """The outcome of each row. Raises the first RecordError, unless ``on_bad`` is ``"skip"``."""
+    """The outcome of each row, with ``aspects`` where asked. Raises the first RecordError, unless ``on_bad`` is "skip"."""
     outcomes: list[Outcome | None] = []
-    documents, summaries = [], []
+    documents, summaries, references = [], [], []
+    needs = getattr(scorer, "needs", None)
     for row in rows:
         try:
-            pair = _texts(row, document_field, summary_field)
+            document, summary, others = _texts(row, document_field, summary_field, needs)
         except RecordError as error:
             if on_bad != "skip":
                 hint = "mend it, or pass over such records with --on-bad skip"
                 raise RecordError(error.where, error.reason, hint) from None
             outcomes.append(Outcome(None, where=error.where, reason=error.reason))
         else:
-            documents.append(pair[0])
-            summaries.append(pair[1])
+            documents.append(document)
+            summaries.append(summary)
+            references.append(others)
             outcomes.append(None)
-    scored = scorer.score_pairs(documents, summaries, batch_size=batch_size)
-    good = (Outcome(float(score), bool(cut)) for score, cut in zip(scored.scores, scored.cut, strict=True))
+    if isinstance(scorer, ItemScorer):
+        scored = scorer.score_items(documents, summaries, references)
+    else:
+        scored = scorer.score_pairs(documents, summaries, batch_size=batch_size)
+    good = iter(_outcomes(scored, aspects))
     return [next(good) if outcome is None else outcome for outcome in outcomes]
 
 
+def _outcomes(scored: "Scored", aspects: bool) -> Iterator[Outcome]:
+    for place, (score, cut) in enumerate(zip(scored.scores, scored.cut, strict=True)):
+        if not aspects or scored.aspects is None:
+            missing = scored.reasons[place] if scored.reasons and math.isnan(score) else None
+            yield Outcome(None, reason=missing) if missing else Outcome(float(score), bool(cut))
+            continue
+        values = {name: float(column[place]) for name, column in scored.aspects.items()}
+        yield Outcome(
+            float(score),
+            bool(cut),
+            reason=scored.reasons[place] if scored.reasons else None,
+            aspects={name: None if math.isnan(value) else value for name, value in values.items()},
+        )
+
+
 def score_table(
-    scorer: Scorer,
+    scorer: Scorer | ItemScorer,
     source: str,
     target: str,
     *,
@@ -141,11 +219,13 @@ def score_table(
     summary_field: str = "summary",
     batch_size: int = 32,
     on_bad: str = "stop",
+    aspects: bool = False,
 ) -> Tally:
     """Score every record of ``source`` (a table, or ``-``) and write it to ``target`` with ``score`` added.
 
     Records come out in input order with all their fields. A bad record raises RecordError and leaves no output, unless
-    ``on_bad`` is ``"skip"``: then it comes back with ``score: null`` and a ``reason``.
+    ``on_bad`` is ``"skip"``: then it comes back with ``score: null`` and a ``reason``. ``aspects`` adds
+    ``{"coverage": …, …}``, null (and a ``reason``) where one can't be judged; the scorer must have them.
     """
     format_of(target)
     tally = Tally()
@@ -153,8 +233,10 @@ def score_table(
     # Tables need their columns before the first line: those of the first chunk.
     first = list(islice(rows, CHUNK))
     names = dict.fromkeys(name for row in first for name in row.fields)
-    columns = [*(name for name in names if name not in ("score", "reason")), "score"]
-    if on_bad == "skip" or "reason" in names:
+    columns = [*(name for name in names if name not in ("score", "aspects", "reason")), "score"]
+    if aspects:
+        columns.append("aspects")
+    if on_bad == "skip" or aspects or "reason" in names or isinstance(scorer, ItemScorer):
         columns.append("reason")
     tabular = format_of(target) != "jsonl"
     with open_writer(target, columns=columns if tabular else None) as writer, Bar("scoring") as bar:
@@ -166,6 +248,7 @@ def score_table(
                 summary_field=summary_field,
                 batch_size=batch_size,
                 on_bad=on_bad,
+                aspects=aspects,
             )
             for row, outcome in zip(chunk, outcomes, strict=True):
                 tally.add(outcome)
@@ -181,16 +264,19 @@ def _chain(first: list[T], rest: Iterator[list[T]]) -> Iterator[list[T]]:
 
 
 def score_lines(
-    scorer: Scorer,
+    scorer: Scorer | ItemScorer,
     source: str,
     systems: Sequence[str],
     target: str | None = None,
     *,
+    references: Sequence[str] = (),
     batch_size: int = 32,
     on_bad: str = "stop",
+    aspects: bool = False,
 ) -> dict[str, Tally]:
     """Score line-aligned text files: line i of each of ``systems`` is a summary of line i of ``source``.
 
+    ``references`` are further files, a reference of that line's document a line, for metrics that read them.
     Returns a tally for each system. With ``target``, one record a line and system is written: ``document_id`` (the line
     number), ``system``, ``summary``, ``score``. Raises InputError where the files differ in length, and RecordError for a
     blank line unless ``on_bad`` is ``"skip"``.
@@ -203,16 +289,23 @@ def score_lines(
     with ExitStack() as stack:
         writer = stack.enter_context(open_writer(target)) if target else None
         bar = stack.enter_context(Bar("scoring"))
-        for chunk in chunks(_aligned(source, systems), max(1, CHUNK // len(systems))):
+        for chunk in chunks(_aligned([source, *references, *systems]), max(1, CHUNK // len(systems))):
             rows = [
                 Row(
                     f"{system if document.strip() else source}, line {number}",
-                    {"document_id": str(number), "system": system, "document": document, "summary": summary},
+                    {
+                        "document_id": str(number),
+                        "system": system,
+                        "document": document,
+                        "summary": summary,
+                        "references": list(texts[: len(references)]),
+                    },
                 )
-                for number, document, summaries in chunk
-                for system, summary in zip(systems, summaries, strict=True)
+                for number, document, *texts in chunk
+                for system, summary in zip(systems, texts[len(references) :], strict=True)
             ]
-            for row, outcome in zip(rows, score_rows(scorer, rows, batch_size=batch_size, on_bad=on_bad), strict=True):
+            outcomes = score_rows(scorer, rows, batch_size=batch_size, on_bad=on_bad, aspects=aspects)
+            for row, outcome in zip(rows, outcomes, strict=True):
                 tallies[row.fields["system"]].add(outcome)
                 if writer is not None:
                     kept = {key: row.fields[key] for key in ("document_id", "system", "summary")}
@@ -221,9 +314,8 @@ def score_lines(
     return tallies
 
 
-def _aligned(source: str, systems: Sequence[str]) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """(line number, document, summaries) of line-aligned files. Raises InputError where one ends before another."""
-    paths = [source, *systems]
+def _aligned(paths: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """(line number, a line of each file) of line-aligned files. Raises InputError where one ends before another."""
     missing = object()
     for number, lines in enumerate(zip_longest(*map(open_text, paths), fillvalue=missing), start=1):
         if missing in lines:
@@ -232,4 +324,4 @@ def _aligned(source: str, systems: Sequence[str]) -> Iterator[tuple[int, str, tu
             counts = {path: sum(1 for _ in open_text(path)) for path in (short, other)}
             told = " but ".join(f"{path} has {count} lines" for path, count in counts.items())
             raise InputError(f"{told}; give one summary a document, line by line")
-        yield number, str(lines[0]), tuple(str(line) for line in lines[1:])
+        yield number, *lines

@@ -15,7 +15,7 @@ from torch.nn import functional
 from negsample.models.align.features import ASPECTS
 from negsample.models.align.judge import Judge, new_judge
 from negsample.models.features.align import AlignFeatures
-from negsample.models.heads.align import Align
+from negsample.models.heads.align import Align, untrained
 from negsample.negatives.aspects import ASPECT_OF, kinds_for
 from negsample.seeds import generator, seed_from
 from negsample.train.config import TrainConfig
@@ -157,10 +157,10 @@ def logits_of(network: Align, matrix: Matrix) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def compare_untrained(split: Split, trained: np.ndarray, untrained: np.ndarray, seed: int) -> list[dict[str, Any]]:
+def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed: int) -> list[dict[str, Any]]:
     """For each kind of negative: the share of copies that rank below their original, trained and untrained.
 
-    ``trained``, ``untrained``: logits [n, 5]. A row for the overall score and one for the aspect that the kind damages;
+    ``trained``, ``plain``: logits [n, 5]. A row for the overall score and one for the aspect that the kind damages;
     ``gain`` is trained − untrained, ``low`` and ``high`` its 95 % bootstrap interval over documents.
     """
     kinds = np.array(split.kind_names)[split.kinds]
@@ -173,7 +173,7 @@ def compare_untrained(split: Split, trained: np.ndarray, untrained: np.ndarray, 
         base = np.array([original[int(split.document_of[i])] for i in own])
         for output in ("score", *([ASPECT_OF[kind]] if kind in ASPECT_OF else [])):
             column = ("score", *ASPECTS).index(output)
-            right = [_below(z[own, column], z[base, column]) for z in (trained, untrained)]
+            right = [_below(z[own, column], z[base, column]) for z in (trained, plain)]
             if np.isnan(right[0]).all():
                 continue
             low, high = _interval(right[0] - right[1], split.document_of[own], seed)
@@ -219,13 +219,6 @@ def texts_of(split: Split) -> list[str]:
     return list(found)
 
 
-def untrained_head(judged: bool, seed: int) -> Align:
-    """The head as it is made: the sum of the features with equal weights."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return Align(judged).eval()
-
-
 def fit_align(
     config: TrainConfig,
     features: AlignFeatures,
@@ -247,7 +240,7 @@ def fit_align(
         found["judge"] = right
         say("judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen")
     matrices = {name: matrix_of(features, split, work / "features", name) for name, split in splits.items()}
-    network = untrained_head(features.judged, config.seed)
+    network = untrained(features.judged, config.seed)
     fit_head(
         network,
         config,
@@ -257,6 +250,6 @@ def fit_align(
         say,
     )
     logits = logits_of(network, matrices["test"])
-    plain = logits_of(untrained_head(features.judged, config.seed), matrices["test"])
+    plain = logits_of(untrained(features.judged, config.seed), matrices["test"])
     found["ranking"] = compare_untrained(splits["test"], logits, plain, config.seed)
     return network, logits, found

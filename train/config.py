@@ -12,6 +12,19 @@ from negsample.registry import suggestion
 
 
 @dataclass(frozen=True)
+class Optimisation:
+    """The numbers of the training loop that depend on the head unless they are given; fields as in ``TrainConfig``."""
+
+    optimizer: str
+    learning_rate: float
+    weight_decay: float
+    warmup: float
+    schedule: str
+    epochs: int
+    batch_size: int
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """Everything that decides a training run. ``None`` means "what suits the head" (see ``resolved``).
 
@@ -30,6 +43,10 @@ class TrainConfig:
     processes), ``gradient_accumulation`` (parts that each step's batch is computed in), ``max_gradient_norm``,
     ``mixed_precision`` (``no``, ``bf16``, ``fp16``), ``checkpoint_every`` steps, ``log_examples`` (write the ids each
     step saw to ``training.jsonl``). ``seed`` decides everything random.
+
+    Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps; false: the frozen
+    variant, trained in seconds), ``epochs: 0`` (the untrained equal-weight sum, without a judge); ``batch_size`` counts
+    documents; of the other settings of optimisation it heeds ``learning_rate``, ``epochs`` and ``patience``.
     """
 
     corpus: str | list[str] = "sample"
@@ -74,11 +91,11 @@ class TrainConfig:
         vectors follow P3 (RMSProp, 0.001).
         """
         if self.head == "align":
-            aligned = {"encoder": "sentence-transformer", "learning_rate": 0.02, "epochs": 30, "batch_size": 64}
+            aligned: dict[str, Any] = {"encoder": "sentence-transformer", "learning_rate": 0.02, "epochs": 30, "batch_size": 64}
             missing = {key: value for key, value in aligned.items() if getattr(self, key) is None}
             return dataclasses.replace(self, **missing)
         fine_tuned = self.head == "cls" and not self.freeze_encoder
-        defaults = {
+        defaults: dict[str, Any] = {
             "encoder": "minilm" if self.head == "cls" else "sentence-transformer",
             "optimizer": "adamw" if fine_tuned else "rmsprop",
             "learning_rate": 3e-5 if fine_tuned else 1e-3,
@@ -90,6 +107,11 @@ class TrainConfig:
         }
         missing = {key: value for key, value in defaults.items() if getattr(self, key) is None}
         return dataclasses.replace(self, **missing)
+
+    def optimisation(self) -> Optimisation:
+        """What the loop goes by, every number settled."""
+        settled = self.resolved()
+        return Optimisation(**{field.name: getattr(settled, field.name) for field in dataclasses.fields(Optimisation)})
 
     def corpora(self) -> list[str]:
         """The corpora as a list."""
@@ -182,6 +204,8 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
             raise InputError(f"{where}: {key} must be at least {_AT_LEAST[key]}, not {value!r}")
         checked[key] = value
     config = TrainConfig(**checked)
+    if config.epochs == 0 and config.head != "align":
+        raise InputError(f"{where}: epochs must be at least 1, not 0")
     if config.learning_rate is not None and not 0 < config.learning_rate < float("inf"):
         raise InputError(f"{where}: learning_rate must be above 0, not {config.learning_rate!r}")
     if config.warmup is not None and config.warmup > 1:

@@ -20,7 +20,7 @@ from negsample.train.checkpoint import (
     save_best,
     save_checkpoint,
 )
-from negsample.train.config import TrainConfig
+from negsample.train.config import Optimisation, TrainConfig
 from negsample.train.journal import Journal
 from negsample.train.losses import GROUPED, LOSSES, Loss
 from negsample.train.order import Order, share
@@ -50,10 +50,11 @@ def fit(
     random number of a step depend only on (seed, step), and a checkpoint holds all the rest. Raises InputError where
     the loss is not finite.
     """
+    plan = config.optimisation()
     together = train.document_of if loss_name in GROUPED else None
-    order = Order(features.lengths(*train.units()), int(config.batch_size or 1), together)
-    steps = int(config.epochs or 1) * order.per_epoch
-    prepared, optimizer = accelerator.prepare(network, make_optimizer(network, config))
+    order = Order(features.lengths(*train.units()), plan.batch_size, together)
+    steps = plan.epochs * order.per_epoch
+    prepared, optimizer = accelerator.prepare(network, make_optimizer(network, plan))
     loss = LOSSES[loss_name]
     position = Position()
     journal = Journal(work / "training.jsonl" if accelerator.is_main_process else None)
@@ -68,12 +69,12 @@ def fit(
             prepared.train()
             for batch in order.batches(config.seed, position.epoch)[position.batch :]:
                 for group in optimizer.param_groups:
-                    group["lr"] = learning_rate(config, position.step, steps)
+                    group["lr"] = learning_rate(plan, position.step, steps)
                 torch.manual_seed(seed_from(config.seed, "step", position.step, accelerator.process_index))
                 total = train_step(accelerator, config, loss, prepared, optimizer, features, train, batch)
                 if not np.isfinite(total):
                     raise InputError(
-                        f"the loss is not finite at step {position.step}; lower learning_rate={config.learning_rate}"
+                        f"the loss is not finite at step {position.step}; lower learning_rate={plan.learning_rate}"
                         + ("" if config.mixed_precision == "no" else " or set mixed_precision=no")
                     )
                 if config.log_examples:
@@ -87,7 +88,7 @@ def fit(
                 if position.step % config.checkpoint_every == 0:
                     save_checkpoint(accelerator, work, position)
 
-            logits = predict(accelerator, network, features, validation, config.batch_size)
+            logits = predict(accelerator, network, features, validation, plan.batch_size)
             validation_loss = float(loss(logits, *_truth(validation, slice(None))).mean())
             train_loss = position.loss_sum / max(1, position.loss_count)
             journal.write(
@@ -105,7 +106,7 @@ def fit(
             else:
                 position.stale += 1
             position.epoch, position.batch, position.loss_sum, position.loss_count = position.epoch + 1, 0, 0.0, 0
-            position.finished = position.epoch >= config.epochs or position.stale >= config.patience
+            position.finished = position.epoch >= plan.epochs or position.stale >= config.patience
             save_checkpoint(accelerator, work, position)
     if position.best_epoch < 0:
         raise InputError("the validation loss was never a number; lower the learning rate or check the data")
@@ -178,24 +179,24 @@ def predict(
     return accelerator.reduce(logits.to(accelerator.device), "sum").cpu()
 
 
-def make_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
-    """The optimiser that ``config`` names, over the parameters that are trained; biases and norms are not decayed."""
+def make_optimizer(network: nn.Module, plan: Optimisation) -> torch.optim.Optimizer:
+    """The optimiser that ``plan`` names, over the parameters that are trained; biases and norms are not decayed."""
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": config.weight_decay},
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": plan.weight_decay},
         {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    if config.optimizer == "rmsprop":
-        return torch.optim.RMSprop(groups, lr=config.learning_rate)
-    return torch.optim.AdamW(groups, lr=config.learning_rate)
+    if plan.optimizer == "rmsprop":
+        return torch.optim.RMSprop(groups, lr=plan.learning_rate)
+    return torch.optim.AdamW(groups, lr=plan.learning_rate)
 
 
-def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
+def learning_rate(plan: Optimisation, step: int, steps: int) -> float:
     """The rate of ``step`` (from 0): rising linearly over the warm-up, then constant or falling linearly towards 0."""
-    warm = int(config.warmup * steps)
+    warm = int(plan.warmup * steps)
     if step < warm:
-        return config.learning_rate * (step + 1) / warm
-    if config.schedule == "linear":
-        return config.learning_rate * max(0.0, (steps - step) / max(1, steps - warm))
-    return config.learning_rate
+        return plan.learning_rate * (step + 1) / warm
+    if plan.schedule == "linear":
+        return plan.learning_rate * max(0.0, (steps - step) / max(1, steps - warm))
+    return plan.learning_rate

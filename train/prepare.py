@@ -1,5 +1,6 @@
 """From example files to arrays on disk, each text read (tokenised, encoded) once, before the first step."""
 
+import json
 import shutil
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -107,13 +108,12 @@ def prepare_split(examples: Path, folder: Path, features: Features) -> None:
 
 def open_split(folder: Path) -> Split:
     """The split that ``prepare_split`` wrote, its texts memory-mapped."""
-    import json
-
     about = json.loads((folder / "split.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "examples.npy", allow_pickle=False)
-    stores = [Ragged.open(folder / name) for name in ("documents", "summaries", "ids")]
     return Split(
-        *stores,
+        documents=Ragged.open(folder / "documents"),
+        summaries=Ragged.open(folder / "summaries"),
+        ids=Ragged.open(folder / "ids"),
         document_of=columns[0],
         summary_of=columns[1],
         labels=columns[3].view(np.float32),

@@ -92,9 +92,7 @@ def _notes(config: TrainConfig, cells: Sequence[Mapping[str, Any]]) -> list[str]
     }
     if own:
         notes.append("Other settings: " + ", ".join(f"{key}={value}" for key, value in own.items()) + ".")
-    notes.append(
-        "P3 names neither the corpus of Table 2 nor the batch size; its learning rate is read as 0.001."
-    )
+    notes.append("P3 names neither the corpus of Table 2 nor the batch size; its learning rate is read as 0.001.")
     return notes
 
 

@@ -31,6 +31,7 @@ METRICS = Registry(
         "rougeL": "negsample.eval.metrics.rouge:rougel",
         "rougeLsum": "negsample.eval.metrics.rouge:rougelsum",
         "rougeW": "negsample.eval.metrics.rouge:rougew",
+        "align-untrained": "negsample.eval.metrics.align_untrained:align_untrained",
         "novelty1": "negsample.eval.metrics.novelty:novelty1",
         "novelty2": "negsample.eval.metrics.novelty:novelty2",
         "novelty3": "negsample.eval.metrics.novelty:novelty3",

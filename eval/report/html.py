@@ -87,7 +87,7 @@ def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
     ends = [v for f in shown for v in (f.value, f.low, f.high) if v is not None]
     scale = plots.shared_scale(ends, zero=True)
     drawn = view.subjects(data, human, levels, _DRAWN)
-    asked = sum(column.kind != "baseline" for column in data.columns)
+    asked = _asked(data)
     return {
         "name": human,
         "lead": view.lead_level(data, human, levels),
@@ -103,7 +103,7 @@ def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
         "matrices": _matrices(data, human, levels, [line.column.name for line in rows]),
         "scatters": [plot for metric in drawn if (plot := _scatter(data, human, metric))],
         "sampling": _sampling(data, human, drawn),
-        "left": max(0, asked - sum(name in drawn for name in _asked(data))),
+        "left": sum(name not in drawn for name in asked),
         "apart": _apart(data, human, drawn),
     }
 
@@ -117,7 +117,13 @@ def _matrices(data: Measured, human: str, levels: Sequence[str], order: Sequence
     found = []
     for level in levels:
         matrix = data.beats.get((human, level))
-        if matrix is None or all(p is None for row in matrix.p for p in row):
+        if matrix is None:
+            continue
+        about = {"level": level, "title": view.level_title(level), "test": TESTS[level], "names": order}
+        if all(p is None for row in matrix.p for p in row):
+            pairs = [c for c in data.comparisons if (c.human, c.level) == (human, level)]
+            why = next((c.reason or c.williams_reason for c in pairs if c.reason or c.williams_reason), None)
+            found.append({**about, "rows": [], "reason": why or "there is only one metric"})
             continue
         places = [matrix.names.index(name) for name in order]
         rows = []
@@ -135,7 +141,7 @@ def _matrices(data: Measured, human: str, levels: Sequence[str], order: Sequence
                 else:
                     cells.append(("tie", "·", f"can't tell, p {view.p_text(matrix.p[i][j])}"))
             rows.append((matrix.names[i], cells))
-        found.append({"level": level, "title": view.level_title(level), "test": TESTS[level], "rows": rows, "names": order})
+        found.append({**about, "rows": rows})
     return found
 
 
@@ -156,10 +162,9 @@ def _scatter(data: Measured, human: str, metric: str) -> dict[str, Any] | None:
     description = f"{metric} against {human}: {int(both.sum())} summaries{told}" + (
         f"; means of {len(means)} systems" if means else ""
     )
-    label = next(column.name for column in data.columns if column.name == metric)
     turned = any(column.name == metric and column.turned for column in data.columns)
     plot = plots.scatter(
-        x[both], y[both], means, x_label=f"−{label}" if turned else label, y_label=human, description=description
+        x[both], y[both], means, x_label=f"−{metric}" if turned else metric, y_label=human, description=description
     )
     return {"metric": metric, "plot": plot, "caption": description}
 

@@ -95,7 +95,9 @@ class Frame:
         bottom, parts = self.height - self.bottom, []
         for value in y_ticks:
             at = self.y(value)
-            parts.append(f'<line class="grid" x1="{self.left}" y1="{at:.1f}" x2="{self.width - self.right}" y2="{at:.1f}"/>')
+            parts.append(
+                f'<line class="grid" x1="{self.left}" y1="{at:.1f}" x2="{self.width - self.right}" y2="{at:.1f}"/>'
+            )
             parts.append(f'<text x="{self.left - 6}" y="{at + 3.5:.1f}" text-anchor="end">{number(value)}</text>')
         for value, label in x_ticks:
             at = self.x(value)
@@ -103,7 +105,9 @@ class Frame:
             parts.append(f'<text x="{at:.1f}" y="{bottom + 14}" text-anchor="middle">{escape(label)}</text>')
         middle = (self.top + bottom) / 2
         centre = (self.left + self.width - self.right) / 2
-        parts.append(f'<text class="label" x="{centre}" y="{self.height - 6}" text-anchor="middle">{escape(x_label)}</text>')
+        parts.append(
+            f'<text class="label" x="{centre}" y="{self.height - 6}" text-anchor="middle">{escape(x_label)}</text>'
+        )
         parts.append(
             f'<text class="label" x="11" y="{middle}" text-anchor="middle" transform="rotate(-90 11 {middle})">'
             f"{escape(y_label)}</text>"

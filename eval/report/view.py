@@ -72,9 +72,7 @@ def reasons(data: Measured, human: str) -> list[str]:
         for reason, count in figure.left_out.items():
             told.setdefault(f"{figure.level} level: left out {count} × {reason}", []).append(figure.metric)
     every = len(data.columns)
-    return [
-        reason if len(metrics) == every else f"{reason} ({', '.join(metrics)})" for reason, metrics in told.items()
-    ]
+    return [reason if len(metrics) == every else f"{reason} ({', '.join(metrics)})" for reason, metrics in told.items()]
 
 
 def notes(data: Measured) -> list[str]:
@@ -96,8 +94,8 @@ def head(data: Measured) -> str:
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """A number with a true minus sign, or a dash for None."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
+    """A number with a true minus sign (but none before a 0), or a dash for None."""
+    return "–" if value is None else f"{value:z.{digits}f}".replace("-", "−")
 
 
 def p_text(p: float | None) -> str:

@@ -17,8 +17,8 @@ from negsample.models.align.reader import Text
 ASPECTS = ("coverage", "support", "coherence", "form")
 # Matches of a document sentence, which salience weights: by sentence vectors, by word vectors, by word forms.
 MATCHES = ("sentence", "token", "word")
-MATCH_CENTRES = np.array([0.42, 0.50, 0.30], np.float32)
-MATCH_SCALES = np.array([0.06, 0.06, 0.08], np.float32)
+MATCH_CENTRES = np.array([0.53, 0.52, 0.35], np.float32)
+MATCH_SCALES = np.array([0.06, 0.05, 0.065], np.float32)
 
 
 @dataclass(frozen=True)
@@ -39,30 +39,32 @@ class Feature:
 
 FEATURES: tuple[Feature, ...] = (
     # Share of the document's content words (by frequency and term weight) that the summary names.
-    Feature("terms", ("coverage",), +1, 0.32, 0.065),
+    Feature("terms", ("coverage",), +1, 0.33, 0.07),
     # The same over the words that the document repeats.
-    Feature("frequent_terms", ("coverage",), +1, 0.45, 0.09),
+    Feature("frequent_terms", ("coverage",), +1, 0.54, 0.10),
     # Mean best match of the summary's words in the document, by word vectors; and of the tenth that matches worst.
     Feature("token_support", ("support",), +1, 0.95, 0.05),
-    Feature("weakest_tokens", ("support", "form"), +1, 0.75, 0.13),
+    Feature("weakest_tokens", ("support", "form"), +1, 0.83, 0.13),
     # Share of the summary's words, by term weight, that stand in the document; and of its names and numbers.
-    Feature("word_support", ("support",), +1, 0.95, 0.045),
-    Feature("fact_support", ("support",), +1, 0.95, 0.10),
+    Feature("word_support", ("support",), +1, 0.98, 0.045),
+    Feature("fact_support", ("support",), +1, 0.98, 0.08),
     # Mean support of a summary sentence by one document sentence and the next, by word vectors; the least such.
-    Feature("sentence_support", ("support",), +1, 0.90, 0.07),
-    Feature("weakest_sentence", ("coherence", "form"), +1, 0.82, 0.15),
+    Feature("sentence_support", ("support",), +1, 0.93, 0.07),
+    Feature("weakest_sentence", ("coherence", "form"), +1, 0.87, 0.15),
+    # Likeness of sentence vectors: of the summary sentence that is least like any of the document.
+    Feature("weakest_likeness", ("coherence", "form"), +1, 0.76, 0.19),
     # Runs of two and three words that stand in the document: word order that is attested.
-    Feature("known_pairs", ("support",), +1, 0.85, 0.12),
-    Feature("known_triples", ("form",), +1, 0.75, 0.18),
+    Feature("known_pairs", ("support",), +1, 0.90, 0.12),
+    Feature("known_triples", ("form",), +1, 0.82, 0.18),
     # Neighbouring sentences rest on sentences that follow each other, or at least on later ones.
-    Feature("near_order", ("coherence",), +1, 0.55, 0.24),
-    Feature("forward_order", ("coherence",), +1, 0.75, 0.26),
+    Feature("near_order", ("coherence",), +1, 0.60, 0.24),
+    Feature("forward_order", ("coherence",), +1, 0.77, 0.26),
     # Content words said again, and pairs of words.
     Feature("repeated_words", ("coherence",), -1, 0.12, 0.08),
-    Feature("repeated_pairs", ("coverage", "coherence"), -1, 0.04, 0.055),
+    Feature("repeated_pairs", ("coverage", "coherence"), -1, 0.035, 0.055),
     # Share of the sentences that close with an end mark, and of those of fewer than five words.
-    Feature("proper_ends", ("form",), +1, 0.95, 0.10),
-    Feature("fragments", ("coherence", "form"), -1, 0.03, 0.06),
+    Feature("proper_ends", ("form",), +1, 0.97, 0.10),
+    Feature("fragments", ("coherence", "form"), -1, 0.01, 0.06),
     # What the judge says of the summary alone.
     Feature("judged_form", ("form",), +1, 0.0, 1.0, judged=True),
     Feature("judged_coherence", ("coherence",), +1, 0.0, 1.0, judged=True),
@@ -138,6 +140,7 @@ def _support(document: DocumentView, summary: Text, alignment: Alignment) -> dic
         "fact_support": float(known[facts].mean()) if facts.any() else 1.0,
         "sentence_support": float(np.average(focus, weights=lengths)),
         "weakest_sentence": float(focus[summary.worded].min()),
+        "weakest_likeness": float(alignment.sentences.max(axis=0)[summary.worded].min()),
         "known_pairs": float(np.mean([pair in document.bigrams for pair in pairs])) if pairs else 1.0,
     }
 

@@ -12,7 +12,8 @@ from negsample.sentences import SENTENCE_END, split_sentences
 
 # Scripts written without spaces: each character is a word of its own.
 _DENSE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"\d+(?:[.,:]\d+)*|[{_DENSE}]|[^\W_{_DENSE}]+(?:['’][^\W_{_DENSE}]+)*")
+# The digits of a number between its marks stand apart, because publishers write "1,600" and "1 , 600" alike.
+_WORD = re.compile(rf"\d+|[{_DENSE}]|[^\W_{_DENSE}]+(?:['’][^\W_{_DENSE}]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 # Characters of a piece; one beyond ASCII counts as four, because tokenizers cut such text finer.
 _PIECE = 600

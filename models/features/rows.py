@@ -103,7 +103,7 @@ class RowFeatures:
 
     def _resolve(self, texts: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The cache's numbers for each text's keys, looked up when the text is first met (an epoch meets it again)."""
-        names = [blake2b(text, digest_size=KEY_BYTES).digest() for text in texts]
+        names = [blake2b(text.tobytes(), digest_size=KEY_BYTES).digest() for text in texts]
         new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._met}
         if new:
             found = self.cache.resolve(np.concatenate(list(new.values())))

@@ -82,5 +82,12 @@ class Align(nn.Module):
         return sum((network.drift() for network in self.aspects), start=self.mix.drift())  # type: ignore[operator, misc]
 
 
+def untrained(judged: bool, seed: int = 0) -> Align:
+    """The head as it is made: the equal-weight sum. ``seed`` is for the hidden units, which weigh next to nothing."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Align(judged).eval()
+
+
 def _bounded(x: Tensor) -> Tensor:
     return _MOST * torch.tanh(x / _MOST)

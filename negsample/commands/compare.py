@@ -84,7 +84,8 @@ def print_comparison(result: "Comparison") -> None:
         console.print(table)
         for system, found in section.different.items():
             shown = ", ".join(
-                f"{result.systems.documents[section.documents[d.document]]} ({view.signed(d.difference)})" for d in found
+                f"{result.systems.documents[section.documents[d.document]]} ({view.signed(d.difference)})"
+                for d in found
             )
             if shown:
                 console.print(f"  {system} differs most on: {shown}")

@@ -56,7 +56,10 @@ def print_correlation(result: "Correlation") -> None:
     for data in result.datasets:
         for human in data.table.human:
             table = Table(
-                title=f"{data.source.name} · {human} ({view.head(data)})", title_justify="left", box=None, pad_edge=False
+                title=f"{data.source.name} · {human} ({view.head(data)})",
+                title_justify="left",
+                box=None,
+                pad_edge=False,
             )
             table.add_column("metric", overflow="fold")
             for level in levels:

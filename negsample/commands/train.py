@@ -30,6 +30,23 @@ def print_figures(found: dict[str, Any]) -> None:
         print(f"test {name}: {figure_text(figure)}")
     for kind, row in found["by_kind"].items():
         print(f"  {kind:<18}n {row['n']:>6}  mean label {row['label']:.3f}  mean score {row['score']:.3f}")
+    if found.get("judge"):
+        shares = ", ".join(f"{name} {share:.3f}" for name, share in found["judge"].items())
+        print(f"judge, held-out stretches: share of damaged copies ranked below their original: {shares}")
+    if found.get("ranking"):
+        print_ranking(found["ranking"])
     cut = {name: split for name, split in found.get("cut", {}).items() if split["cut"]}
     for name, split in cut.items():
         print(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")
+
+
+def print_ranking(rows: list[dict[str, Any]]) -> None:
+    """What training bought, by kind of negative: share of copies ranked below their original, beside no training."""
+    print("test, share of damaged copies ranked below their original:")
+    print(f"  {'kind':<18}{'by':<11}{'n':>6} {'untrained':>10} {'trained':>8}  gain (95 % interval)")
+    for row in rows:
+        interval = f" ({row['low']:+.3f} to {row['high']:+.3f})" if row["low"] is not None else ""
+        print(
+            f"  {row['kind']:<18}{row['output']:<11}{row['n']:>6} {row['untrained']:>10.3f} {row['trained']:>8.3f}  "
+            f"{row['gain']:+.3f}{interval}"
+        )

