@@ -383,6 +383,9 @@ def p4_table3(
     command.run(headlines, metrics or [], out, alpha)
 
 
+_FULL = ("No space left", "File too large", "quota exceeded", "PytorchStreamWriter failed")
+
+
 def _fail(message: str, code: int = 2) -> None:
     line = " ".join(message.split())
     print(f"negsample: {line}", file=sys.stderr)
@@ -407,8 +410,8 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}; check the disk and the permissions")
     except Exception as error:
         # safetensors and torch have their own words for a disk that is full.
-        if any(sign in str(error) for sign in ("No space left", "PytorchStreamWriter failed")):
-            _fail("the disk is full; make room, and go on with --resume where the command has it")
+        if any(sign in str(error) for sign in _FULL):
+            _fail("the disk is full, or a file may not grow; make room, and go on with --resume where the command has it")
         # Typer's own complaints about arguments; which classes they are differs between its versions.
         if not hasattr(error, "format_message"):
             raise

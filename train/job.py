@@ -87,6 +87,7 @@ def _run(
         return {}
     data = json.loads((work / "data.json").read_text(encoding="utf-8"))
     found["seconds"] = watch.seconds
+    found["skipped"] = data["skipped_text"]
     atomic_json(out / "figures.json", found)
     shutil.copyfile(work / "training.jsonl", out / "training.jsonl")
     write_run(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
+from negsample.eval.agreement import Figure
 from negsample.eval.compare import Comparison, Section
 from negsample.eval.correlate import Correlation, Measured
 from negsample.eval.marks import HEADLINE, TESTS
@@ -20,6 +21,7 @@ from negsample.runs import versions
 # Metrics drawn for each human score, and metrics whose disagreements are shown with texts.
 _DRAWN = 6
 _TEXTS = 3
+_TEST_NAMES = {"permutation": "paired permutation", "williams": "Williams"}
 # Characters of a document that are printed; the rest is counted.
 _DOCUMENT = 1500
 
@@ -83,9 +85,7 @@ def _dataset(data: Measured, levels: Sequence[str]) -> dict[str, Any]:
 
 def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
     rows = view.lines(data, human, levels)
-    shown = [f for line in rows for f in line.figures.values() if f.value is not None]
-    ends = [v for f in shown for v in (f.value, f.low, f.high) if v is not None]
-    scale = plots.shared_scale(ends, zero=True)
+    scales = {level: _scale([line.figures[level] for line in rows]) for level in levels}
     drawn = view.subjects(data, human, levels, _DRAWN)
     asked = _asked(data)
     return {
@@ -94,11 +94,14 @@ def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
         "rows": [
             {
                 "line": line,
-                "bars": {level: plots.interval_bar(f.value, f.low, f.high, scale) for level, f in line.figures.items()},
+                "bars": {
+                    level: plots.interval_bar(f.value, f.low, f.high, scales[level])
+                    for level, f in line.figures.items()
+                },
             }
             for line in rows
         ],
-        "scale": (view.signed(scale.low, 1), view.signed(scale.high, 1)),
+        "scales": {level: (plots.number(scale.low), plots.number(scale.high)) for level, scale in scales.items()},
         "reasons": view.reasons(data, human),
         "matrices": _matrices(data, human, levels, [line.column.name for line in rows]),
         "scatters": [plot for metric in drawn if (plot := _scatter(data, human, metric))],
@@ -106,6 +109,12 @@ def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
         "left": sum(name not in drawn for name in asked),
         "apart": _apart(data, human, drawn),
     }
+
+
+def _scale(figures: Sequence[Figure]) -> plots.Scale:
+    """The scale of a column of the table."""
+    ends = [v for f in figures if f.value is not None for v in (f.value, f.low, f.high) if v is not None]
+    return plots.shared_scale(ends, zero=True)
 
 
 def _asked(data: Measured) -> list[str]:
@@ -119,7 +128,7 @@ def _matrices(data: Measured, human: str, levels: Sequence[str], order: Sequence
         matrix = data.beats.get((human, level))
         if matrix is None:
             continue
-        about = {"level": level, "title": view.level_title(level), "test": TESTS[level], "names": order}
+        about = {"level": level, "title": view.level_title(level), "test": _TEST_NAMES[TESTS[level]], "names": order}
         if all(p is None for row in matrix.p for p in row):
             pairs = [c for c in data.comparisons if (c.human, c.level) == (human, level)]
             why = next((c.reason or c.williams_reason for c in pairs if c.reason or c.williams_reason), None)

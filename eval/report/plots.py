@@ -51,7 +51,7 @@ def nice_ticks(low: float, high: float, count: int) -> list[float]:
 
 def interval_bar(value: float | None, low: float | None, high: float | None, scale: Scale) -> Markup:
     """A value and its interval on ``scale``, with a mark at 0. The numbers stand beside it, so it is decoration."""
-    width, height = 120, 14
+    width, height = 96, 14
     parts = []
     if scale.low <= 0 <= scale.high:
         zero = scale.at(0, width)

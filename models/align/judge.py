@@ -86,9 +86,10 @@ class Judge:
         parts = pieces(text)
         sizes = [len(ids) for ids in self.tokenizer(parts, add_special_tokens=False)["input_ids"]] if parts else []
         stretches: list[list[str]] = []
-        used = MAX_TOKENS
+        limit = longest(self.tokenizer)
+        used = limit
         for part, size in zip(parts, sizes, strict=True):
-            if used + size > MAX_TOKENS - 2:
+            if used + size > limit - 2:
                 stretches.append([])
                 used = 0
             stretches[-1].append(part)
@@ -123,8 +124,14 @@ class Judge:
 
 
 def tokenize(tokenizer: Any, texts: Sequence[str]) -> dict[str, Tensor]:
-    """The network's arguments for ``texts``, cut at ``MAX_TOKENS`` and padded."""
-    return dict(tokenizer(list(texts), padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt"))
+    """The network's arguments for ``texts``, cut at ``longest`` and padded."""
+    limit = longest(tokenizer)
+    return dict(tokenizer(list(texts), padding=True, truncation=True, max_length=limit, return_tensors="pt"))
+
+
+def longest(tokenizer: Any) -> int:
+    """Tokens that a judge with this tokenizer reads at a time."""
+    return min(MAX_TOKENS, int(tokenizer.model_max_length))
 
 
 def new_judge(encoder: Any, attention: str, seed: int) -> Judge:

@@ -89,7 +89,7 @@ def read_words(piece: str, weigh: Callable[[str], float]) -> Words:
 class TermWeights:
     """How much a word tells, from its place in the tokenizer's vocabulary, which is ordered by frequency.
 
-    weight = (log(1 + rank) / log(1 + size))², the rank counted from ``the`` where that is an entry; 1 for a word that
+    weight = (log(1 + rank) / log(1 + last rank))², the rank counted from ``the`` where that is an entry; 1 for a word that
     is cut into several pieces and for numbers; 0.5 for single letters of other scripts. No corpus is needed, so that an
     untrained head has weights as well. Zipf's law makes log rank a stand-in for inverse document frequency.
     """
@@ -97,7 +97,7 @@ class TermWeights:
     def __init__(self, tokenizer: Any) -> None:
         self._vocabulary: dict[str, int] = tokenizer.get_vocab()
         self._first = next((self._vocabulary[form] for form in ("the", "Ġthe", "▁the") if form in self._vocabulary), 0)
-        self._scale = math.log(1 + max(2, len(self._vocabulary) - self._first))
+        self._scale = math.log(1 + max(1, max(self._vocabulary.values()) - self._first))
 
     def __call__(self, word: str) -> float:
         """The weight of a lower-case word, in [0, 1]."""

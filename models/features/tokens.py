@@ -74,6 +74,8 @@ class TokenFeatures:
         self._frame = _frame(tokenizer)
         self._room = max_length - self._frame.size
         self._pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+        if not self._frame.before:
+            raise InputError("the encoder's tokenizer puts no token before a text, so there is no [CLS] to read; choose a BERT-like one")
         if self._room < 2:
             raise InputError(f"max_length={max_length} leaves no room for text; give at least {self._frame.size + 2}")
 

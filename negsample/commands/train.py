@@ -35,6 +35,8 @@ def print_figures(found: dict[str, Any]) -> None:
         print(f"judge, held-out stretches: share of damaged copies ranked below their original: {shares}")
     if found.get("ranking"):
         print_ranking(found["ranking"])
+    if found.get("skipped"):
+        print(f"  {found['skipped']}")
     cut = {name: split for name, split in found.get("cut", {}).items() if split["cut"]}
     for name, split in cut.items():
         print(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")

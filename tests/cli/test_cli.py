@@ -115,6 +115,31 @@ def test_training_from_the_command_line(negsample, tmp_path, tiny_bert):
     assert "replace" in negsample("info", "m", cwd=tmp_path).stdout
 
 
+def test_disk_that_fills(tmp_path, tiny_bert, pairs_file):
+    import resource
+
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    # The pairs and the stores fit into 60,000 bytes a file, the network's checkpoint does not.
+    words = [f"corpus={pairs_file}", f"encoder={tiny_bert}", "max_length=64", "epochs=1"]
+    command = [sys.executable, "-m", "negsample.cli", "train", *words, "--out", "m"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, preexec_fn=small)
+    assert done.returncode == 2, done.stderr
+    assert "full" in done.stderr or "too large" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_skipped_records_are_told(negsample, tmp_path, tiny_bert):
+    write_pairs(tmp_path / "p.jsonl", 30)
+    with open(tmp_path / "p.jsonl", "a") as stream:
+        stream.write('{"document": "x"}\n{"document": " ", "summary": "y"}\n')
+    words = ["corpus=p.jsonl", f"encoder={tiny_bert}", "max_length=64", "epochs=1"]
+    assert "line 31" in negsample("train", *words, "--out", "m", cwd=tmp_path, check=2).stderr
+    assert not (tmp_path / "m").exists()
+    assert "skipped 2 records" in negsample("train", *words, "on_bad=skip", "--out", "m", cwd=tmp_path).stdout
+
+
 def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
     from negsample.models.cache import EmbeddingCache
     from negsample.models.encoders import make_encoder

@@ -147,8 +147,8 @@ def test_the_comparison_page(tmp_path: Path) -> None:
 
 def test_bars_stand_where_their_values_are() -> None:
     bar = interval_bar(0.5, 0.0, 1.0, Scale(-1.0, 1.0))
-    assert 'cx="90.0"' in bar
-    assert 'x1="60.0" y1="7" x2="120.0"' in bar
+    assert 'cx="72.0"' in bar
+    assert 'x1="48.0" y1="7" x2="96.0"' in bar
     assert "circle" not in interval_bar(None, None, None, Scale(0.0, 1.0))
 
 

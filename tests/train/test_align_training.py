@@ -1,0 +1,197 @@
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from negsample.errors import InputError
+from negsample.models.align.judge import Judge, JudgeNetwork, load_judge
+from negsample.models.estimator import Estimator
+from negsample.models.pretrained import load_pretrained
+from negsample.train import judges
+from negsample.train.align import compare_untrained, ranked
+from negsample.train.config import make_config
+from negsample.train.job import train
+from negsample.train.judges import Group, Stretches, group_loss, train_judge
+from negsample.train.prepare import Split
+from tests_support import story
+
+
+def split_of(kinds: list[str], labels: list[float], documents: list[int]) -> Split:
+    names = list(dict.fromkeys(kinds))
+    nothing = None
+    return Split(
+        documents=nothing,  # type: ignore[arg-type]
+        summaries=nothing,  # type: ignore[arg-type]
+        ids=nothing,  # type: ignore[arg-type]
+        document_of=np.array(documents, np.int32),
+        summary_of=np.arange(len(kinds), dtype=np.int32),
+        labels=np.array(labels, np.float32),
+        kinds=np.array([names.index(kind) for kind in kinds], np.int32),
+        kind_names=names,
+        width=1,
+    )
+
+
+def test_what_ranks_above_what() -> None:
+    kinds = ["original", "swap", "swap", "entity", "original", "swap"]
+    split = split_of(kinds, [1.0, 0.8, 0.2, 0.5, 1.0, 0.4], [0, 0, 0, 0, 1, 1])
+    found = ranked(split)
+    overall, coverage, support, coherence, form = ({tuple(pair) for pair in pairs.tolist()} for pairs in found.pairs)
+    assert overall == {(0, 1), (0, 2), (0, 3), (1, 2), (4, 5)}
+    assert coherence == {(0, 1), (0, 2), (1, 2), (4, 5)}
+    assert support == {(0, 3)}
+    assert coverage == form == set()
+    assert [sorted(rows.tolist()) for rows in found.documents] == [[0, 1, 2, 3], [4, 5]]
+
+
+def test_figures_beside_the_untrained_head() -> None:
+    split = split_of(["original", "swap", "swap", "original", "swap"], [1, 0.5, 0, 1, 0], [0, 0, 0, 1, 1])
+    trained = np.zeros((5, 5), np.float32)
+    trained[[0, 3]] = 1.0  # both originals above all their copies
+    plain = np.zeros((5, 5), np.float32)
+    plain[1] = -1.0  # one copy of three below, the others level: (1 + .5 + .5) / 3
+    rows = compare_untrained(split, trained, plain, 0)
+    assert [(row["kind"], row["output"], row["n"]) for row in rows] == [("swap", "score", 3), ("swap", "coherence", 3)]
+    assert rows[0]["trained"] == 1.0
+    assert rows[0]["untrained"] == pytest.approx(2 / 3)
+    assert rows[0]["gain"] == pytest.approx(1 / 3)
+    assert 0 <= rows[0]["low"] <= rows[0]["high"] <= 0.5
+
+
+def test_judge_loss_by_hand() -> None:
+    group = Group("a", ("b", "c"), ("form", "coherence"))
+    marks = torch.tensor([[1.0, 5.0], [0.0, 9.0], [9.0, 6.0]])
+    loss, right = group_loss(marks, [group])
+    # The first copy must be lower in form (1 against 0), the second in coherence (5 against 6, which it is not).
+    assert float(loss) == pytest.approx((np.log1p(np.exp(-1)) + np.log1p(np.exp(1))) / 2, rel=1e-5)
+    assert right == {"form": 1.0, "coherence": 0.0}
+
+
+DOCUMENTS = [" ".join(story(number)[0] for number in range(k, k + 2)) for k in range(12)]
+
+
+def test_groups_depend_on_seed_and_number_alone() -> None:
+    one, other = Stretches(DOCUMENTS, 1), Stretches(DOCUMENTS, 1)
+    assert one.group(5) == other.group(5)
+    other.group(3)
+    assert one.group(7) == other.group(7)
+    groups = one.batch(0, 8)
+    assert len(groups) == 8
+    for group in groups:
+        assert any(group.stretch in document for document in DOCUMENTS)
+        assert set(group.aspect) <= {"form", "coherence"}
+        assert all(copy.split() != group.stretch.split() for copy in group.copies)
+
+
+def small_judge(tiny_bert: Path) -> Judge:
+    network, tokenizer, _ = load_pretrained(str(tiny_bert))
+    torch.manual_seed(0)
+    return Judge(JudgeNetwork(network), tokenizer)
+
+
+def test_a_judge_that_was_killed_ends_with_the_same_weights(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judges, "_SAVE_EVERY", 2)
+    results = []
+    for name, stops in (("whole", [5]), ("broken", [3, 5])):
+        work = tmp_path / name
+        work.mkdir()
+        for stop in stops:
+            judge = small_judge(tiny_bert)
+            if stop == 3:
+                original = judges._backward
+                seen: list[int] = []
+
+                def backward(*arguments: object) -> object:
+                    seen.append(1)
+                    if len(seen) == 4:  # noqa: B023
+                        raise KeyboardInterrupt
+                    return original(*arguments)  # noqa: B023
+
+                with monkeypatch.context() as patch:
+                    patch.setattr(judges, "_backward", backward)
+                    with pytest.raises(KeyboardInterrupt):
+                        train_judge(judge, DOCUMENTS, DOCUMENTS[:3], 5, 0, work)
+            else:
+                train_judge(judge, DOCUMENTS, DOCUMENTS[:3], 5, 0, work)
+        results.append(judge)
+    one, other = (judge.network.state_dict() for judge in results)
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    texts = ["The baker sold a lamp.", "Lamp a sold baker the. " * 40, ""]
+    assert np.isfinite(results[0].marks(texts)).all()
+    saved = results[0].save(tmp_path / "judge")
+    again = load_judge(tmp_path / "judge", saved["fingerprint"])
+    np.testing.assert_allclose(again.marks(texts), results[0].marks(texts), atol=1e-5)
+    with pytest.raises(InputError, match="damaged or changed"):
+        load_judge(tmp_path / "judge", "0" * 64)
+
+
+RECIPE = {"sentence-delete": 1.0, "entity": 1.0, "repeat": 1.0, "shuffle": 1.0, "replace": 1.0}
+
+
+def settings(pairs_file: Path, tiny_bert: Path, **more: object) -> dict[str, object]:
+    given = {
+        "corpus": str(pairs_file),
+        "recipe": RECIPE,
+        "negatives": 4,
+        "head": "align",
+        "encoder": f"sentence-transformer:{tiny_bert}",
+        "epochs": 2,
+        "judge_steps": 2,
+    }
+    return {**given, **more}
+
+
+def test_training_leaves_a_model_with_aspects(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    found = train(make_config(settings(pairs_file, tiny_bert)), tmp_path / "model")
+    assert found is not None
+    assert {row["kind"] for row in found["ranking"]} <= set(RECIPE)
+    assert set(found["judge"]) == {"form", "coherence"}
+    told = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert told["loss"] == "ranking+bce"
+    assert told["head_options"] == {"judged": True}
+    estimator = Estimator.load(tmp_path / "model")
+    documents, summaries = zip(*(story(number) for number in range(6)), strict=True)
+    scores, aspects = estimator.score(documents, summaries, aspects=True)
+    assert set(aspects) == {"coverage", "support", "coherence", "form"}
+    # Order and company change nothing.
+    back = estimator.score(documents[::-1], summaries[::-1])[::-1]
+    alone = np.concatenate([estimator.score([d], [s]) for d, s in zip(documents, summaries, strict=True)])
+    np.testing.assert_allclose(back, scores, atol=1e-5)
+    np.testing.assert_allclose(alone, scores, atol=1e-5)
+
+
+def test_without_training_it_is_the_untrained_sum(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    found = train(make_config(settings(pairs_file, tiny_bert, epochs=0)), tmp_path / "model")
+    assert found is not None
+    assert "judge" not in found
+    assert all(row["gain"] == 0 for row in found["ranking"])
+    document, summary = story(1)
+    from negsample.eval.metrics import Item, make_metric
+
+    metric = make_metric(f"align-untrained:encoder=(sentence-transformer:{tiny_bert})")
+    score = metric.score([Item(document, summary)]).values[0]
+    assert Estimator.load(tmp_path / "model").score([document], [summary])[0] == pytest.approx(score, abs=1e-5)
+    missing = metric.score([Item(document, "!!")])
+    assert missing.reasons == ["the summary has no word, so no aspect can be judged"]
+
+
+def test_training_twice_gives_the_same_weights(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    config = make_config(settings(pairs_file, tiny_bert, judges=False))
+    hashes = []
+    for name in ("one", "other"):
+        train(config, tmp_path / name)
+        hashes.append(json.loads((tmp_path / name / "config.json").read_text())["weights_sha256"])
+    assert hashes[0] == hashes[1]
+
+
+def test_settings_that_do_not_fit_are_refused(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has a loss of its own"):
+        train(make_config(settings(pairs_file, tiny_bert, loss="mse")), tmp_path / "a")
+    with pytest.raises(InputError, match="epochs must be at least 1"):
+        make_config({"head": "cls", "epochs": 0})
+    with pytest.raises(InputError, match="no token vectors"):
+        train(dataclasses.replace(make_config(settings(pairs_file, tiny_bert)), encoder="glove"), tmp_path / "b")
