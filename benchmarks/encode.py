@@ -35,8 +35,8 @@ def sentences_of(examples: Path) -> list[str]:
     return list(dict.fromkeys(sentence for text in texts for sentence in split_sentences(text)))
 
 
-def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: bool) -> tuple[float, float]:
-    """Seconds to train, and the last validation loss; ``again``: the sentences are encoded anew for every epoch."""
+def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: bool) -> tuple[float, np.ndarray]:
+    """Seconds to train, and the logits of the validation split; ``again``: the sentences are encoded anew for every epoch."""
     import torch
 
     from negsample.models.cache import EmbeddingCache
@@ -45,7 +45,6 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     from negsample.models.heads import make_rows_head
     from negsample.train.job import make_accelerator
     from negsample.train.loop import fit, predict
-    from negsample.train.losses import LOSSES
     from negsample.train.prepare import open_split, prepare_split
 
     encoder = make_encoder(ENCODER)
@@ -69,9 +68,7 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
             fit(accelerator, one_more, "mse", network, features, splits["train"], splits["validation"], work, _silent)
         accelerator.free_memory()
     seconds = time.perf_counter() - began
-    logits = predict(accelerator, network, features, splits["validation"], 32)
-    loss = LOSSES["mse"](logits, torch.from_numpy(np.array(splits["validation"].labels))).mean()
-    return seconds, float(loss)
+    return seconds, predict(accelerator, network, features, splits["validation"], 32).numpy()
 
 
 def _silent(line: str) -> None:
@@ -192,10 +189,11 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{corpus}: {pairs} pairs, {len(texts)} distinct training sentences, {os.cpu_count()} cores")
         cached, first = train_seconds(config, folder / "examples", folder / "cached", again=False)
         anew, second = train_seconds(config, folder / "examples", folder / "anew", again=True)
-        good &= abs(first - second) < 1e-5
+        difference = float(np.abs(first - second).max())
+        good &= difference < 1e-4
         print(f"\ntraining {config.head} over {ENCODER}, {epochs} epochs: seconds")
         print(f"encoded anew each epoch {anew:8.1f}\nwith the cache          {cached:8.1f}")
-        print(f"ratio                   {anew / cached:8.1f}x   (validation loss {second:.6f} and {first:.6f})")
+        print(f"ratio                   {anew / cached:8.1f}x   (logits differ by {difference:.1e} at most)")
     print(f"\n{'sentences a second':22s} {'plain':>9s} {'negsample':>10s} {'ratio':>7s} {'least cosine':>13s}")
     for spec, plain in PLAIN.items():
         slow, expected = rate(plain(), texts)

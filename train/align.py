@@ -238,7 +238,9 @@ def fit_align(
         )
         features.judge = judge
         found["judge"] = right
-        say("judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen")
+        say(
+            "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
+        )
     matrices = {name: matrix_of(features, split, work / "features", name) for name, split in splits.items()}
     network = untrained(features.judged, config.seed)
     fit_head(

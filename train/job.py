@@ -215,6 +215,10 @@ def make_accelerator(config: TrainConfig) -> "Accelerator":
     from accelerate import Accelerator
     from accelerate.utils import InitProcessGroupKwargs
 
+    # Vanishing gradients and their squares in RMSProp end as denormal numbers, with which a CPU is many times slower
+    # (an LSTM over 600 words: 0.17 s a step, 0.04 s without). Set early: threads inherit it when they are started.
+    torch.set_flush_denormal(True)
+
     # The other processes wait while the main one reads a large corpus: hours, not the half hour that is the default.
     patience = InitProcessGroupKwargs(timeout=timedelta(hours=24))
     try:

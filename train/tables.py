@@ -1,4 +1,4 @@
-"""P3's Tables 1 and 2 on one's own corpus: encoders × heads (× kinds of mutation), to be gone on with when cut short."""
+"""P3's Tables 1 and 2 on one's own corpus: encoders × heads (× kinds of mutation), gone on with when cut short."""
 
 import dataclasses
 import json
@@ -132,14 +132,7 @@ def run_table(
         chosen, missing = _available(out, asked, explicit=bool(encoders), rows="rows" in kinds.values())
         if "cls" in kinds and config.encoder is not None:
             missing = [entry for entry in missing if entry.encoder != "bert"]
-        columns = [
-            Column(name, tuple(head for head in heads if kinds[head] == "rows"), spec.recipes, config, out, keep_models)
-            for name in chosen
-        ]
-        for head in heads:
-            if kinds[head] != "rows":
-                encoder = str(dataclasses.replace(config, head=head).resolved().encoder)
-                columns.append(Column(encoder, (head,), spec.recipes, config, out, keep_models))
+        columns = _columns(chosen, kinds, spec, config, out, keep_models)
         _run_columns(columns, spec, out, jobs, say)
         cells = [read_cell(column.cell(*key)) for column in columns for key in column.cells()]
         found = table_of(
@@ -155,6 +148,24 @@ def run_table(
         write_table(found, out, watch, arguments, command)
         shutil.rmtree(out / "work", ignore_errors=True)
     return found
+
+
+def _columns(
+    encoders: Sequence[str],
+    kinds: Mapping[str, str],
+    spec: TableSpec,
+    config: TrainConfig,
+    out: Path,
+    keep_models: bool,
+) -> list[Column]:
+    """A column for each encoder under the heads that take rows, and one for each other head; ``kinds``: what each takes."""
+    over_rows = tuple(head for head, kind in kinds.items() if kind == "rows")
+    columns = [Column(encoder, over_rows, spec.recipes, config, out, keep_models) for encoder in encoders]
+    for head, kind in kinds.items():
+        if kind != "rows":
+            encoder = str(dataclasses.replace(config, head=head).resolved().encoder)
+            columns.append(Column(encoder, (head,), spec.recipes, config, out, keep_models))
+    return columns
 
 
 def _spec(table: str) -> TableSpec:
@@ -180,7 +191,6 @@ def _arguments(
         "heads": heads,
         "keep_models": keep_models,
         **settings,
-        "encoder": config.encoder,
     }
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
 from negsample.models.align.features import ASPECTS
 
@@ -61,5 +60,3 @@ def _made(encoder: str) -> tuple["AlignFeatures", Any]:
     from negsample.models.heads.align import untrained
 
     return AlignFeatures(make_encoder(encoder)), untrained(judged=False)
-
-

@@ -34,6 +34,9 @@ CAVEATS = (
     "The permutation test takes the systems as given: at the system level it says whether these systems on other "
     "documents would show the difference, not whether other systems would. The matrix of who beats whom therefore uses "
     "the Williams test at the system level.",
+    "A resampling p can't fall below 1/(draws + 1), and Holm multiplies the smallest p by the number of pairs of metrics: "
+    "with many metrics the adjusted bootstrap p of agreement.json can't reach 0.05 unless --bootstrap is raised. The "
+    "permutation test takes 50 draws a pair.",
     "An interval that crosses 0, or a mark that says 'not clearly', means that these judgments can't tell.",
 )
 

@@ -62,7 +62,8 @@ def view(text: Text) -> DocumentView:
     per_sentence = np.bincount(text.place, weights=telling, minlength=n) / np.maximum(lengths, 1)
     index = np.arange(n)
     salience = np.stack(
-        [1 - index / max(n - 1, 1), 1 / (1 + index), central, to_mean, per_sentence, np.minimum(lengths / 30, 2.0)], axis=1
+        [1 - index / max(n - 1, 1), 1 / (1 + index), central, to_mean, per_sentence, np.minimum(lengths / 30, 2.0)],
+        axis=1,
     ).astype(np.float32)
     return DocumentView(
         text,

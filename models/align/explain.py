@@ -65,7 +65,9 @@ def explain(
         for place, sentence in enumerate(pair.document.text.pieces)
     ]
     told["missing"] = [int(place) for place in likely if covered[place] < _COVERED][:_MOST_MISSING]
-    told["summary"] = [_sentence(pair.document, pair.summary, pair.alignment, m) for m in range(len(pair.summary.pieces))]
+    told["summary"] = [
+        _sentence(pair.document, pair.summary, pair.alignment, m) for m in range(len(pair.summary.pieces))
+    ]
     told["repetitions"] = {"sentences": _alike(pair.summary), "phrases": repetitions(pair.summary)}
     return told
 
@@ -104,9 +106,7 @@ def _sentence(document: DocumentView, summary: Text, alignment: Alignment, place
     }
 
 
-def _unsupported(
-    document: DocumentView, summary: Text, alignment: Alignment, place: int, own: np.ndarray
-) -> list[str]:
+def _unsupported(document: DocumentView, summary: Text, alignment: Alignment, place: int, own: np.ndarray) -> list[str]:
     facts = telling_facts(summary)
     spans = read_words(summary.pieces[place], lambda _: 0.0).spans
     told = []

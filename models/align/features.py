@@ -65,8 +65,8 @@ FEATURES: tuple[Feature, ...] = (
     # Share of the sentences that close with an end mark, and of those of fewer than five words.
     Feature("proper_ends", ("form",), +1, 0.97, 0.10),
     Feature("fragments", ("coherence", "form"), -1, 0.01, 0.06),
-    # What the judge says of the summary alone.
-    Feature("judged_form", ("form",), +1, 0.0, 1.0, judged=True),
+    # What the judge says of the summary alone, on the scale of real text; of form it knows more than any other feature.
+    Feature("judged_form", ("form",), +1, 0.0, 0.5, judged=True),
     Feature("judged_coherence", ("coherence",), +1, 0.0, 1.0, judged=True),
 )
 JUDGED = {"form": "judged_form", "coherence": "judged_coherence"}

@@ -24,7 +24,7 @@ _REMEMBERED = 8192
 class JudgeNetwork(nn.Module):
     """Mean of the encoder's last states → dropout → one mark for each of ``MARKS``, not bounded.
 
-    ``centre`` and ``scale`` (buffers, [2]) bring the marks to about mean 0 and spread 1; ``calibrate`` sets them.
+    ``centre`` and ``scale`` (buffers, [2]) bring the marks to about mean 0 and spread 1 over real text; ``calibrate`` sets them.
     """
 
     centre: Tensor

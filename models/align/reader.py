@@ -53,7 +53,9 @@ class WordStates:
                 f"encoder {encoder.name!r} has no token vectors, which head align compares; take a sentence-transformer"
             )
         if not model.tokenizer.is_fast:
-            raise InputError(f"encoder {encoder.name!r}: its tokenizer does not tell where a token stands; take another")
+            raise InputError(
+                f"encoder {encoder.name!r}: its tokenizer does not tell where a token stands; take another"
+            )
         self.encoder = encoder
         self.name, self.dim, self.unit = encoder.name, encoder.dim, encoder.unit
         self.fingerprint, self.counts = encoder.fingerprint, encoder.counts

@@ -103,7 +103,9 @@ class TermWeights:
         """The weight of a lower-case word, in [0, 1]."""
         if word[0].isdigit():
             return 1.0
-        place = next((self._vocabulary[form] for form in (word, "Ġ" + word, "▁" + word) if form in self._vocabulary), None)
+        place = next(
+            (self._vocabulary[form] for form in (word, "Ġ" + word, "▁" + word) if form in self._vocabulary), None
+        )
         if place is None:
             # The clitics of English ("it's", "don't") are function words with an ending.
             head = re.split("['’]", word)[0]

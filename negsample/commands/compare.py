@@ -9,6 +9,9 @@ from negsample.runs import Stopwatch
 if TYPE_CHECKING:
     from negsample.eval.compare import Comparison
 
+# Documents named for each system; the page and compare.json have more.
+_SHOWN = 3
+
 
 def run(
     models: list[str],
@@ -85,7 +88,7 @@ def print_comparison(result: "Comparison") -> None:
         for system, found in section.different.items():
             shown = ", ".join(
                 f"{result.systems.documents[section.documents[d.document]]} ({view.signed(d.difference)})"
-                for d in found
+                for d in found[:_SHOWN]
             )
             if shown:
                 console.print(f"  {system} differs most on: {shown}")

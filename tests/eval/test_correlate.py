@@ -390,6 +390,13 @@ def test_marks_are_against_the_best_trivial_baseline() -> None:
     assert found["good", "align-untrained", "summary", "spearman"].clear is None
 
 
+@pytest.mark.parametrize("metrics", [2, 12, 30])
+def test_enough_permutations_that_holm_can_find_a_difference(metrics: int) -> None:
+    pairs = metrics * (metrics - 1) // 2
+    count = correlate._permutations(pairs, documents=60)
+    assert pairs / (count + 1) < 0.05
+
+
 def test_furthest_apart_by_hand() -> None:
     # Places of the metric: 0, 1/4, 2/4, 3/4, 1; people's: 1, 1/4, 2/4, 0, 3/4.
     table = make_table("made", "abcde", ["s"] * 5, {"good": [5, 2, 3, 1, 4]}, {"m": [0.1, 0.2, 0.3, 0.4, 0.5]}, [1] * 5)

@@ -1,10 +1,14 @@
 import dataclasses
+import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tests_support import story
+
 from negsample.errors import InputError
 from negsample.models.align.judge import Judge, JudgeNetwork, load_judge
 from negsample.models.estimator import Estimator
@@ -15,7 +19,6 @@ from negsample.train.config import make_config
 from negsample.train.job import train
 from negsample.train.judges import Group, Stretches, group_loss, train_judge
 from negsample.train.prepare import Split
-from tests_support import story
 
 
 def split_of(kinds: list[str], labels: list[float], documents: list[int]) -> Split:
@@ -91,33 +94,33 @@ def small_judge(tiny_bert: Path) -> Judge:
     return Judge(JudgeNetwork(network), tokenizer)
 
 
+def killed_at(call: int, work: Callable[..., object]) -> Callable[..., object]:
+    """``work`` until its ``call``-th call, which is interrupted."""
+    calls = itertools.count(1)
+
+    def run(*arguments: object) -> object:
+        if next(calls) == call:
+            raise KeyboardInterrupt
+        return work(*arguments)
+
+    return run
+
+
 def test_a_judge_that_was_killed_ends_with_the_same_weights(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(judges, "_SAVE_EVERY", 2)
-    results = []
-    for name, stops in (("whole", [5]), ("broken", [3, 5])):
-        work = tmp_path / name
-        work.mkdir()
-        for stop in stops:
-            judge = small_judge(tiny_bert)
-            if stop == 3:
-                original = judges._backward
-                seen: list[int] = []
-
-                def backward(*arguments: object) -> object:
-                    seen.append(1)
-                    if len(seen) == 4:  # noqa: B023
-                        raise KeyboardInterrupt
-                    return original(*arguments)  # noqa: B023
-
-                with monkeypatch.context() as patch:
-                    patch.setattr(judges, "_backward", backward)
-                    with pytest.raises(KeyboardInterrupt):
-                        train_judge(judge, DOCUMENTS, DOCUMENTS[:3], 5, 0, work)
-            else:
-                train_judge(judge, DOCUMENTS, DOCUMENTS[:3], 5, 0, work)
-        results.append(judge)
+    whole, broken = small_judge(tiny_bert), small_judge(tiny_bert)
+    for name in ("whole", "broken"):
+        (tmp_path / name).mkdir()
+    train_judge(whole, DOCUMENTS, DOCUMENTS[:3], 5, 0, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(judges, "_backward", killed_at(4, judges._backward))
+        with pytest.raises(KeyboardInterrupt):
+            train_judge(broken, DOCUMENTS, DOCUMENTS[:3], 5, 0, tmp_path / "broken")
+    broken = small_judge(tiny_bert)
+    train_judge(broken, DOCUMENTS, DOCUMENTS[:3], 5, 0, tmp_path / "broken")
+    results = [whole, broken]
     one, other = (judge.network.state_dict() for judge in results)
     assert all(torch.equal(one[name], other[name]) for name in one)
     texts = ["The baker sold a lamp.", "Lamp a sold baker the. " * 40, ""]

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from negsample.models.align import alignment
 from negsample.models.align.alignment import align, first_best, sentence_means, view
 from negsample.models.align.reader import Text

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from negsample.models.align.alignment import Alignment, DocumentView, sentence_means, view
 from negsample.models.align.features import (
     ASPECTS,
@@ -94,7 +95,10 @@ def test_the_list_of_features_is_whole() -> None:
     assert set(told) == {feature.name for feature in FEATURES if not feature.judged}
     assert len(row(told, None)) == len(feature_set(False))
     judged = row(told, (0.25, -0.5))
-    assert [judged[[f.name for f in FEATURES].index(name)] for name in ("judged_form", "judged_coherence")] == [0.25, -0.5]
+    assert [judged[[f.name for f in FEATURES].index(name)] for name in ("judged_form", "judged_coherence")] == [
+        0.25,
+        -0.5,
+    ]
     assert {aspect for feature in FEATURES for aspect in feature.aspects} == set(ASPECTS)
     assert all(feature.direction in (1, -1) and feature.scale > 0 for feature in FEATURES)
 

@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
 from negsample.models.align.features import ASPECTS, MATCH_CENTRES, feature_set
 from negsample.models.align.monotone import Monotone
 from negsample.models.heads.align import Align, untrained

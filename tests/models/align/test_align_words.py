@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from negsample.models.align.words import TermWeights, pieces, read_words, stem
 
 
@@ -39,7 +40,9 @@ def test_words_of_a_sentence() -> None:
 
 
 def test_numbers_are_the_same_however_they_are_spaced() -> None:
-    one, other = (read_words(text, lambda _: 1.0).forms for text in ("It rose 1,600.5 points", "It rose 1 , 600 . 5 points"))
+    one, other = (
+        read_words(text, lambda _: 1.0).forms for text in ("It rose 1,600.5 points", "It rose 1 , 600 . 5 points")
+    )
     assert one == other
 
 

