@@ -144,12 +144,12 @@ def _model_scorer(name: str, estimator: "Estimator") -> Scorer:
         # Summaries of one document stand together, so that a chunk reads few documents.
         order = sorted(pair for pair in pairs if pair[0].strip() and pair[1].strip())
         place = {pair: k for k, pair in enumerate(order)}
-        scores, aspects, cut = _score_pairs(estimator, order, name)
+        scores, aspects, why, cut = _score_pairs(estimator, order, name)
         note = f"{cut} of {len(order)} pairs were longer than the model reads and were cut" if cut else ""
-        columns = [_over_documents(name, "model", estimator.signature, scores, rows, place, note)]
+        columns = [_over_documents(name, "model", estimator.signature, scores, why, rows, place, note)]
         for aspect, values in aspects.items():
             about = f"{estimator.signature}|aspect:{aspect}"
-            columns.append(_over_documents(f"{name}.{aspect}", "aspect", about, values, rows, place, note))
+            columns.append(_over_documents(f"{name}.{aspect}", "aspect", about, values, why, rows, place, note))
         return columns
 
     return Scorer(name, "model", frozenset({"document"}), score)
@@ -157,9 +157,10 @@ def _model_scorer(name: str, estimator: "Estimator") -> Scorer:
 
 def _score_pairs(
     estimator: "Estimator", pairs: Sequence[tuple[str, str]], name: str
-) -> tuple[np.ndarray, dict[str, np.ndarray], int]:
-    """Scores [n], aspects → [n] (those the estimator has), and how many pairs were cut."""
+) -> tuple[np.ndarray, dict[str, np.ndarray], list[str | None], int]:
+    """Scores [n], aspects → [n] (those the estimator has), why one is missing [n], and how many pairs were cut."""
     scores = np.empty(len(pairs))
+    why: list[str | None] = []
     aspects: dict[str, np.ndarray] = {}
     cut = 0
     with Bar(name, total=len(pairs)) as bar:
@@ -168,12 +169,11 @@ def _score_pairs(
             scored = estimator.score_pairs([document for document, _ in part], [summary for _, summary in part])
             scores[start : start + len(part)] = scored.scores
             cut += int(scored.cut.sum())
-            for aspect, values in (getattr(scored, "aspects", None) or {}).items():
-                column = aspects.setdefault(aspect, np.full(len(pairs), np.nan))
-                if values is not None:
-                    column[start : start + len(part)] = values
+            why += scored.reasons or [None] * len(part)
+            for aspect, values in (scored.aspects or {}).items():
+                aspects.setdefault(aspect, np.full(len(pairs), np.nan))[start : start + len(part)] = values
             bar.advance(len(part))
-    return scores, aspects, cut
+    return scores, aspects, why, cut
 
 
 def _over_documents(
@@ -181,12 +181,14 @@ def _over_documents(
     kind: str,
     signature: str,
     scores: np.ndarray,
+    why: Sequence[str | None],
     rows: Sequence[Judged],
     place: dict[tuple[str, str], int],
     note: str,
 ) -> Column:
     """Each row's score: the mean over its documents (SPEC §6), missing where it is missing for one of them."""
-    values, reasons = np.full(len(rows), np.nan), []
+    values = np.full(len(rows), np.nan)
+    reasons: list[str | None] = []
     for i, row in enumerate(rows):
         at = [place.get((document, row.summary)) for document in row.documents]
         known = [k for k in at if k is not None]
@@ -194,7 +196,8 @@ def _over_documents(
             reasons.append(BLANK if at else "the row has no document")
             continue
         values[i] = scores[known].mean()
-        reasons.append("the model gives no value here" if np.isnan(values[i]) else None)
+        missing = next((why[k] for k in known if np.isnan(scores[k])), None)
+        reasons.append((missing or "the model gives no value here") if np.isnan(values[i]) else None)
     return Column(name, kind, signature, False, values, tuple(reasons), note)
 
 

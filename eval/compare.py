@@ -110,7 +110,7 @@ def _section(column: Column, systems: Systems, settings: Settings) -> Section:
                 f"{column.name} has no score for document {systems.documents[d]!r} by system {systems.names[s]!r}: "
                 f"{reason}{more}; leave it out with --on-bad skip"
             )
-        for d in np.flatnonzero(missing.any(axis=1)):
+        for d in np.flatnonzero(missing.any(axis=1)).tolist():
             s = int(np.argmax(missing[d]))
             left_out[f"document without a score by {column.name} ({column.reasons[d * shape[1] + s]})"] += 1
     good = np.flatnonzero(~missing.any(axis=1))

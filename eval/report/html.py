@@ -128,7 +128,12 @@ def _matrices(data: Measured, human: str, levels: Sequence[str], order: Sequence
         matrix = data.beats.get((human, level))
         if matrix is None:
             continue
-        about = {"level": level, "title": view.level_title(level), "test": _TEST_NAMES[TESTS[level]], "names": order}
+        about: dict[str, Any] = {
+            "level": level,
+            "title": view.level_title(level),
+            "test": _TEST_NAMES[TESTS[level]],
+            "names": order,
+        }
         if all(p is None for row in matrix.p for p in row):
             pairs = [c for c in data.comparisons if (c.human, c.level) == (human, level)]
             why = next((c.reason or c.williams_reason for c in pairs if c.reason or c.williams_reason), None)

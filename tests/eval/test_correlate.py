@@ -223,14 +223,18 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
 
 
 class _Stub:
-    """Stands for an estimator: the score is the share of the document's length, with two aspects, one of them absent."""
+    """Stands for an estimator: the score is the share of the document's length, with two aspects, one of them sometimes absent."""
 
     signature = "model:stub"
 
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> SimpleNamespace:
         scores = np.array([len(s) / len(d) for d, s in zip(documents, summaries, strict=True)])
+        short = scores < 0.1
         return SimpleNamespace(
-            scores=scores, cut=np.zeros(len(scores), bool), aspects={"coverage": 1 - scores, "form": None}
+            scores=scores,
+            cut=np.zeros(len(scores), bool),
+            aspects={"coverage": 1 - scores, "form": np.where(short, np.nan, scores)},
+            reasons=["too short" if s else None for s in short],
         )
 
 
@@ -256,9 +260,12 @@ def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytes
     share = [len(row["summary"]) / len(row["document"]) for row in rows]
     assert by_name["a/model"].values == pytest.approx(share)
     assert by_name["a/model.coverage"].values == pytest.approx(1 - np.array(share))
-    assert by_name["a/model.form"].missing() == {"the model gives no value here": len(rows)}
-    missing = [f for f in result.datasets[0].figures if f.metric == "a/model.form"]
-    assert all(f.value is None and f.reason for f in missing)
+    short = sum(value < 0.1 for value in share)
+    assert short
+    assert by_name["a/model.form"].missing() == {"too short": short}
+    form = result.datasets[0].figure("content", "a/model.form", "pooled", "pearson")
+    assert form is not None
+    assert form.n == len(rows) - short
 
 
 def test_several_documents_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
