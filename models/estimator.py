@@ -77,7 +77,12 @@ class Estimator:
 
     @overload
     def score(
-        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32, aspects: Literal[False] = False
+        self,
+        documents: Sequence[str],
+        summaries: Sequence[str],
+        *,
+        batch_size: int = 32,
+        aspects: Literal[False] = False,
     ) -> np.ndarray: ...
 
     @overload
@@ -135,7 +140,7 @@ class Estimator:
             outputs[part], cut[part] = self._score_chunk(documents[part], summaries[part], batch_size)
         if not self.aspects:
             return Scored(outputs[:, 0], cut)
-        missing = np.isnan(outputs[:, 1:]).any(axis=1)
+        missing = np.any(np.isnan(outputs[:, 1:]), axis=1).tolist()
         reason = self._features.reason  # type: ignore[attr-defined]
         return Scored(
             outputs[:, 0],

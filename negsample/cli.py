@@ -146,7 +146,9 @@ def corpus(
     generated: Annotated[str, typer.Argument(help="Text file, a text a line, or records.", metavar="GENERATED")],
     reference: Annotated[str, typer.Argument(help="The texts to compare with.", metavar="REFERENCE")],
     metric: Annotated[str, typer.Option("--metric", help="A corpus metric, such as fed.", metavar="NAME")] = "fed",
-    field: Annotated[str, typer.Option("--field", help="Field that holds the text, where records are given.")] = "summary",
+    field: Annotated[
+        str, typer.Option("--field", help="Field that holds the text, where records are given.")
+    ] = "summary",
     json: Annotated[str | None, typer.Option("--json", help="Write the figures here too.", metavar="FILE")] = None,
     map_file: Annotated[
         str | None, typer.Option("--map", help="Draw both corpora (PCA, then t-SNE).", metavar="FILE.svg|png")
@@ -164,7 +166,8 @@ def explain(
     model: Model,
     source: Annotated[str, typer.Argument(help="Records to explain (- for standard input).", metavar="INPUT")],
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT")
+        str | None,
+        typer.Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT"),
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Explain only the first N records.")] = None,
     document_field: DocumentField = "document",
@@ -411,7 +414,9 @@ def main(arguments: list[str] | None = None) -> None:
     except Exception as error:
         # safetensors and torch have their own words for a disk that is full.
         if any(sign in str(error) for sign in _FULL):
-            _fail("the disk is full, or a file may not grow; make room, and go on with --resume where the command has it")
+            _fail(
+                "the disk is full, or a file may not grow; make room, and go on with --resume where the command has it"
+            )
         # Typer's own complaints about arguments; which classes they are differs between its versions.
         if not hasattr(error, "format_message"):
             raise

@@ -156,7 +156,9 @@ def references_of(row: Row) -> list[str]:
             value = json.loads(value)
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise RecordError(row.where, "field 'references' is not a list of texts", "give a list of texts that are not blank")
+        raise RecordError(
+            row.where, "field 'references' is not a list of texts", "give a list of texts that are not blank"
+        )
     return texts
 
 

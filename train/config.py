@@ -91,7 +91,12 @@ class TrainConfig:
         vectors follow P3 (RMSProp, 0.001).
         """
         if self.head == "align":
-            aligned: dict[str, Any] = {"encoder": "sentence-transformer", "learning_rate": 0.02, "epochs": 30, "batch_size": 64}
+            aligned: dict[str, Any] = {
+                "encoder": "sentence-transformer",
+                "learning_rate": 0.02,
+                "epochs": 30,
+                "batch_size": 64,
+            }
             missing = {key: value for key, value in aligned.items() if getattr(self, key) is None}
             return dataclasses.replace(self, **missing)
         fine_tuned = self.head == "cls" and not self.freeze_encoder

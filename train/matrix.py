@@ -93,5 +93,5 @@ def _read(path: Path) -> dict[str, np.ndarray] | None:
 
 def _write(path: Path, part: dict[str, np.ndarray]) -> None:
     draft = path.with_suffix(".tmp.npz")
-    np.savez(draft, **part)
+    np.savez(draft, **part)  # type: ignore[arg-type]
     os.replace(draft, path)

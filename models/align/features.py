@@ -110,7 +110,7 @@ def values(document: DocumentView, summary: Text, alignment: Alignment) -> dict[
     }
 
 
-def row(found: Mapping[str, float], marks: Sequence[float] | None) -> np.ndarray:
+def row(found: Mapping[str, float], marks: Sequence[float] | np.ndarray | None) -> np.ndarray:
     """``values`` and the judge's ``marks`` (or None) as a vector [F] in the order of ``feature_set``."""
     named = dict(found)
     if marks is not None:

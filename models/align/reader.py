@@ -4,7 +4,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class WordStates:
     """
 
     def __init__(self, encoder: Any) -> None:
-        model = getattr(encoder, "model", None)
+        model: Any = getattr(encoder, "model", None)
         if not hasattr(model, "tokenizer") or not hasattr(encoder, "layout"):
             raise InputError(
                 f"encoder {encoder.name!r} has no token vectors, which head align compares; take a sentence-transformer"
@@ -139,7 +139,7 @@ class Reader:
 
     def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None) -> None:
         self.states = WordStates(encoder)
-        self.cache = cache if cache is not None else EmbeddingCache(self.states)
+        self.cache = cache if cache is not None else EmbeddingCache(cast("Encoder", self.states))
 
     @property
     def counts(self) -> Counter[str]:

@@ -75,7 +75,9 @@ class TokenFeatures:
         self._room = max_length - self._frame.size
         self._pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         if not self._frame.before:
-            raise InputError("the encoder's tokenizer puts no token before a text, so there is no [CLS] to read; choose a BERT-like one")
+            raise InputError(
+                "the encoder's tokenizer puts no token before a text, so there is no [CLS] to read; choose a BERT-like one"
+            )
         if self._room < 2:
             raise InputError(f"max_length={max_length} leaves no room for text; give at least {self._frame.size + 2}")
 
@@ -115,7 +117,7 @@ class TokenFeatures:
         mask = np.zeros_like(ids)
         types = np.zeros_like(ids)
         for row, (document, summary, d, s) in enumerate(zip(documents, summaries, kept_d, kept_s, strict=True)):
-            parts = (frame.before, document[:d], frame.between, summary[:s], frame.after)
+            parts: list[Any] = [frame.before, document[:d], frame.between, summary[:s], frame.after]
             at = 0
             for number, part in enumerate(parts):
                 ids[row, at : at + len(part)] = part

@@ -44,9 +44,10 @@ class Align(nn.Module):
         self.register_buffer("match_scale", torch.from_numpy(MATCH_SCALES), persistent=False)
         self.register_buffer("prior", torch.tensor(_PRIOR), persistent=False)
         self._columns = [[i for i, f in enumerate(features) if aspect in f.aspects] for aspect in ASPECTS]
-        self.salience = nn.Sequential(nn.Linear(SALIENCE, hidden), nn.Tanh(), nn.Linear(hidden, len(MATCHES)))
-        nn.init.zeros_(self.salience[2].weight)
-        nn.init.zeros_(self.salience[2].bias)
+        last = nn.Linear(hidden, len(MATCHES))
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.salience = nn.Sequential(nn.Linear(SALIENCE, hidden), nn.Tanh(), last)
         sizes = [len(columns) + (len(MATCHES) if aspect == "coverage" else 0) for aspect, columns in self._named()]
         self.aspects = nn.ModuleList(Monotone(size) for size in sizes)
         self.mix = Monotone(len(ASPECTS))

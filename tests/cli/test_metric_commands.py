@@ -23,7 +23,9 @@ def test_a_metric_reads_references_where_there_are_any(negsample, tmp_path):
     # The reference "the cat" is recalled whole; one of two words of "dogs run"; two of five of the document.
     assert scores == pytest.approx([1.0, 0.5, 0.4])
     assert "metric:rouge1" in done.stdout
-    against = negsample("score", "--metric", "rouge1:value=recall,against=document", "in.jsonl", "-o", "-", cwd=tmp_path, check=2)
+    against = negsample(
+        "score", "--metric", "rouge1:value=recall,against=document", "in.jsonl", "-o", "-", cwd=tmp_path, check=2
+    )
     assert "in.jsonl, line 2" in against.stderr
 
 
@@ -80,9 +82,14 @@ def test_corpus_distance_and_map(negsample, tmp_path):
 
 
 def test_headline_table(negsample, tmp_path):
-    facts = [("The cat sat.", "cat sat", "a cat sat", 5), ("Dogs run far away.", "birds", "dogs run", 1), ("A b c d.", "a b", "a b c", 3)]
+    facts = [
+        ("The cat sat.", "cat sat", "a cat sat", 5),
+        ("Dogs run far away.", "birds", "dogs run", 1),
+        ("A b c d.", "a b", "a b c", 3),
+    ]
     records = [
-        {"story": s, "generated": g, "reference": r, "gen_story": x, "ref_story": 6 - x, "gen_ref": x} for s, g, r, x in facts
+        {"story": s, "generated": g, "reference": r, "gen_story": x, "ref_story": 6 - x, "gen_ref": x}
+        for s, g, r, x in facts
     ]
     write(tmp_path / "h.jsonl", records)
     done = negsample("tables", "p4-table3", "--headlines", "h.jsonl", "--metric", "rouge1", "--out", "t", cwd=tmp_path)
@@ -91,4 +98,9 @@ def test_headline_table(negsample, tmp_path):
     task = next(cell for cell in cells if cell["task"] == "Gen-Ref")
     assert task["r"] == pytest.approx(0.866025, abs=1e-5)
     assert "| rouge1 |" in done.stdout
-    assert sorted(path.name for path in (tmp_path / "t").iterdir()) == ["run.json", "table.csv", "table.json", "table.md"]
+    assert sorted(path.name for path in (tmp_path / "t").iterdir()) == [
+        "run.json",
+        "table.csv",
+        "table.json",
+        "table.md",
+    ]
