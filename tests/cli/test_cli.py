@@ -21,19 +21,24 @@ def model(tmp_path_factory, tiny_bert, pairs_file):
     return out
 
 
-def test_help_is_quick(negsample):
-    negsample("--help")
+def test_help_is_quick():
+    command = [sys.executable, "-m", "negsample.cli", "--help"]
     times = []
-    for _ in range(3):
+    for _ in range(4):
         start = time.perf_counter()
-        assert "score" in negsample("--help").stdout
+        assert "score" in subprocess.run(command, capture_output=True, text=True).stdout
         times.append(time.perf_counter() - start)
     # 0.2 s on a quiet machine; what must not happen is that torch (2 s and more) is imported.
     assert min(times) < 1.5
-    heavy = (
-        "import sys, negsample.cli; print([m for m in ('torch', 'pandas', 'datasets', 'scipy') if m in sys.modules])"
-    )
+    heavy = "import sys, negsample.cli; print([m for m in ('torch', 'pandas', 'datasets', 'scipy') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_exit_code_and_error_of_a_real_process(tmp_path):
+    command = [sys.executable, "-m", "negsample.cli", "score", "--model", "nowhere", "in.jsonl", "-o", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "negsample: nowhere: no such folder; give the folder that 'negsample train --out' wrote\n"
 
 
 @pytest.mark.parametrize(

@@ -223,13 +223,13 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
 
 
 class _Stub:
-    """Stands for an estimator: the score is the share of the document's length, with two aspects, one of them sometimes absent."""
+    """Stands for an estimator: score is the share of the document's length, with two aspects, one sometimes absent."""
 
     signature = "model:stub"
 
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> SimpleNamespace:
         scores = np.array([len(s) / len(d) for d, s in zip(documents, summaries, strict=True)])
-        short = scores < 0.1
+        short = scores < 0.2
         return SimpleNamespace(
             scores=scores,
             cut=np.zeros(len(scores), bool),
@@ -260,7 +260,7 @@ def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytes
     share = [len(row["summary"]) / len(row["document"]) for row in rows]
     assert by_name["a/model"].values == pytest.approx(share)
     assert by_name["a/model.coverage"].values == pytest.approx(1 - np.array(share))
-    short = sum(value < 0.1 for value in share)
+    short = sum(value < 0.2 for value in share)
     assert short
     assert by_name["a/model.form"].missing() == {"too short": short}
     form = result.datasets[0].figure("content", "a/model.form", "pooled", "pearson")
