@@ -3,6 +3,8 @@
 import importlib
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -73,13 +75,20 @@ def test_each_sentence_is_encoded_once_over_negatives_epochs_and_runs(plugin, pa
     assert dict(plugin.SEEN) == dict.fromkeys([*expected, "A cat sat."], 1)
 
 
-def test_found_through_entry_points(negsample, pairs_file, tmp_path):
+def test_found_through_entry_points(pairs_file, tmp_path):
     write_plugin(tmp_path)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     env = {**os.environ, "PYTHONPATH": path, "NEGSAMPLE_CACHE": str(tmp_path / "cache")}
+
+    def negsample(*arguments: object) -> None:
+        # A process of its own: installed packages are looked through once a process.
+        command = [sys.executable, "-m", "negsample.cli", *map(str, arguments)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+
     words = (f"corpus={pairs_file}", "encoder=letters", "head=means", "epochs=1")
-    negsample("train", *words, "--out", tmp_path / "m", env=env)
-    negsample("score", "--model", tmp_path / "m", pairs_file, "-o", tmp_path / "scores.jsonl", env=env)
+    negsample("train", *words, "--out", tmp_path / "m")
+    negsample("score", "--model", tmp_path / "m", pairs_file, "-o", tmp_path / "scores.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert len(lines) == 60
     # Without the plugin the model can't be read, and the message names what is missing.
