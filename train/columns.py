@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from negsample.errors import InputError
 from negsample.fileio import atomic_json
 from negsample.models.build import Parts, takes
@@ -23,6 +21,7 @@ from negsample.seeds import digest
 from negsample.train.config import TrainConfig
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, make_examples, parts_of, save_model
 from negsample.train.prepare import SPLITS, Split, open_split, prepare_split
+from negsample.train.state import own_state
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ def _run_cell(column: Column, recipe_name: str, parts: Parts) -> None:
     work.mkdir(parents=True, exist_ok=True)
     loss = loss_of(config, recipe)
     try:
-        with torch.random.fork_rng():
+        with own_state():
             found = fit_and_test(make_accelerator(config), config, loss, parts, splits, work, say=lambda line: None)
     except InputError as error:
         raise InputError(f"{recipe_name}, {column.encoder}, {head}: {error}") from error

@@ -30,6 +30,7 @@ from negsample.train.checkpoint import find_checkpoint
 from negsample.train.config import TrainConfig
 from negsample.train.loop import fit, predict
 from negsample.train.prepare import SPLITS, Split, open_split, prepare_split
+from negsample.train.state import own_state
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -57,7 +58,7 @@ def train(
     if not _claim(accelerator, config, out, resume):
         return None
     try:
-        with torch.random.fork_rng(devices=[accelerator.device] if accelerator.device.type == "cuda" else []):
+        with own_state():
             return _run(accelerator, config, recipe, loss, out, watch, command)
     except InputError:
         # Nothing to go on with: leave the place as it was found.
@@ -214,10 +215,6 @@ def make_accelerator(config: TrainConfig) -> "Accelerator":
     """Accelerate's object for a run. Raises InputError for a precision that this machine does not have."""
     from accelerate import Accelerator
     from accelerate.utils import InitProcessGroupKwargs
-
-    # Vanishing gradients and their squares in RMSProp end as denormal numbers, with which a CPU is many times slower
-    # (an LSTM over 600 words: 0.17 s a step, 0.04 s without). Set early: threads inherit it when they are started.
-    torch.set_flush_denormal(True)
 
     # The other processes wait while the main one reads a large corpus: hours, not the half hour that is the default.
     patience = InitProcessGroupKwargs(timeout=timedelta(hours=24))

@@ -30,7 +30,9 @@ def test_help_is_quick():
         times.append(time.perf_counter() - start)
     # 0.2 s on a quiet machine; what must not happen is that torch (2 s and more) is imported.
     assert min(times) < 1.5
-    heavy = "import sys, negsample.cli; print([m for m in ('torch', 'pandas', 'datasets', 'scipy') if m in sys.modules])"
+    heavy = (
+        "import sys, negsample.cli; print([m for m in ('torch', 'pandas', 'datasets', 'scipy') if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout.strip() == "[]"
 
 
