@@ -107,6 +107,27 @@ def test_accumulation_changes_nothing_but_memory(pairs_file, tiny_bert, tmp_path
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
+@pytest.mark.parametrize("head", ["cls", "fc"])
+def test_ranking_loss_for_any_head(head, pairs_file, tiny_bert, tmp_path):
+    values = {
+        "corpus": str(pairs_file),
+        "recipe": "delete",
+        "negatives": 3,
+        "loss": "ranking",
+        "epochs": 4,
+        "head": head,
+    }
+    values |= (
+        {"encoder": str(tiny_bert), "max_length": 64, "learning_rate": 1e-3}
+        if head == "cls"
+        else {"encoder": "glove:unit=sentence"}
+    )
+    found = train(make_config(values), tmp_path / "m")
+    losses = [epoch["train_loss"] for epoch in found["epochs"]]
+    assert losses[-1] < losses[0]
+    assert json.loads((tmp_path / "m" / "config.json").read_text())["loss"] == "ranking"
+
+
 def test_frozen_encoder_stays_as_it_was(pairs_file, tiny_bert, tmp_path):
     from safetensors.numpy import load_file
 
