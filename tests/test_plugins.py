@@ -92,5 +92,5 @@ def test_found_through_entry_points(pairs_file, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert len(lines) == 60
     # Without the plugin the model can't be read, and the message names what is missing.
-    with pytest.raises(InputError, match="'means'|'letters'"):
+    with pytest.raises(InputError, match=r"'means'|'letters'"):
         Estimator.load(tmp_path / "m")
