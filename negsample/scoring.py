@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from negsample.errors import InputError, RecordError
@@ -175,7 +175,7 @@ def score_rows(
     """The outcome of each row, with ``aspects`` where asked. Raises the first RecordError, unless ``on_bad`` is "skip"."""
     outcomes: list[Outcome | None] = []
     documents, summaries, references = [], [], []
-    needs = getattr(scorer, "needs", None)
+    needs = scorer.needs if isinstance(scorer, ItemScorer) else None
     for row in rows:
         try:
             document, summary, others = _texts(row, document_field, summary_field, needs)
@@ -242,7 +242,7 @@ def score_table(
         columns.append("reason")
     tabular = format_of(target) != "jsonl"
     with open_writer(target, columns=columns if tabular else None) as writer, Bar("scoring") as bar:
-        for chunk in _chain(first, chunks(rows)):
+        for chunk in chunks(chain(first, rows)):
             outcomes = score_rows(
                 scorer,
                 chunk,
@@ -257,12 +257,6 @@ def score_table(
                 writer.write({**row.fields, **outcome.fields()})
             bar.advance(len(chunk))
     return tally
-
-
-def _chain(first: list[T], rest: Iterator[list[T]]) -> Iterator[list[T]]:
-    if first:
-        yield first
-    yield from rest
 
 
 def score_lines(
