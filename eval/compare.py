@@ -11,6 +11,7 @@ from negsample.errors import InputError, RecordError
 from negsample.eval.columns import Column, make_scorers, names_of, score_columns
 from negsample.eval.paired import Disagreement, SystemComparison, compare_systems, largest_differences
 from negsample.records import Judged, document_key
+from negsample.scoring import references_of
 from negsample.tables import Row, open_text, read_rows, text_field
 
 _SHOWN = 3  # documents that a message names
@@ -208,11 +209,8 @@ def _record(row: Row, needs_document: bool) -> Judged:
     identifier = next((name for name in ("document_id", "doc_id") if row.fields.get(name) is not None), None)
     if identifier is None and not document:
         raise RecordError(row.where, "no field 'document_id' or 'document'")
-    references = row.fields.get("references") or ([row.fields["reference"]] if row.fields.get("reference") else [])
-    if not isinstance(references, list) or not all(isinstance(text, str) and text.strip() for text in references):
-        raise RecordError(row.where, "field 'references' is not a list of texts")
     key = _name(row, identifier) if identifier else document_key(document)[:12]
-    return Judged(key, system, (document,), summary, tuple(references))
+    return Judged(key, system, (document,), summary, tuple(references_of(row)))
 
 
 def _name(row: Row, name: str) -> str:

@@ -70,13 +70,18 @@ def is_graded(labels: np.ndarray) -> bool:
 
 
 def figures(
-    labels: np.ndarray, scores: np.ndarray, documents: Sequence[Any] | np.ndarray, *, seed: int = 0
+    labels: np.ndarray,
+    scores: np.ndarray,
+    documents: Sequence[Any] | np.ndarray,
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> dict[str, Figure]:
     """The figures that suit the labels, by name, each with n and a 95 % interval.
 
     ``labels`` in [0, 1] and ``scores`` float [n]; ``documents`` says which document each example belongs to: the
-    bootstrap (1,000 resamples, percentiles 2.5 and 97.5) draws whole documents, since their examples are not independent.
-    A resample on which a figure is not defined is left out of its interval.
+    bootstrap (``resamples``, percentiles 2.5 and 97.5; 0: no interval) draws whole documents, since their examples are not
+    independent. A resample on which a figure is not defined is left out of its interval.
     """
     labels, scores = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
     _, codes = np.unique(np.asarray(documents), return_inverse=True)
@@ -85,7 +90,7 @@ def figures(
     statistics = GRADED if is_graded(labels) else BINARY
     rng = generator(seed, "figures")
     drawn: dict[str, list[float]] = {name: [] for name in statistics}
-    for _ in range(RESAMPLES if len(groups) > 1 else 0):
+    for _ in range(resamples if len(groups) > 1 else 0):
         rows = np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
         for name, statistic in statistics.items():
             drawn[name].append(statistic(labels[rows], scores[rows]))
@@ -98,7 +103,7 @@ def figures(
             reason = _UNDEFINED.get(name, _UNDEFINED["pearson"])
             found[name] = Figure(None, None, None, len(labels), reason)
         elif not len(sample):
-            found[name] = Figure(value, None, None, len(labels), "one document: no interval")
+            found[name] = Figure(value, None, None, len(labels), "one document: no interval" if resamples else "")
         else:
             low, high = np.percentile(sample, [2.5, 97.5])
             found[name] = Figure(value, float(low), float(high), len(labels))

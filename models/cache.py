@@ -77,6 +77,9 @@ class EmbeddingCache:
     ``dtype`` is how vectors are kept, ``"float32"`` or ``"float16"``; they are returned as float32. Texts are encoded
     ``chunk`` at a time and each chunk is on disk before the next begins.
 
+    An encoder whose vectors are a cheap function of another's (``Encoder.shared``) is kept as the other's vectors, in the
+    other's folder; ``gather`` applies the function.
+
     Several processes may use one folder. A text that two of them meet at the same moment is encoded by both; either
     vector serves. One object must not be used by several threads at once.
 
@@ -88,6 +91,7 @@ class EmbeddingCache:
     ) -> None:
         if dtype not in _TYPES:
             raise InputError(f"an embedding cache can't keep {dtype!r}; {suggestion(dtype, sorted(_TYPES))}")
+        encoder, self._finish = getattr(encoder, "shared", None) or (encoder, None)
         self.encoder = encoder
         self.dim: int = encoder.dim
         self._type = _TYPES[dtype]
@@ -161,7 +165,9 @@ class EmbeddingCache:
                 continue
             where = np.flatnonzero(slots == slot)
             segment, offset = self._places[slot]
-            out[where] = segment.rows[(flat[where] & ((1 << _ROW_BITS) - 1)) + offset]
+            out[where] = segment.take((flat[where] & ((1 << _ROW_BITS) - 1)) + offset)
+        if self._finish is not None:
+            out = self._finish(out)
         return out.reshape(*numbers.shape, self.dim)
 
     def stats(self) -> CacheStats:

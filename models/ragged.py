@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.models.mapped import MappedFile
 
 _FORMAT = 1
 _BLOCK = 1 << 22
@@ -110,8 +111,9 @@ class RaggedWriter:
 class Ragged:
     """A store opened for reading: ``store[i]`` is row i, a read-only view of the mapped file."""
 
-    def __init__(self, data: np.ndarray, offsets: np.ndarray) -> None:
-        self._data = data
+    def __init__(self, file: MappedFile, dtype: np.dtype, offsets: np.ndarray) -> None:
+        self._file = file
+        self._data = file.data.view(dtype)
         self._offsets = offsets
 
     @classmethod
@@ -141,9 +143,7 @@ class Ragged:
             raise _damaged(folder) from error
         if not sound:
             raise _damaged(folder)
-        # An empty file can't be mapped.
-        data = np.memmap(folder / "data.bin", dtype=dtype, mode="r").view(np.ndarray) if size else np.empty(0, dtype)
-        return cls(data, offsets)
+        return cls(MappedFile(folder / "data.bin"), dtype, offsets)
 
     @property
     def dtype(self) -> np.dtype:
@@ -157,11 +157,13 @@ class Ragged:
         if not -len(self) <= number < len(self):
             raise IndexError(f"row {number} of {len(self)}")
         place = number % len(self)
-        return self._data[self._offsets[place] : self._offsets[place + 1]]
+        row = self._data[self._offsets[place] : self._offsets[place + 1]]
+        self._file.touched(1, row.nbytes)
+        return row
 
-    def lengths(self) -> np.ndarray:
-        """The length of every row; int64 [n]."""
-        return np.diff(self._offsets)
+    def lengths(self, rows: np.ndarray | None = None) -> np.ndarray:
+        """The length of every row, or of those with the numbers ``rows``; int64 [n]."""
+        return np.diff(self._offsets) if rows is None else self._offsets[rows + 1] - self._offsets[rows]
 
 
 def _lengths_crc(offsets: np.ndarray) -> int:

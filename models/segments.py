@@ -16,11 +16,13 @@ import time
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+
+from negsample.models.mapped import MappedFile
 
 KEY_BYTES = 16
 PATTERN = "seg-*.bin"
@@ -74,6 +76,7 @@ class Segment:
     low: np.ndarray
     order: np.ndarray
     rows: np.ndarray
+    file: MappedFile
 
     def __len__(self) -> int:
         return len(self.high)
@@ -98,6 +101,13 @@ class Segment:
             open_ = open_[~hit]
             place[open_] += 1
             open_ = open_[place[open_] < len(self)]
+        self.file.touched(len(high))
+        return found
+
+    def take(self, numbers: np.ndarray) -> np.ndarray:
+        """The rows ``numbers`` (int [q]), copied; [q, dim]."""
+        found = self.rows[numbers]
+        self.file.touched(len(numbers), found.nbytes)
         return found
 
     def keys(self) -> np.ndarray:
@@ -181,7 +191,7 @@ def write_segment(
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    return Segment(path, segment.high, segment.low, segment.order, segment.rows)
+    return replace(segment, path=path)
 
 
 def merge(folder: Path, owner: bytes, segments: Sequence[Segment]) -> tuple[Segment, list[int | None]]:
@@ -244,14 +254,14 @@ def files(folder: Path) -> list[Path]:
 def _mapped(path: Path, header: Header) -> Segment:
     """The segment's arrays over one memory map (one file descriptor)."""
     count, dtype = header.count, np.dtype(header.dtype)
-    whole = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
+    file = MappedFile(path)
     high, low, order = (
-        np.frombuffer(whole, dtype=kind, count=count, offset=_HEADER_BYTES + part * 8 * count)
+        np.frombuffer(file.data, dtype=kind, count=count, offset=_HEADER_BYTES + part * 8 * count)
         for part, kind in enumerate(("<u8", "<u8", "<i8"))
     )
     start = _HEADER_BYTES + count * _INDEX_BYTES
-    rows = np.frombuffer(whole, dtype=dtype, count=count * header.dim, offset=start)
-    return Segment(path, high, low, order, rows.reshape(count, header.dim))
+    rows = np.frombuffer(file.data, dtype=dtype, count=count * header.dim, offset=start)
+    return Segment(path, high, low, order, rows.reshape(count, header.dim), file)
 
 
 def _crc_of(file: BinaryIO, length: int) -> int:

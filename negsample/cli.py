@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from negsample import cli_experiments
+from negsample.cli_tables import tables
 from negsample.errors import InputError
 
 app = typer.Typer(
@@ -67,13 +69,18 @@ def train(
     values: Annotated[
         list[str] | None, typer.Argument(help="Settings that win over the file.", metavar="KEY=VALUE")
     ] = None,
-    config: Annotated[str | None, typer.Option("--config", help="YAML file with settings.", metavar="FILE")] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", help="YAML file with settings, or a packaged name.", metavar="FILE")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or begin it.")] = False,
+    smoke: Annotated[
+        bool, typer.Option("--smoke", help="The same configuration on a few pairs of local stand-ins, in minutes.")
+    ] = False,
 ) -> None:
     """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample.train …"""
     from negsample.commands import train as command
 
-    command.run(config, values or [], out, resume)
+    command.run(config, values or [], out, resume, smoke)
 
 
 @app.command()
@@ -94,6 +101,7 @@ def evaluate(
 
 @app.command()
 def score(
+    context: typer.Context,
     model: Annotated[str | None, typer.Option("--model", help="Model folder.", metavar="DIR")] = None,
     metric: Annotated[
         str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[:option=value]")
@@ -138,6 +146,7 @@ def score(
         batch_size=batch_size,
         on_bad=on_bad,
         aspects=aspects,
+        crew=context.obj,
     )
 
 
@@ -297,94 +306,8 @@ def demo(
     command.run(out)
 
 
-tables = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The papers' tables on your own data.")
 app.add_typer(tables, name="tables")
-
-TableCorpus = Annotated[list[str], typer.Option("--corpus", help="Name, file, folder or hub id; may be given again.")]
-TableOut = Annotated[str, typer.Option("--out", help="Folder for the table; begun before: goes on.", metavar="DIR")]
-TableWords = Annotated[
-    list[str] | None, typer.Argument(help="Settings as for 'train', such as negatives=5.", metavar="KEY=VALUE")
-]
-TableEncoders = Annotated[
-    list[str] | None, typer.Option("--encoders", help="Default: all that need no download.", metavar="A,B,…")
-]
-TableHeads = Annotated[str, typer.Option("--heads", help="Comma-separated; 'cls' adds a fine-tuned [CLS] column.")]
-TableLimit = Annotated[int | None, typer.Option("--limit", min=1, help="Read only the first N pairs of each corpus.")]
-TableSeed = Annotated[int, typer.Option("--seed", help="Decides every random choice.")]
-TableJobs = Annotated[int, typer.Option("--jobs", min=0, help="Encoders worked on side by side (0: by the cores).")]
-KeepModels = Annotated[bool, typer.Option("--keep-models", help="Keep the model of each cell.")]
-
-
-@tables.command("p3-table1")
-def p3_table1(
-    corpus: TableCorpus,
-    out: TableOut,
-    settings: TableWords = None,
-    encoders: TableEncoders = None,
-    heads: TableHeads = "fc,cnn,lstm",
-    limit: TableLimit = None,
-    seed: TableSeed = 0,
-    jobs: TableJobs = 0,
-    keep_models: KeepModels = False,
-) -> None:
-    """Encoders x heads on cross pairing: accuracy, beside P3's Table 1."""
-    from negsample.commands import tables as command
-
-    command.run(
-        "p3-table1",
-        corpus,
-        out,
-        settings or [],
-        encoders=encoders or [],
-        heads=heads,
-        limit=limit,
-        seed=seed,
-        jobs=jobs,
-        keep_models=keep_models,
-    )
-
-
-@tables.command("p3-table2")
-def p3_table2(
-    corpus: TableCorpus,
-    out: TableOut,
-    settings: TableWords = None,
-    encoders: TableEncoders = None,
-    heads: TableHeads = "fc,cnn,lstm",
-    limit: TableLimit = None,
-    seed: TableSeed = 0,
-    jobs: TableJobs = 0,
-    keep_models: KeepModels = False,
-) -> None:
-    """Encoders x heads on words added, deleted, replaced: Pearson x 100, beside P3's Table 2."""
-    from negsample.commands import tables as command
-
-    command.run(
-        "p3-table2",
-        corpus,
-        out,
-        settings or [],
-        encoders=encoders or [],
-        heads=heads,
-        limit=limit,
-        seed=seed,
-        jobs=jobs,
-        keep_models=keep_models,
-    )
-
-
-@tables.command("p4-table3")
-def p4_table3(
-    out: Annotated[str, typer.Option("--out", help="Folder for the table.", metavar="DIR")],
-    headlines: Annotated[str | None, typer.Option("--headlines", help="Judged headlines.", metavar="FILE")] = None,
-    metrics: Annotated[list[str] | None, typer.Option("--metric", help="Default: P4's.", metavar="NAME")] = None,
-    alpha: Annotated[float, typer.Option("--alpha", help="Level before Bonferroni's correction.")] = 0.05,
-) -> None:
-    """Metrics against people on headlines in three tasks, Bonferroni-corrected: P4's Tables 3 and 4."""
-    from negsample.commands import headlines as command
-
-    command.run(headlines, metrics or [], out, alpha)
-
+cli_experiments.register(app)
 
 _FULL = ("No space left", "File too large", "quota exceeded", "PytorchStreamWriter failed")
 
@@ -395,14 +318,17 @@ def _fail(message: str, code: int = 2) -> None:
     raise SystemExit(code)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Entry point. Exit codes: 0 done, 2 wrong input (one line on standard error), 130 interrupted."""
+def main(arguments: list[str] | None = None, crew: Any = None) -> None:
+    """Entry point. Exit codes: 0 done, 2 wrong input (one line on standard error), 130 interrupted.
+
+    ``crew`` are the processes that share the work, where the command is one of several (``negsample.score``).
+    """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     # Ended politely, a command takes its temporary files with it.
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        result: Any = app(arguments, standalone_mode=False)
+        result: Any = app(arguments, standalone_mode=False, obj=crew)
     except InputError as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):

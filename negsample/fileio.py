@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -64,8 +65,8 @@ def _open_beside(target: str) -> tuple[str, BinaryIO]:
     """A new, empty file in the folder of ``target``: its path and an open handle."""
     folder = os.path.dirname(target)
     path = os.path.join(folder, f".negsample-{secrets.token_hex(8)}.part")
-    # 0o666 less the umask, as for any new file; tempfile would make it readable by its owner only.
-    return path, os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "w+b")
+    # Readable by others as far as the umask allows, as any new file; tempfile would make it its owner's alone.
+    return path, open(path, "x+b")
 
 
 @contextmanager
@@ -73,7 +74,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file to write; it becomes ``path`` when the block ends well and vanishes when it does not.
 
     The bytes go to a temporary file in the same folder, which is synced to disk and then renamed, so that at any moment
-    ``path`` is either what it was or complete. Raises InputError where the folder is missing or not writable, where
+    ``path`` is either what it was or complete. A library that opens files itself is given the temporary file's path, the
+    handle's ``name``. Raises InputError where the folder is missing or not writable, where
     ``path`` is not an ordinary file, or where the disk fails at the end.
     """
     name = str(path)
@@ -106,6 +108,16 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def appears(path: Path, seconds: float = 30.0) -> bool:
+    """Whether ``path`` is there, within ``seconds``: a network file system looks for other machines' files after a while."""
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def atomic_text(path: str | Path, text: str) -> None:

@@ -4,9 +4,10 @@ import contextlib
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -81,6 +82,10 @@ class Outcome:
         if self.reason is not None:
             fields["reason"] = f"{self.where}: {self.reason}" if self.where else self.reason
         return fields
+
+
+Outcomes = Callable[[Sequence[Row]], list[Outcome]]
+"""Gives the outcome of each row of a chunk: ``score_rows`` of a scorer, or what other processes have found."""
 
 
 @dataclass
@@ -212,6 +217,11 @@ def _outcomes(scored: "Scored", aspects: bool) -> Iterator[Outcome]:
         )
 
 
+def table_chunks(source: str) -> Iterator[list[Row]]:
+    """The records of ``source``, as many at a time as ``score_table`` scores together."""
+    return chunks(read_rows(source))
+
+
 def score_table(
     scorer: Scorer | ItemScorer,
     source: str,
@@ -222,18 +232,29 @@ def score_table(
     batch_size: int = 32,
     on_bad: str = "stop",
     aspects: bool = False,
+    outcomes: Outcomes | None = None,
 ) -> Tally:
     """Score every record of ``source`` (a table, or ``-``) and write it to ``target`` with ``score`` added.
 
     Records come out in input order with all their fields. A bad record raises RecordError and leaves no output, unless
     ``on_bad`` is ``"skip"``: then it comes back with ``score: null`` and a ``reason``. ``aspects`` adds
-    ``{"coverage": …, …}``, null (and a ``reason``) where one can't be judged; the scorer must have them.
+    ``{"coverage": …, …}``, null (and a ``reason``) where one can't be judged; the scorer must have them. ``outcomes``,
+    where given, answers for each of ``table_chunks`` in place of the scorer.
     """
     format_of(target)
     tally = Tally()
-    rows = read_rows(source)
+    score = outcomes or partial(
+        score_rows,
+        scorer,
+        document_field=document_field,
+        summary_field=summary_field,
+        batch_size=batch_size,
+        on_bad=on_bad,
+        aspects=aspects,
+    )
+    pieces = table_chunks(source)
     # Tables need their columns before the first line: those of the first chunk.
-    first = list(islice(rows, CHUNK))
+    first = next(pieces)
     names = dict.fromkeys(name for row in first for name in row.fields)
     columns = [*(name for name in names if name not in ("score", "aspects", "reason")), "score"]
     if aspects:
@@ -242,21 +263,38 @@ def score_table(
         columns.append("reason")
     tabular = format_of(target) != "jsonl"
     with open_writer(target, columns=columns if tabular else None) as writer, Bar("scoring") as bar:
-        for chunk in chunks(chain(first, rows)):
-            outcomes = score_rows(
-                scorer,
-                chunk,
-                document_field=document_field,
-                summary_field=summary_field,
-                batch_size=batch_size,
-                on_bad=on_bad,
-                aspects=aspects,
-            )
-            for row, outcome in zip(chunk, outcomes, strict=True):
+        for chunk in chain([first], pieces):
+            for row, outcome in zip(chunk, score(chunk), strict=True):
                 tally.add(outcome)
                 writer.write({**row.fields, **outcome.fields()})
             bar.advance(len(chunk))
     return tally
+
+
+def line_chunks(source: str, systems: Sequence[str], references: Sequence[str] = ()) -> Iterator[list[Row]]:
+    """The rows of line-aligned files, a row for each line and system, as many at a time as ``score_lines`` scores together.
+
+    Raises InputError where the files differ in length or a system is given twice.
+    """
+    if len(set(systems)) < len(systems):
+        raise InputError(
+            f"{next(s for s in systems if list(systems).count(s) > 1)}: given twice; name each system once"
+        )
+    for chunk in chunks(_aligned([source, *references, *systems]), max(1, CHUNK // len(systems))):
+        yield [
+            Row(
+                f"{system if document.strip() else source}, line {number}",
+                {
+                    "document_id": str(number),
+                    "system": system,
+                    "document": document,
+                    "summary": summary,
+                    "references": list(texts[: len(references)]),
+                },
+            )
+            for number, document, *texts in chunk
+            for system, summary in zip(systems, texts[len(references) :], strict=True)
+        ]
 
 
 def score_lines(
@@ -269,44 +307,28 @@ def score_lines(
     batch_size: int = 32,
     on_bad: str = "stop",
     aspects: bool = False,
+    outcomes: Outcomes | None = None,
 ) -> dict[str, Tally]:
     """Score line-aligned text files: line i of each of ``systems`` is a summary of line i of ``source``.
 
     ``references`` are further files, a reference of that line's document a line, for metrics that read them.
     Returns a tally for each system. With ``target``, one record a line and system is written: ``document_id`` (the line
-    number), ``system``, ``summary``, ``score``. Raises InputError where the files differ in length, and RecordError for a
-    blank line unless ``on_bad`` is ``"skip"``.
+    number), ``system``, ``summary``, ``score``. ``outcomes``, where given, answers for each of ``line_chunks`` in place of
+    the scorer. Raises InputError as ``line_chunks`` does, and RecordError for a blank line unless ``on_bad`` is
+    ``"skip"``.
     """
-    if len(set(systems)) < len(systems):
-        raise InputError(
-            f"{next(s for s in systems if list(systems).count(s) > 1)}: given twice; name each system once"
-        )
     tallies = {system: Tally() for system in systems}
+    score = outcomes or partial(score_rows, scorer, batch_size=batch_size, on_bad=on_bad, aspects=aspects)
     with ExitStack() as stack:
         writer = stack.enter_context(open_writer(target)) if target else None
         bar = stack.enter_context(Bar("scoring"))
-        for chunk in chunks(_aligned([source, *references, *systems]), max(1, CHUNK // len(systems))):
-            rows = [
-                Row(
-                    f"{system if document.strip() else source}, line {number}",
-                    {
-                        "document_id": str(number),
-                        "system": system,
-                        "document": document,
-                        "summary": summary,
-                        "references": list(texts[: len(references)]),
-                    },
-                )
-                for number, document, *texts in chunk
-                for system, summary in zip(systems, texts[len(references) :], strict=True)
-            ]
-            outcomes = score_rows(scorer, rows, batch_size=batch_size, on_bad=on_bad, aspects=aspects)
-            for row, outcome in zip(rows, outcomes, strict=True):
+        for rows in line_chunks(source, systems, references):
+            for row, outcome in zip(rows, score(rows), strict=True):
                 tallies[row.fields["system"]].add(outcome)
                 if writer is not None:
                     kept = {key: row.fields[key] for key in ("document_id", "system", "summary")}
                     writer.write({**kept, **outcome.fields()})
-            bar.advance(len(chunk))
+            bar.advance(len(rows) // len(systems))
     return tallies
 
 

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from negsample.models.align.features import ASPECTS
 from negsample.models.align.judge import Judge, new_judge
+from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import Align, untrained
 from negsample.negatives.aspects import ASPECT_OF, kinds_for
@@ -104,6 +105,7 @@ def fit_head(
     validation: tuple[Split, Matrix],
     work: Path,
     say: Callable[[str], None],
+    after_epoch: Callable[[int, float], None] | None = None,
 ) -> None:
     """Train ``network`` in place with Adam over batches of documents; the weights best on ``validation`` at the end.
 
@@ -135,6 +137,8 @@ def fit_head(
             found = float(loss_of(network, validation[1], validation[0].labels, held, everything))
         journal.write(kind="epoch", epoch=epoch, steps=steps, train_loss=float(np.mean(losses)), validation_loss=found)
         say(f"epoch {epoch + 1}: train loss {np.mean(losses):.4f}, validation loss {found:.4f}")
+        if after_epoch is not None:
+            after_epoch(epoch, found)
         stale = 0 if found < best_loss else stale + 1
         if found < best_loss:
             best, best_loss = copy.deepcopy(network.state_dict()), found
@@ -221,17 +225,20 @@ def texts_of(split: Split) -> list[str]:
 
 def fit_align(
     config: TrainConfig,
-    features: AlignFeatures,
+    parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
     say: Callable[[str], None],
-) -> tuple[Align, np.ndarray, dict[str, Any]]:
-    """Train the judge (where ``config.judges``) and the head; (head, test logits [n, 5], figures).
+    after_epoch: Callable[[int, float], None] | None = None,
+) -> dict[str, Any]:
+    """Train the judge (where ``config.judges``) and the head of ``parts`` on the train and validation splits.
 
-    What is finished lies in ``work``: the judge's checkpoints, the features of each split.
+    Where ``parts`` have a head already (loaded from a model folder), its training goes on and its judge stays as it is.
+    Returns what the judge learned. What is finished lies in ``work``: the judge's checkpoints, the features of each split.
     """
+    features, network = _parts(parts)
     found: dict[str, Any] = {}
-    if config.judges and config.epochs:
+    if network is None and config.judges and config.epochs:
         judge: Judge = new_judge(features.encoder, config.attention, config.seed)
         right = train_judge(
             judge, texts_of(splits["train"]), texts_of(splits["validation"]), config.judge_steps, config.seed, work
@@ -241,17 +248,37 @@ def fit_align(
         say(
             "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
         )
-    matrices = {name: matrix_of(features, split, work / "features", name) for name, split in splits.items()}
-    network = untrained(features.judged, config.seed)
-    fit_head(
-        network,
-        config,
-        (splits["train"], matrices["train"]),
-        (splits["validation"], matrices["validation"]),
-        work,
-        say,
+    network = network if network is not None else untrained(features.judged, config.seed)
+    train, validation = (
+        (splits[name], matrix_of(features, splits[name], work / "features", name)) for name in ("train", "validation")
     )
-    logits = logits_of(network, matrices["test"])
-    plain = logits_of(untrained(features.judged, config.seed), matrices["test"])
-    found["ranking"] = compare_untrained(splits["test"], logits, plain, config.seed)
-    return network, logits, found
+    fit_head(network, config, train, validation, work, say, after_epoch)
+    parts.network, parts.options = network, {"judged": features.judged}
+    return found
+
+
+def align_scores(parts: Parts, split: Split, work: Path, name: str) -> np.ndarray:
+    """Overall scores float32 [n] of a split; its features are kept in ``work/features`` as ``name``."""
+    logits = _split_logits(parts, split, work, name)[1][:, 0].astype(np.float64)
+    return (1 / (1 + np.exp(-logits))).astype(np.float32)
+
+
+def ranking_on(parts: Parts, split: Split, work: Path, seed: int) -> list[dict[str, Any]]:
+    """``compare_untrained`` of trained ``parts`` on the test split, whose features are kept in ``work/features``."""
+    matrix, logits = _split_logits(parts, split, work, "test")
+    plain = logits_of(untrained(_parts(parts)[0].judged, seed), matrix)
+    return compare_untrained(split, logits, plain, seed)
+
+
+def _parts(parts: Parts) -> tuple[AlignFeatures, Align | None]:
+    features, network = parts.features, parts.network
+    assert isinstance(features, AlignFeatures)
+    assert network is None or isinstance(network, Align)
+    return features, network
+
+
+def _split_logits(parts: Parts, split: Split, work: Path, name: str) -> tuple[Matrix, np.ndarray]:
+    features, network = _parts(parts)
+    assert network is not None
+    matrix = matrix_of(features, split, work / "features", name)
+    return matrix, logits_of(network, matrix)

@@ -12,15 +12,13 @@ from typing import Any
 from negsample.errors import InputError
 from negsample.fileio import atomic_json
 from negsample.models.build import Parts, takes
-from negsample.models.cache import EmbeddingCache
-from negsample.models.encoders import make_encoder
-from negsample.models.features.rows import RowFeatures
 from negsample.negatives.recipe import parse_recipe
 from negsample.runs import Stopwatch
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.job import fit_and_test, loss_of, make_accelerator, make_examples, parts_of, save_model
+from negsample.train.job import fit_and_test, loss_of, make_accelerator, make_examples, save_model
 from negsample.train.prepare import SPLITS, Split, open_split, prepare_split
+from negsample.train.shared_parts import parts_maker
 from negsample.train.state import own_state
 
 
@@ -106,11 +104,12 @@ def run_column(column: Column, report: Callable[[], None] = lambda: None) -> Non
     finished = {key: read_cell(column.cell(*key)) for key in column.cells()}
     if all(finished.values()):
         return
-    new_features = _features_maker(column)
+    config = _config(column, column.heads[0])
+    make = parts_maker(config)
     for recipe in column.recipes:
         if all(finished[recipe, head] for head in column.heads):
             continue
-        shared = new_features()
+        shared = make(config)
         for head in column.heads:
             if (found := finished[recipe, head]) is None:
                 _run_cell(column, recipe, dataclasses.replace(shared, head=head))
@@ -121,17 +120,6 @@ def run_column(column: Column, report: Callable[[], None] = lambda: None) -> Non
                     "give another folder with --out"
                 )
         shutil.rmtree(_stores(column, recipe), ignore_errors=True)
-
-
-def _features_maker(column: Column) -> Callable[[], Parts]:
-    """Makes parts, all but the network, for one recipe after the other: over rows, with one encoder and one cache."""
-    if takes(column.heads[0]) != "rows":
-        return lambda: parts_of(_config(column, column.heads[0]))
-    encoder = make_encoder(column.encoder)
-    cache = EmbeddingCache(encoder)
-    about = {"name": column.encoder, "fingerprint": encoder.fingerprint}
-    base = column.base
-    return lambda: Parts("", {}, RowFeatures(encoder, base.max_document, base.max_summary, cache), None, about)
 
 
 def _config(column: Column, head: str) -> TrainConfig:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from negsample.configs import find_config
 from negsample.errors import InputError
 from negsample.registry import suggestion
 
@@ -29,7 +30,8 @@ class TrainConfig:
     """Everything that decides a training run. ``None`` means "what suits the head" (see ``resolved``).
 
     Data: ``corpus`` (a name or a list), ``recipe`` (a kind, ``mix:FILE`` or a mapping kind → weight), ``negatives`` a
-    document, ``limit`` (pairs read from each corpus), field names as in ``negsample generate``, ``vocabulary``
+    pair, ``redraws`` (how many such sets of negatives the training split holds; each epoch sees the next of them),
+    ``limit`` (pairs read from each corpus), field names as in ``negsample generate``, ``vocabulary``
     (``uniform`` or ``frequency``), ``on_bad`` (``stop`` or ``skip``).
 
     Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (SPEC §3's floor);
@@ -52,6 +54,7 @@ class TrainConfig:
     corpus: str | list[str] = "sample"
     recipe: str | dict[str, float] = "crosspair"
     negatives: int = 1
+    redraws: int = 1
     limit: int | None = None
     document_field: str | None = None
     summary_field: str | None = None
@@ -139,6 +142,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 # Smallest allowed value of each number; a bound given as an open one where the value itself is not allowed.
 _AT_LEAST: dict[str, float] = {
     "negatives": 1,
+    "redraws": 1,
     "limit": 1,
     "max_length": 16,
     "min_summary": 1,
@@ -209,6 +213,8 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
             raise InputError(f"{where}: {key} must be at least {_AT_LEAST[key]}, not {value!r}")
         checked[key] = value
     config = TrainConfig(**checked)
+    if config.redraws > 1 and config.head == "align":
+        raise InputError(f"{where}: head align reads all negatives in every epoch; give negatives instead of redraws")
     if config.epochs == 0 and config.head != "align":
         raise InputError(f"{where}: epochs must be at least 1, not 0")
     if config.learning_rate is not None and not 0 < config.learning_rate < float("inf"):
@@ -218,31 +224,33 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
     return config
 
 
-def read_config(path: str | Path | None, words: Sequence[str] = ()) -> TrainConfig:
-    """Configuration from a YAML file (or the defaults), then ``key=value`` words, the later winning.
+def read_values(path: str | Path) -> dict[str, Any]:
+    """The ``key: value`` lines of a YAML file, or of a packaged one by its bare name (``p3_table3_transfer``).
 
-    Values of words are read as YAML: ``limit=500``, ``corpus=[a.jsonl,b.jsonl]``, ``loss=null``. Raises InputError.
+    Raises InputError where there is no such file, or it holds something else.
     """
     import yaml
 
+    try:
+        text = find_config(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
+    try:
+        loaded = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        place = f", line {line + 1}" if line is not None else ""
+        raise InputError(f"{path}{place}: not valid YAML ({getattr(error, 'problem', error)})") from None
+    if loaded is not None and not isinstance(loaded, dict):
+        raise InputError(f"{path}: must hold key: value lines, not {type(loaded).__name__}")
+    return loaded or {}
+
+
+def word_values(words: Sequence[str]) -> dict[str, Any]:
+    """``key=value`` words as a mapping, their values read as YAML. Raises InputError for a word without ``=``."""
+    import yaml
+
     values: dict[str, Any] = {}
-    where = "key=value"
-    if path is not None:
-        where = str(path)
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
-        try:
-            loaded = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            line = getattr(getattr(error, "problem_mark", None), "line", None)
-            place = f", line {line + 1}" if line is not None else ""
-            raise InputError(f"{path}{place}: not valid YAML ({getattr(error, 'problem', error)})") from None
-        if loaded is not None and not isinstance(loaded, dict):
-            raise InputError(f"{path}: must hold key: value lines, not {type(loaded).__name__}")
-        values.update(loaded or {})
-        make_config(values, where)
     for word in words:
         key, equals, text = word.partition("=")
         if not equals:
@@ -251,4 +259,23 @@ def read_config(path: str | Path | None, words: Sequence[str] = ()) -> TrainConf
             values[key.strip()] = yaml.safe_load(text) if text.strip() else None
         except yaml.YAMLError:
             values[key.strip()] = text
-    return make_config(values, where if not words else f"{where} with {' '.join(words)}" if path else "key=value")
+    return values
+
+
+def read_config(path: str | Path | None, words: Sequence[str] = ()) -> TrainConfig:
+    """Configuration from a YAML file (or the defaults), then ``key=value`` words, the later winning.
+
+    Values of words are read as YAML: ``limit=500``, ``corpus=[a.jsonl,b.jsonl]``, ``loss=null``. Raises InputError.
+    """
+    values = {} if path is None else read_values(path)
+    if path is not None:
+        make_config(values, str(path))
+    values.update(word_values(words))
+    return make_config(values, _where(path, words))
+
+
+def _where(path: str | Path | None, words: Sequence[str]) -> str:
+    """What an error names: the file, the words, or both."""
+    if path is None:
+        return "key=value"
+    return f"{path} with {' '.join(words)}" if words else str(path)

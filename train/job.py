@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
+from negsample.crew import refuse_sharding
 from negsample.errors import InputError
 from negsample.eval.figures import as_json, by_kind, figures
 from negsample.fileio import atomic_json, failure
@@ -28,6 +29,7 @@ from negsample.runs import Stopwatch, write_run
 from negsample.train.card import model_card
 from negsample.train.checkpoint import find_checkpoint
 from negsample.train.config import TrainConfig
+from negsample.train.follow import Follow
 from negsample.train.loop import fit, predict
 from negsample.train.prepare import SPLITS, Split, open_split, prepare_split
 from negsample.train.state import own_state
@@ -39,13 +41,21 @@ WORK = "work"
 
 
 def train(
-    config: TrainConfig, out: Path, *, resume: bool = False, command: list[str] | None = None
+    config: TrainConfig,
+    out: Path,
+    *,
+    resume: bool = False,
+    smoke: bool = False,
+    command: list[str] | None = None,
+    follow: Follow | None = None,
 ) -> dict[str, Any] | None:
     """Train an estimator as ``config`` says and leave a model folder at ``out``.
 
     Returns the content of its ``figures.json``, None where ``resume`` found the run finished. While it runs, everything
-    it needs to go on lies in ``out/work``. Under ``accelerate launch`` every process calls this; the main one reads the
-    corpus and writes. Raises InputError for anything wrong with the configuration, the corpus or the folder.
+    it needs to go on lies in ``out/work``. ``smoke`` is written to ``run.json`` and changes nothing (the caller has made
+    ``config`` small: ``train.smoke``). ``follow`` is told how the run goes. Under ``accelerate launch`` every process
+    calls this; the main one reads the corpus and writes. Raises InputError for anything wrong with the configuration, the
+    corpus or the folder.
     """
     watch = Stopwatch()
     config = config.resolved()
@@ -59,7 +69,8 @@ def train(
         return None
     try:
         with own_state():
-            return _run(accelerator, config, recipe, loss, out, watch, command)
+            facts = {"command": command, "smoke": smoke}
+            return _run(accelerator, config, recipe, loss, out, watch, facts, follow or Follow())
     except InputError:
         # Nothing to go on with: leave the place as it was found.
         if accelerator.is_main_process and find_checkpoint(out / WORK) is None:
@@ -76,13 +87,19 @@ def _run(
     loss: str,
     out: Path,
     watch: Stopwatch,
-    command: list[str] | None,
+    facts: Mapping[str, Any],
+    follow: Follow,
 ) -> dict[str, Any]:
     work = out / WORK
     parts = parts_of(config)
     _on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
     splits = {name: open_split(work / name) for name in SPLITS}
-    found = fit_and_test(accelerator, config, loss, parts, splits, work)
+    found = fit_and_test(accelerator, config, loss, parts, splits, work, follow.say, follow.after_epoch)
+    if follow.after_fit is not None:
+        held = splits["validation"]
+        held_scores = scores_of(accelerator, config, parts, held, work, "validation")
+        if accelerator.is_main_process:
+            follow.after_fit(np.array(held.labels), held_scores)
     if not accelerator.is_main_process:
         accelerator.wait_for_everyone()
         return {}
@@ -94,7 +111,7 @@ def _run(
     write_run(
         out / "run.json",
         watch,
-        command=command,
+        **facts,
         device=str(accelerator.device),
         processes=accelerator.num_processes,
         config=config.as_dict(),
@@ -141,60 +158,79 @@ def fit_and_test(
     splits: Mapping[str, Split],
     work: Path,
     say: Callable[[str], None] | None = None,
+    after_epoch: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
     """Train the network of ``parts`` on prepared ``splits`` and test it; the content of ``figures.json``.
 
-    ``work`` holds the checkpoints and ``training.jsonl``; ``say`` is told each epoch's losses (default: printed).
+    ``work`` holds the checkpoints and ``training.jsonl``; ``say`` is told each epoch's losses (default: printed), and
+    ``after_epoch`` each epoch (from 0) and its validation loss.
     """
     test = splits["test"]
-    if takes(parts.head) == "align":
-        return _fit_and_test_align(accelerator, config, parts, splits, work, say)
-    parts.features.fit(*_original_lengths(splits["train"]))
-    network = make_network(parts, config.seed)
-    fit(accelerator, config, loss, network, parts.features, splits["train"], splits["validation"], work, say)
-    scores = torch.sigmoid(predict(accelerator, network, parts.features, test, int(config.batch_size or 1))).numpy()
+    facts = fit_parts(accelerator, config, loss, parts, splits, work, say, after_epoch)
+    scores = scores_of(accelerator, config, parts, test, work)
     if not accelerator.is_main_process:
         return {}
-    cut = {
-        name: {"pairs": len(split), "cut": int(parts.features.was_cut(*split.units()).sum())}
-        for name, split in splits.items()
-    }
+    if takes(parts.head) == "align":
+        from negsample.train.align import ranking_on
+
+        facts["ranking"] = ranking_on(parts, test, work, config.seed)
     return {
         "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
         "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
-        "cut": cut,
+        "cut": cut_of(parts, splits),
         "unit": parts.features.unit,
-        "epochs": _epochs(work / "training.jsonl"),
+        **facts,
     }
 
 
-def _fit_and_test_align(
+def fit_parts(
     accelerator: "Accelerator",
     config: TrainConfig,
+    loss: str,
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
-    say: Callable[[str], None] | None,
+    say: Callable[[str], None] | None = None,
+    after_epoch: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
-    """As ``fit_and_test``, for the head whose parts are trained one after another, on the main process alone."""
-    from negsample.models.features.align import AlignFeatures
-    from negsample.train.align import fit_align
+    """Train the network of ``parts`` on the train and validation splits; ``epochs``, and what else the head tells.
 
-    if not accelerator.is_main_process:
-        return {}
-    test = splits["test"]
-    assert isinstance(parts.features, AlignFeatures)
-    network, logits, found = fit_align(config, parts.features, splits, work, say or partial(print, flush=True))
-    parts.network, parts.options = network, {"judged": parts.features.judged}
-    scores = (1 / (1 + np.exp(-logits[:, 0].astype(np.float64)))).astype(np.float32)
-    return {
-        "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
-        "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
-        "cut": {name: {"pairs": len(split), "cut": 0} for name, split in splits.items()},
-        "unit": parts.features.unit,
-        "epochs": _epochs(work / "training.jsonl"),
-        **found,
-    }
+    A network that ``parts`` have already (loaded from a model folder) is trained on. Arguments as of ``fit_and_test``.
+    """
+    if takes(parts.head) == "align":
+        from negsample.train.align import fit_align
+
+        # Its parts are trained one after another, on the main process alone.
+        if not accelerator.is_main_process:
+            return {}
+        found = fit_align(config, parts, splits, work, say or partial(print, flush=True), after_epoch)
+        return {"epochs": _epochs(work / "training.jsonl"), **found}
+    parts.features.fit(*_original_lengths(splits["train"]))
+    network = make_network(parts, config.seed)
+    train_split, held = splits["train"], splits["validation"]
+    fit(accelerator, config, loss, network, parts.features, train_split, held, work, say, after_epoch)
+    return {"epochs": _epochs(work / "training.jsonl")} if accelerator.is_main_process else {}
+
+
+def scores_of(
+    accelerator: "Accelerator", config: TrainConfig, parts: Parts, split: Split, work: Path, name: str = "test"
+) -> np.ndarray:
+    """Scores float32 [n] in [0, 1] of trained ``parts`` on a split (on the main process; computed by all).
+
+    Head ``align`` keeps the split's features in ``work/features`` as ``name``.
+    """
+    if takes(parts.head) == "align":
+        from negsample.train.align import align_scores
+
+        return align_scores(parts, split, work, name) if accelerator.is_main_process else np.zeros(0, np.float32)
+    network = make_network(parts, config.seed)
+    logits = predict(accelerator, network, parts.features, split, int(config.batch_size or 1))
+    return torch.sigmoid(logits).numpy()
+
+
+def cut_of(parts: Parts, splits: Mapping[str, Split]) -> dict[str, dict[str, int]]:
+    """For each split: its examples (``pairs``) and how many of them are longer than the model reads (``cut``)."""
+    return {name: {"pairs": len(split), "cut": split.cut(parts.features)} for name, split in splits.items()}
 
 
 def save_model(
@@ -212,10 +248,14 @@ def save_model(
 
 
 def make_accelerator(config: TrainConfig) -> "Accelerator":
-    """Accelerate's object for a run. Raises InputError for a precision that this machine does not have."""
+    """Accelerate's object for a run.
+
+    Raises InputError for a precision that this machine does not have, and for a launch that splits the model.
+    """
     from accelerate import Accelerator
     from accelerate.utils import InitProcessGroupKwargs
 
+    refuse_sharding()
     # The other processes wait while the main one reads a large corpus: hours, not the half hour that is the default.
     patience = InitProcessGroupKwargs(timeout=timedelta(hours=24))
     try:
@@ -287,16 +327,21 @@ def _claim_folder(config: TrainConfig, out: Path, resume: bool) -> bool:
     return True
 
 
-def _pairs(config: TrainConfig, skipped: Counter[str]) -> Iterator[Pair]:
-    options = CorpusOptions(
+def pairs_of(config: TrainConfig, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of ``config``'s corpora, one corpus after the other; ``skipped`` counts records passed over, by reason."""
+    for name in config.corpora():
+        yield from load_pairs(name, corpus_options(config), skipped)
+
+
+def corpus_options(config: TrainConfig) -> CorpusOptions:
+    """How ``config`` says that its corpora are read."""
+    return CorpusOptions(
         limit=config.limit,
         document_field=config.document_field,
         summary_field=config.summary_field,
         config=config.corpus_config,
         on_bad=config.on_bad,
     )
-    for name in config.corpora():
-        yield from load_pairs(name, options, skipped)
 
 
 def _prepare(config: TrainConfig, recipe: Recipe, parts: Parts, work: Path) -> None:
@@ -312,10 +357,12 @@ def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str
     """Write the examples of ``config``'s corpora to ``folder``; what was made of what, as plain values."""
     shutil.rmtree(folder, ignore_errors=True)
     skipped: Counter[str] = Counter()
-    options = GenerateOptions(recipe, config.negatives, config.seed, vocabulary=config.vocabulary)
+    options = GenerateOptions(
+        recipe, config.negatives, config.seed, vocabulary=config.vocabulary, redraws=config.redraws
+    )
     with Bar("negatives") as bar:
         report: GenerateReport = generate(
-            _pairs(config, skipped), options, folder, progress=lambda stage, done, total: bar.advance(note=stage)
+            pairs_of(config, skipped), options, folder, progress=lambda stage, done, total: bar.advance(note=stage)
         )
     return {
         "corpora": config.corpora(),
@@ -328,11 +375,10 @@ def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str
 
 def _original_lengths(split: Split) -> tuple[np.ndarray, np.ndarray]:
     """Units of the documents and summaries of the split's own pairs, without the negatives (padding, SPEC §3)."""
-    documents, summaries = split.units()
-    original = np.array([name == "original" for name in split.kind_names])[split.kinds]
-    return documents[original], summaries[original]
+    return split.units(np.flatnonzero(np.array([name == "original" for name in split.kind_names])[split.kinds]))
 
 
 def _epochs(journal: Path) -> list[dict[str, Any]]:
-    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
-    return [{k: v for k, v in line.items() if k != "kind"} for line in lines if line["kind"] == "epoch"]
+    with open(journal, encoding="utf-8") as stream:
+        lines = (json.loads(line) for line in stream)
+        return [{k: v for k, v in line.items() if k != "kind"} for line in lines if line["kind"] == "epoch"]

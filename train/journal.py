@@ -22,15 +22,14 @@ class Journal:
         """Forget the steps from ``step`` and the epochs from ``epoch`` on: they will be done (again)."""
         if self._path is None or not self._path.is_file():
             return
-        kept = []
-        for line in self._path.read_text(encoding="utf-8").splitlines():
-            try:
-                facts = json.loads(line)
-            except ValueError:  # the line that a kill cut short
-                break
-            if facts["step"] >= step if facts["kind"] == "step" else facts["epoch"] >= epoch:
-                break
-            kept.append(line + "\n")
         draft = self._path.with_suffix(".tmp")
-        draft.write_text("".join(kept), encoding="utf-8")
+        with open(self._path, encoding="utf-8") as before, open(draft, "w", encoding="utf-8") as kept:
+            for line in before:
+                try:
+                    facts = json.loads(line)
+                except ValueError:  # the line that a kill cut short
+                    break
+                if facts["step"] >= step if facts["kind"] == "step" else facts["epoch"] >= epoch:
+                    break
+                kept.write(line.rstrip("\n") + "\n")
         os.replace(draft, self._path)

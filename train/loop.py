@@ -23,8 +23,9 @@ from negsample.train.checkpoint import (
 from negsample.train.config import Optimisation, TrainConfig
 from negsample.train.journal import Journal
 from negsample.train.losses import GROUPED, LOSSES, Loss
-from negsample.train.order import Order, share
+from negsample.train.order import share
 from negsample.train.prepare import Split
+from negsample.train.turns import Turns
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -40,10 +41,12 @@ def fit(
     validation: Split,
     work: Path,
     say: Callable[[str], None] | None = None,
+    after_epoch: Callable[[int, float], None] | None = None,
 ) -> Position:
     """Train ``network`` in place until the epochs are over or validation has stopped improving; best weights at the end.
 
-    ``say`` is told each epoch's losses; by default they are printed.
+    ``say`` is told each epoch's losses; by default they are printed. ``after_epoch(epoch, validation_loss)`` is called
+    on every process before the epoch's checkpoint is written; an exception from it ends the run.
 
     Goes on from the newest checkpoint in ``work`` where there is one. The weights that come out are the same whether or
     not the run was killed and resumed (same machine and number of processes): the order of the examples and every
@@ -51,9 +54,15 @@ def fit(
     the loss is not finite.
     """
     plan = config.optimisation()
-    together = train.document_of if loss_name in GROUPED else None
-    order = Order(features.lengths(*train.units()), plan.batch_size, together)
-    steps = plan.epochs * order.per_epoch
+    order = Turns(
+        train,
+        features,
+        plan.batch_size,
+        together=loss_name in GROUPED,
+        negatives=config.negatives,
+        redraws=config.redraws,
+    )
+    steps = order.steps(plan.epochs)
     prepared, optimizer = accelerator.prepare(network, make_optimizer(network, plan))
     loss = LOSSES[loss_name]
     position = Position()
@@ -67,7 +76,7 @@ def fit(
     with Bar("training", steps, position.step) as bar:
         while not position.finished:
             prepared.train()
-            for batch in order.batches(config.seed, position.epoch)[position.batch :]:
+            for batch in order.batches(config.seed, position.epoch, position.batch):
                 for group in optimizer.param_groups:
                     group["lr"] = learning_rate(plan, position.step, steps)
                 torch.manual_seed(seed_from(config.seed, "step", position.step, accelerator.process_index))
@@ -99,6 +108,8 @@ def fit(
                 validation_loss=validation_loss,
             )
             say(f"epoch {position.epoch + 1}: train loss {train_loss:.4f}, validation loss {validation_loss:.4f}")
+            if after_epoch is not None:
+                after_epoch(position.epoch, validation_loss)
             if validation_loss < position.best_loss:
                 position.best_loss, position.best_epoch, position.stale = validation_loss, position.epoch, 0
                 if accelerator.is_main_process:
@@ -172,7 +183,7 @@ def predict(
     # Accelerate puts its mixed precision around the instance's forward; scores are computed without it, as in scoring.
     forward = type(network).forward
     logits = torch.zeros(len(split))
-    for number, rows in enumerate(_length_batches(features.lengths(*split.units()), 2 * batch_size)):
+    for number, rows in enumerate(_length_batches(split.costs(features), 2 * batch_size)):
         if number % accelerator.num_processes == accelerator.process_index:
             tensors = gather(features, split, rows, accelerator.device)
             logits[rows] = forward(network, **tensors).float().cpu()

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,16 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
+from negsample.errors import InputError
 from negsample.examples import read_examples
-from negsample.fileio import atomic_json
+from negsample.fileio import appears, atomic_json
 from negsample.models.features import Features
 from negsample.models.ragged import Ragged, RaggedWriter
 from negsample.records import Example
+from negsample.seeds import digest
 
 SPLITS = ("train", "validation", "test")
 # Examples read together, and texts remembered: a document's examples stand together, so few are enough.
 _CHUNK = 512
 _REMEMBERED = 4096
+# Examples whose lengths are worked out together.
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -42,11 +47,25 @@ class Split:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def units(self) -> tuple[np.ndarray, np.ndarray]:
-        """Units of each example's document and summary; int64 [n] each."""
-        documents = self.documents.lengths() // self.width
-        summaries = self.summaries.lengths() // self.width
-        return documents[self.document_of], summaries[self.summary_of]
+    def units(self, rows: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """Units of the documents and summaries of the examples ``rows`` (default: all); int64 [n] each."""
+        documents = self.documents.lengths(self.document_of[rows]) // self.width
+        return documents, self.summaries.lengths(self.summary_of[rows]) // self.width
+
+    def blocks(self) -> Iterator[slice]:
+        """All examples, some ten thousands at a time."""
+        return (slice(start, min(start + _BLOCK, len(self))) for start in range(0, len(self), _BLOCK))
+
+    def costs(self, features: Features) -> np.ndarray:
+        """Units of each example's pair after cutting (``features.lengths``); int32 [n]."""
+        found = np.empty(len(self), np.int32)
+        for block in self.blocks():
+            found[block] = features.lengths(*self.units(block))
+        return found
+
+    def cut(self, features: Features) -> int:
+        """How many examples are longer than what ``features`` keep."""
+        return sum(int(features.was_cut(*self.units(block)).sum()) for block in self.blocks())
 
     def id(self, index: int) -> str:
         """The id of an example."""
@@ -64,16 +83,18 @@ class _Texts:
     def __init__(self, folder: Path, features: Features) -> None:
         self.writer = RaggedWriter(folder, features.dtype)
         self._features = features
-        self._recent: OrderedDict[str, int] = OrderedDict()
+        # By hash: four thousand long documents would be much to keep.
+        self._recent: OrderedDict[bytes, int] = OrderedDict()
         self._count = 0
 
     def place(self, texts: Sequence[str]) -> list[int]:
-        new = [text for text in dict.fromkeys(texts) if text not in self._recent]
-        self.writer.append(self._features.read(new))
-        for text in new:
-            self._recent[text] = self._count
+        keys = [digest(text) for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._recent}
+        self.writer.append(self._features.read(list(new.values())))
+        for key in new:
+            self._recent[key] = self._count
             self._count += 1
-        places = [self._recent[text] for text in texts]
+        places = [self._recent[key] for key in keys]
         while len(self._recent) > _REMEMBERED:
             self._recent.popitem(last=False)
         return places
@@ -107,9 +128,14 @@ def prepare_split(examples: Path, folder: Path, features: Features) -> None:
 
 
 def open_split(folder: Path) -> Split:
-    """The split that ``prepare_split`` wrote, its texts memory-mapped."""
+    """The split that ``prepare_split`` wrote, memory-mapped. Raises InputError where it is not there (on this machine)."""
+    if not appears(folder / "split.json"):
+        raise InputError(
+            f"{folder}: {socket.gethostname()} does not see what the main process wrote there; "
+            "give --out on a file system that all machines share"
+        )
     about = json.loads((folder / "split.json").read_text(encoding="utf-8"))
-    columns = np.load(folder / "examples.npy", allow_pickle=False)
+    columns = np.load(folder / "examples.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
     return Split(
         documents=Ragged.open(folder / "documents"),
         summaries=Ragged.open(folder / "summaries"),

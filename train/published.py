@@ -1,4 +1,4 @@
-"""The figures that P3 printed in its Tables 1 and 2, to stand beside one's own."""
+"""The figures that P3 printed in its Tables 1 to 4, to stand beside one's own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,16 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class Published:
-    """A printed table: ``rows`` maps (group, head) to a value in percent for each of ``COLUMNS``, None for "NA".
+    """A printed table: ``rows`` maps (group, head) to a value in percent for each of ``columns``, None for "NA".
 
-    ``group`` is the corpus (Table 1) or the kind of mutation (Table 2).
+    ``group`` is the corpus (Table 1), the kind of mutation (Table 2) or the corpus trained on (Tables 3 and 4). The
+    columns are encoders in Tables 1 and 2, the target in Table 3, the size of the target domain in Table 4.
     """
 
     number: int
     group: str
     rows: Mapping[tuple[str, str], tuple[float | None, ...]]
+    columns: tuple[str, ...] = COLUMNS
 
     @property
     def source(self) -> str:
@@ -31,9 +33,9 @@ class Published:
         """Plain values: source, columns, and a row for each group and head."""
         return {
             "source": self.source,
-            "columns": list(COLUMNS),
+            "columns": list(self.columns),
             "rows": [
-                {self.group: group, "head": head, **dict(zip(COLUMNS, values, strict=True))}
+                {self.group: group, "head": head, **dict(zip(self.columns, values, strict=True))}
                 for (group, head), values in self.rows.items()
             ],
         }
@@ -68,4 +70,23 @@ TABLE_2 = Published(
         ("replace", "cnn"): (82.2, 92.7, 96.2, 84.2, None),
         ("replace", "lstm"): (95.9, 93.7, 96.9, 87.4, None),
     },
+)
+TABLE_3 = Published(
+    3,
+    "source",
+    {
+        ("CNN/DailyMail", "BERT"): (98.5,),
+        ("BigPatent", "BERT"): (97.5,),
+        ("Newsroom", "BERT"): (98.2,),
+    },
+    ("CNN/DailyMail",),
+)
+TABLE_4 = Published(
+    4,
+    "source",
+    {
+        ("CNN/DailyMail", "BERT"): (98.5, 98.6, 99.2),
+        ("Newsroom", "BERT"): (98.2, 98.4, 98.3),
+    },
+    ("30,000", "100,000", "300,000"),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from negsample.fileio import atomic_json, atomic_text
 from negsample.runs import Stopwatch, write_run
 from negsample.train.config import TrainConfig
-from negsample.train.published import COLUMNS, Published
+from negsample.train.published import Published
 
 _FIELDS = ("source", "group", "encoder", "head", "value", "low", "high", "n", "reason")
 
@@ -107,7 +107,7 @@ def _cell_text(row: Mapping[str, Any], best: float | None) -> str:
     return value if row["low"] is None else f"{value} [{row['low']:.1f}, {row['high']:.1f}]"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """A Markdown table whose columns line up; the first row is its head."""
     widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(rows[0]))]
     lines = [
@@ -144,11 +144,11 @@ def markdown(table: Mapping[str, Any]) -> str:
         f"{', '.join(table['corpora'])}{limit}; seed {table['seed']}. Test split; 95 % interval by bootstrap over documents; "
         "the best of each recipe is bold.",
         "",
-        *_aligned(body),
+        *aligned(body),
         "",
         f"## Published: {published['source']}",
         "",
-        *_aligned(printed),
+        *aligned(printed),
         "",
         "## Not run",
         "",
@@ -173,7 +173,7 @@ def csv_text(table: Mapping[str, Any]) -> str:
     published = table["published"]
     group = next(iter(published["rows"][0]))
     for row in published["rows"]:
-        for name in COLUMNS:
+        for name in published["columns"]:
             if row[name] is not None:
                 facts = {"group": row[group], "encoder": name, "head": row["head"], "value": f"{row[name]:.1f}"}
                 writer.writerow({"source": "published", **facts})
@@ -183,16 +183,16 @@ def csv_text(table: Mapping[str, Any]) -> str:
 
 
 def write_table(
-    table: Mapping[str, Any], out: Path, watch: Stopwatch, arguments: Mapping[str, Any], command: list[str] | None
+    table: Mapping[str, Any], out: Path, watch: Stopwatch, arguments: Mapping[str, Any], facts: Mapping[str, Any]
 ) -> None:
-    """Write the four files to the folder ``out``, each whole."""
+    """Write the four files to the folder ``out``, each whole; ``facts`` go into ``run.json`` besides the arguments."""
     atomic_text(out / "table.csv", csv_text(table))
     atomic_text(out / "table.md", markdown(table))
     atomic_json(out / "table.json", table)
     write_run(
         out / "run.json",
         watch,
-        command=command,
+        **facts,
         config=dict(arguments),
         seed=arguments["seed"],
         data=table["data"],

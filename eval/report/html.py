@@ -29,7 +29,7 @@ _DOCUMENT = 1500
 def correlation_page(result: Correlation, command: Sequence[str]) -> str:
     """The page of an agreement, as HTML."""
     levels = [level for level in HEADLINE if level in result.settings.levels]
-    return _render(
+    return render(
         "correlate.html.j2",
         command,
         result=result,
@@ -43,12 +43,13 @@ def correlation_page(result: Correlation, command: Sequence[str]) -> str:
 
 def comparison_page(result: Comparison, command: Sequence[str]) -> str:
     """The page of a comparison of systems, as HTML."""
-    return _render(
+    return render(
         "compare.html.j2", command, result=result, sections=[_section(result, section) for section in result.sections]
     )
 
 
-def _render(template: str, command: Sequence[str], **context: Any) -> str:
+def render(template: str, command: Sequence[str], **context: Any) -> str:
+    """The page that ``template`` makes of ``context``, with the style sheet inside and ``command`` at its head."""
     environment = Environment(
         loader=FunctionLoader(_read),
         autoescape=select_autoescape(enabled_extensions=("html", "j2"), default=True),

@@ -161,23 +161,50 @@ def sampling_plot(curves: Sequence[tuple[str, Sequence[SampleSize]]], *, y_label
 
     At most ``CURVES`` curves of ``(name, sizes)``.
     """
-    drawn = [(name, [s for s in sizes if s.mean is not None]) for name, sizes in curves[:CURVES]]
-    all_sizes = sorted({s.articles for _, sizes in drawn for s in sizes})
-    edges = [v for _, sizes in drawn for s in sizes for v in (_mean(s) - (s.sd or 0), _mean(s) + (s.sd or 0))]
-    low, high = max(-1.0, min(edges)), min(1.0, max(edges))
+    drawn = [(name, [s for s in sizes if s.mean is not None]) for name, sizes in curves]
+    lines = [(name, [_spot(s) for s in sizes]) for name, sizes in drawn]
+    all_sizes = sorted({s.articles for _, sizes in drawn[:CURVES] for s in sizes})
+    return curve_plot(lines, _articles(all_sizes), (-1.0, 1.0), "articles drawn", y_label, description)
+
+
+Spot = tuple[float, float, float, float]
+"""A point of a curve: x, y, and the lower and upper end of its band."""
+
+
+def curve_plot(
+    curves: Sequence[tuple[str, Sequence[Spot]]],
+    x_ticks: Sequence[tuple[float, str]],
+    bounds: tuple[float, float],
+    x_label: str,
+    y_label: str,
+    description: str,
+) -> Markup:
+    """Curves with their bands, cut at the ``bounds`` that y can't pass; the first and last tick are where x ends.
+
+    At most ``CURVES`` curves of ``(name, spots)``, in the colours of the style sheet.
+    """
+    drawn = curves[:CURVES]
+    edges = [end for _, spots in drawn for spot in spots for end in spot[2:]]
+    low, high = max(bounds[0], min(edges)), min(bounds[1], max(edges))
     ticks = nice_ticks(low, high, 5)
-    x_range = (float(np.log(all_sizes[0])), float(np.log(max(all_sizes[-1], all_sizes[0] + 1))))
+    places = [spot[0] for _, spots in drawn for spot in spots]
+    x_range = (min(places), max(max(places), min(places) + 0.5))
     frame = Frame(x_range, (min(low, ticks[0]), max(high, ticks[-1])), width=520, height=260)
-    parts = [frame.draw(_articles(all_sizes), ticks, "articles drawn", y_label)]
-    for k, (_, sizes) in enumerate(drawn):
-        xs = [frame.x(float(np.log(s.articles))) for s in sizes]
-        upper = [frame.y(min(high, _mean(s) + (s.sd or 0))) for s in sizes]
-        lower = [frame.y(max(low, _mean(s) - (s.sd or 0))) for s in sizes]
+    parts = [frame.draw(x_ticks, ticks, x_label, y_label)]
+    for k, (_, spots) in enumerate(drawn):
+        xs = [frame.x(spot[0]) for spot in spots]
+        upper = [frame.y(min(high, spot[3])) for spot in spots]
+        lower = [frame.y(max(low, spot[2])) for spot in spots]
         outline = [*zip(xs, upper, strict=True), *reversed(list(zip(xs, lower, strict=True)))]
         parts.append(f'<polygon class="band c{k}" points="{_points(outline)}"/>')
-        line = [(x, frame.y(_mean(s))) for x, s in zip(xs, sizes, strict=True)]
+        line = [(x, frame.y(spot[1])) for x, spot in zip(xs, spots, strict=True)]
         parts.append(f'<polyline class="line c{k}" points="{_points(line)}"/>')
     return _svg(frame, parts, description)
+
+
+def _spot(size: SampleSize) -> Spot:
+    mean, spread = _mean(size), size.sd or 0
+    return float(np.log(size.articles)), mean, mean - spread, mean + spread
 
 
 def _mean(size: SampleSize) -> float:

@@ -2,17 +2,16 @@
 
 import hashlib
 import json
-import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.fileio import replacing
 
 
 class Encoder(Protocol):
@@ -23,6 +22,9 @@ class Encoder(Protocol):
     ``fingerprint``: 64 hex digits that change with the weights or with an option that changes a vector, and with
     nothing else: equal on every machine, device and library version, before saving and after loading.
     ``counts``: what ``encode`` has met so far, e.g. ``truncated``, ``unknown_words``, ``zero_vectors``.
+
+    An encoder may have an attribute ``shared``: another encoder of the same width, and a function of its vectors
+    (float32 [n, dim] → [n, dim], row by row) that gives this one's, so that both live off one embedding cache.
     """
 
     name: str
@@ -81,22 +83,11 @@ def file_digest(path: Path) -> bytes:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
-@contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """A temporary path beside ``target`` that takes its place when the block ends well, and is removed when not."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def copy_file(source: Path, target: Path) -> None:
-    """Copy the bytes of ``source`` (links followed) to ``target``, whole or not at all."""
-    with replacing(target) as temporary:
-        shutil.copyfile(source, temporary)
+    """Copy the bytes of ``source`` (links followed) to ``target``, whole or not at all; its folder is made."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as stream:
+        shutil.copyfile(source, stream.name)
 
 
 def pick_device(device: str = "auto") -> str:

@@ -97,6 +97,11 @@ def make(
         )
     # One layer has one name in fingerprints: counted from the end.
     layer = layer if layer < 0 else layer - depth - 1
-    options = {"pool": pool, "layer": layer, "special": special, "max_length": loaded.limit}
+    return pooled(folder, loaded, pool, layer, special, packaged=not model)
+
+
+def pooled(folder: Path, model: TokenModel, pool: str, layer: int, special: bool, *, packaged: bool) -> TokenPooling:
+    """The encoder over ``model``, which was loaded from ``folder``; ``layer`` is counted from the end (−1: last)."""
+    options = {"pool": pool, "layer": layer, "special": special, "max_length": model.limit}
     mark = fingerprint("hf", options, fingerprint_parts(folder))
-    return TokenPooling(folder, loaded, pool, layer, special, mark, packaged=not model)
+    return TokenPooling(folder, model, pool, layer, special, mark, packaged)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.encoders.base import copy_file, pick_device, replacing
+from negsample.fileio import replacing
+from negsample.models.encoders.base import copy_file, pick_device
 
 # Everything a tokenizer or a configuration is read from; other files of a folder change no vector.
 _SUPPORT = (
@@ -156,8 +157,9 @@ def copy_model(source: Path, target: Path) -> None:
         return
     # Tensors that share memory (tied weights) must be stored apart: the format has no sharing.
     tensors = {name: tensor.clone().contiguous() for name, tensor in weights(source).items()}
-    with replacing(target / "model.safetensors") as temporary:
-        save_file(tensors, str(temporary), metadata={"format": "pt"})
+    target.mkdir(parents=True, exist_ok=True)
+    with replacing(target / "model.safetensors") as stream:
+        save_file(tensors, stream.name, metadata={"format": "pt"})
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.encoders.base import as_texts, fingerprint, pick_device, replacing
+from negsample.fileio import replacing
+from negsample.models.encoders.base import as_texts, fingerprint, pick_device
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
 
 # What the published versions put around a sentence.
@@ -135,8 +136,9 @@ class InferSent:
         from safetensors.torch import save_file
 
         weights = {f"enc_lstm.{key}": value.contiguous().cpu() for key, value in self.lstm.state_dict().items()}
-        with replacing(folder / "infersent.safetensors") as temporary:
-            save_file(weights, str(temporary))
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(folder / "infersent.safetensors") as stream:
+            save_file(weights, stream.name)
         save_vectors(self.vectors, folder / "vectors")
         options = {
             "weights": "infersent.safetensors",

@@ -7,7 +7,7 @@ layers and a normalisation. A folder without that list is a plain model under me
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.encoders.base import as_texts, copy_file, fingerprint
+from negsample.models.encoders.hf import TokenPooling, pooled
 from negsample.models.encoders.huggingface import (
     TokenModel,
     copy_model,
@@ -80,6 +81,16 @@ class SentenceTransformer:
                     vectors = stage(vectors)
                 to_rows(result, batch, vectors)
         return result
+
+    @property
+    def shared(self) -> tuple[TokenPooling, Callable[[np.ndarray], np.ndarray]] | None:
+        """Encoder ``hf`` over the same network, and the normalisation: where these vectors are its means at unit length."""
+        layout = self.layout
+        plain = layout.poolings == ("mean",) and not layout.prompt and not layout.lower
+        if not plain or [kind for kind, _ in layout.after] != ["Normalize"]:
+            return None
+        source = pooled(self.folder / layout.transformer, self.model, "mean", -1, True, packaged=self.packaged)
+        return replace(source, counts=self.counts), unit_rows
 
     def save(self, folder: Path) -> dict[str, Any]:
         options: dict[str, Any] = {"max_length": self.model.limit}
@@ -172,6 +183,11 @@ def _read_json(path: Path) -> Any:
         return None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: damaged JSON ({one_line(error)}); download the model again") from error
+
+
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    """Each row at length 1, a row of zeros as it is; float32 [n, d]."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12, dtype=np.float32)
 
 
 def _normalise(vectors: Any) -> Any:

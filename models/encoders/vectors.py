@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.encoders.base import replacing
+from negsample.fileio import atomic_text, replacing
 
 _BLOCK_LINES = 4096
 _BLOCK_BYTES = 1 << 24
@@ -247,10 +247,10 @@ def _read_binary(
 
 def save_vectors(vectors: WordVectors, folder: Path) -> None:
     """Write ``vectors.npy`` (float32) and ``words.json`` (a list, in row order) into ``folder``."""
-    with replacing(folder / "vectors.npy") as temporary, temporary.open("wb") as stream:
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / "vectors.npy") as stream:
         np.save(stream, np.asarray(vectors.matrix, dtype="<f4"), allow_pickle=False)
-    with replacing(folder / "words.json") as temporary:
-        temporary.write_text(json.dumps(list(vectors.index), ensure_ascii=False), encoding="utf-8")
+    atomic_text(folder / "words.json", json.dumps(list(vectors.index), ensure_ascii=False))
 
 
 def _read_saved(folder: Path, limit: int) -> WordVectors:

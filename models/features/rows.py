@@ -22,8 +22,9 @@ from negsample.sentences import split_sentences, words
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
 
-# Rows whose numbers are remembered: 128 MB at most, whatever the corpus.
-_REMEMBERED = 1 << 24
+# Rows whose numbers are remembered, and what a text itself costs in rows: some 40 MB at most, whatever the corpus.
+_REMEMBERED = 1 << 22
+_TEXT = 48
 
 
 class RowFeatures:
@@ -114,10 +115,11 @@ class RowFeatures:
         else:
             fresh = {}
         numbers = [fresh[name] if name in fresh else self._met[name] for name in names]
-        if self._met_units + sum(map(len, fresh.values())) > _REMEMBERED:
+        cost = sum(len(text) + _TEXT for text in fresh.values())
+        if self._met_units + cost > _REMEMBERED:
             self._met, self._met_units = {}, 0
         self._met.update(fresh)
-        self._met_units += sum(map(len, fresh.values()))
+        self._met_units += cost
         return numbers
 
     def save(self, folder: Path) -> dict[str, Any]:

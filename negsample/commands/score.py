@@ -1,10 +1,26 @@
 """``negsample score``."""
 
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, TextIO
 
+from negsample.crew import Crew
 from negsample.errors import InputError
-from negsample.scoring import ItemScorer, Scorer, Tally, score_lines, score_table
+from negsample.fileio import format_of
+from negsample.progress import silence
+from negsample.scoring import (
+    ItemScorer,
+    Outcomes,
+    Scorer,
+    Tally,
+    line_chunks,
+    score_lines,
+    score_rows,
+    score_table,
+    table_chunks,
+)
+from negsample.tables import Row
 
 
 def run(
@@ -21,8 +37,12 @@ def run(
     batch_size: int,
     on_bad: str,
     aspects: bool = False,
+    crew: Crew | None = None,
 ) -> None:
-    """Score a table, or text files aligned by line; print a line for each system, and the signature."""
+    """Score a table, or text files aligned by line; print a line for each system, and the signature.
+
+    Where ``crew`` has several processes they share the input (``negsample.sharing``), and the first one writes and prints.
+    """
     if on_bad not in ("stop", "skip"):
         raise InputError(f"--on-bad {on_bad}: give stop or skip")
     if (source is None) != (not targets):
@@ -33,14 +53,42 @@ def run(
         raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
     if source is None and output is None:
         raise InputError("give -o OUTPUT (- for standard output)")
-    scorer = _scorer(model, metric, aspects)
+    if output is not None:
+        format_of(output)
+    if crew is not None and crew.size == 1:
+        crew = None
+    if crew is not None and "-" in (source, *targets, *references, *inputs):
+        raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
+    load = partial(_scorer, model, metric, aspects)
+    scorer = load() if crew is None else crew.together(load)
     options: dict[str, Any] = {"batch_size": batch_size, "on_bad": on_bad, "aspects": aspects}
+    chunks: Callable[[], Iterator[list[Row]]]
+    write: Callable[[Outcomes | None], dict[str, Tally]]
     if source is not None:
-        tallies = score_lines(scorer, source, [*targets, *inputs], output, references=references, **options)
+        systems = [*targets, *inputs]
+        chunks = partial(line_chunks, source, systems, references)
+
+        def write(outcomes: Outcomes | None) -> dict[str, Tally]:
+            return score_lines(scorer, source, systems, output, references=references, outcomes=outcomes, **options)
+
     else:
-        fields: dict[str, Any] = {"document_field": document_field, "summary_field": summary_field}
-        tallies = {inputs[0]: score_table(scorer, inputs[0], str(output), **fields, **options)}
-    print_tallies(tallies, scorer.signature, sys.stderr if output == "-" else sys.stdout)
+        options |= {"document_field": document_field, "summary_field": summary_field}
+        chunks = partial(table_chunks, inputs[0])
+
+        def write(outcomes: Outcomes | None) -> dict[str, Tally]:
+            return {inputs[0]: score_table(scorer, inputs[0], str(output), outcomes=outcomes, **options)}
+
+    tallies: dict[str, Tally] | None
+    if crew is None:
+        tallies = write(None)
+    else:
+        from negsample.sharing import score_together
+
+        if crew.rank:
+            silence()
+        tallies = score_together(crew, chunks, partial(score_rows, scorer, **options), write, output)
+    if tallies is not None:
+        print_tallies(tallies, scorer.signature, sys.stderr if output == "-" else sys.stdout)
 
 
 def _scorer(model: str | None, metric: str | None, aspects: bool) -> Scorer | ItemScorer:

@@ -7,14 +7,18 @@ from typing import Any
 from negsample.errors import InputError
 
 
-def run(config: str | None, values: list[str], out: str, resume: bool) -> None:
-    """Train as the file and the ``key=value`` words say; print the test figures."""
+def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bool = False) -> None:
+    """Train as the file and the ``key=value`` words say, or on stand-ins (``smoke``); print the test figures."""
     from negsample.train.config import read_config
     from negsample.train.job import train
+    from negsample.train.smoke import smoke as made_small
 
     if config is None and not values:
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
-    found = train(read_config(config, values), Path(out), resume=resume, command=sys.argv)
+    settings = read_config(config, values)
+    if smoke:
+        settings = made_small(settings)
+    found = train(settings, Path(out), resume=resume, smoke=smoke, command=sys.argv)
     if found is None:
         print(f"{out}: the run is finished already")
     elif found:

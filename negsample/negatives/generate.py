@@ -1,6 +1,5 @@
 """From pairs to labelled examples in three files: read once, split by document, damage, write."""
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -16,7 +15,7 @@ from negsample.errors import InputError
 from negsample.fileio import failure
 from negsample.negatives.context import Borrowed, Context
 from negsample.negatives.examples import Tally, examples_of
-from negsample.negatives.index import IndexBuilder, PairIndex, padded
+from negsample.negatives.index import IndexBuilder, PairIndex, fingerprint, padded
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.negatives.vocabulary import DRAWS, Vocabulary, VocabularyCounter
@@ -25,6 +24,8 @@ from negsample.seeds import digest
 from negsample.spool import Spool
 from negsample.tables import Writer, open_writer
 
+Part = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""The split of each document, uint8 [documents], numbers as in ``SPLITS`` or higher for none; takes what ``assign`` takes."""
 Progress = Callable[[str, int, int | None], None]
 """Called with the stage ("reading", "vocabulary" or a split), what is done, and of how many (None: not known)."""
 
@@ -32,6 +33,8 @@ Progress = Callable[[str, int, int | None], None]
 @dataclass(frozen=True)
 class GenerateOptions:
     """What to make: ``negatives`` of each pair by ``recipe``; ``vocabulary`` is drawn "uniform" or by "frequency".
+
+    The training split holds ``redraws`` times as many negatives of each pair, for epochs that take turns with them.
 
     Raises InputError for fewer than one negative or another vocabulary.
     """
@@ -41,10 +44,13 @@ class GenerateOptions:
     seed: int = 0
     shares: Shares = field(default_factory=Shares)
     vocabulary: str = "uniform"
+    redraws: int = 1
 
     def __post_init__(self) -> None:
         if self.negatives < 1:
             raise InputError(f"negatives {self.negatives}: give 1 or more")
+        if self.redraws < 1:
+            raise InputError(f"redraws {self.redraws}: give 1 or more")
         if self.vocabulary not in DRAWS:
             raise InputError(f"vocabulary {self.vocabulary!r} is not known; choose {' or '.join(DRAWS)}")
 
@@ -87,7 +93,12 @@ class GenerateReport:
 
 
 def generate(
-    pairs: Iterable[Pair], options: GenerateOptions, out: Path, *, progress: Progress | None = None
+    pairs: Iterable[Pair],
+    options: GenerateOptions,
+    out: Path,
+    *,
+    progress: Progress | None = None,
+    part: Part | None = None,
 ) -> GenerateReport:
     """Write ``train.jsonl.gz``, ``validation.jsonl.gz`` and ``test.jsonl.gz`` to the folder ``out``.
 
@@ -97,6 +108,8 @@ def generate(
     Pairs of one document have the same ``document_id``: the id of the first of them in the order of the hashes of their
     summaries.
 
+    ``part``, where given, says which document goes to which split, in place of seed and shares.
+
     Memory does not grow with the texts: they are kept in a temporary file in ``out``. The three files appear, replacing
     those that stand in ``out`` already, when all are complete; an exception before that changes nothing.
 
@@ -105,12 +118,13 @@ def generate(
     """
     with _workplace(out) as folder, Spool(folder) as spool:
         index = _collect(pairs, spool, progress)
-        part = assign(index.key[index.first[:-1]], index.group, options.seed, options.shares)
+        keys = index.key[index.first[:-1]]
+        split = part(keys, index.group) if part else assign(keys, index.group, options.seed, options.shares)
         source = _Source(spool, index)
-        vocabulary = _count_words(source, part, options.vocabulary, progress)
+        vocabulary = _count_words(source, split, options.vocabulary, progress)
         reports = {}
         for number, name in enumerate(SPLITS):
-            positions = np.flatnonzero(part[index.document] == number)
+            positions = np.flatnonzero(split[index.document] == number)
             with open_writer(folder / f"{name}.jsonl.gz") as writer:
                 context = Context(vocabulary, index, positions, source.borrow)
                 reports[name] = _write_split(name, source, context, options, writer, progress)
@@ -124,7 +138,7 @@ def generate(
         linked=int(np.sum(np.bincount(index.group)[index.group] > 1)),
         vocabulary=len(vocabulary.words),
         splits=reports,
-        fingerprint=_fingerprint(index, np.arange(len(index.number))),
+        fingerprint=fingerprint(index),
     )
 
 
@@ -213,22 +227,17 @@ def _count_words(source: _Source, part: np.ndarray, draw: str, progress: Progres
     return counter.finish(draw)
 
 
-def _fingerprint(index: PairIndex, positions: np.ndarray) -> str:
-    hasher = hashlib.sha256(np.ascontiguousarray(index.key[positions]).tobytes())
-    hasher.update(np.ascontiguousarray(index.summary[positions]).tobytes())
-    return hasher.hexdigest()
-
-
 def _write_split(
     name: str, source: _Source, context: Context, options: GenerateOptions, writer: Writer, progress: Progress | None
 ) -> SplitReport:
     index, positions = context.index, context.positions
     tally = Tally()
+    negatives = options.negatives * (options.redraws if name == "train" else 1)
     for done, position in enumerate(positions.tolist(), start=1):
         pair = source.pair(position)
         document_id = source.document_id(position)
         for example in examples_of(
-            pair, document_id, position, context, options.recipe, options.negatives, options.seed, tally
+            pair, document_id, position, context, options.recipe, negatives, options.seed, tally
         ):
             writer.write(example.as_dict())
         if progress:
@@ -243,7 +252,7 @@ def _write_split(
         refusals=dict(sorted(tally.refusals.items())),
         missing=tally.missing,
         repeated=tally.repeated,
-        fingerprint=_fingerprint(index, positions),
+        fingerprint=fingerprint(index, positions),
     )
 
 

@@ -1,5 +1,6 @@
 """What is kept in memory of each pair: hashes and numbers, some 60 bytes, so that corpora of any length go through."""
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,26 +76,44 @@ class IndexBuilder:
         """The index of all pairs so far. Of pairs that agree the one with the smallest hash of everything is kept."""
         table = np.frombuffer(self._bytes, dtype=_DTYPE)
         order = np.lexsort((table["self"], table["summary"], table["key"]))
-        table = table[order]
-        fresh = np.ones(len(table), dtype=bool)
-        fresh[1:] = (table["key"][1:] != table["key"][:-1]) | (table["summary"][1:] != table["summary"][:-1])
-        order, table = order[fresh], table[fresh]
-        opens = np.ones(len(table), dtype=bool)
-        opens[1:] = table["key"][1:] != table["key"][:-1]
+        # One column at a time: a sorted copy of the whole table would double what is in memory.
+        fresh = np.ones(len(order), dtype=bool)
+        fresh[1:] = _changes(table["key"][order]) | _changes(table["summary"][order])
+        duplicates = len(order) - int(fresh.sum())
+        order = order[fresh]
+        key, summary = table["key"][order], table["summary"][order]
+        opens = np.ones(len(order), dtype=bool)
+        opens[1:] = _changes(key)
         document = (np.cumsum(opens) - 1).astype(np.int32)
-        _, summaries = np.unique(table["summary"], return_inverse=True)
         return PairIndex(
             number=order.astype(np.int64),
-            key=table["key"].copy(),
-            summary=table["summary"].copy(),
+            key=key,
+            summary=summary,
             document=document,
-            id_state=np.where(_repeated(table["full_id"]), 2, _repeated(table["id"])).astype(np.uint8),
-            first=np.append(np.flatnonzero(opens), len(table)),
-            group=link(document, summaries.astype(np.int32)),
-            duplicates=len(fresh) - int(fresh.sum()),
+            id_state=np.where(_repeated(table["full_id"][order]), 2, _repeated(table["id"][order])).astype(np.uint8),
+            first=np.append(np.flatnonzero(opens), len(order)),
+            group=link(document, np.unique(summary, return_inverse=True)[1].astype(np.int32)),
+            duplicates=duplicates,
         )
 
 
+def _changes(values: np.ndarray) -> np.ndarray:
+    """Whether each value but the first differs from the one before it; bool [n − 1]."""
+    return values[1:] != values[:-1]
+
+
+def fingerprint(index: PairIndex, positions: np.ndarray | slice = slice(None)) -> str:
+    """SHA-256 of the hashes of the pairs at ``positions`` (default: all), as 64 hex digits, whatever order they came in."""
+    hasher = hashlib.sha256(np.ascontiguousarray(index.key[positions]).tobytes())
+    hasher.update(np.ascontiguousarray(index.summary[positions]).tobytes())
+    return hasher.hexdigest()
+
+
 def _repeated(values: np.ndarray) -> np.ndarray:
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return counts[inverse] > 1
+    """Whether each value comes more than once; bool [n]."""
+    order = np.argsort(values, kind="stable")
+    same = ~_changes(values[order])
+    repeated = np.zeros(len(values), dtype=bool)
+    repeated[order[1:]] = same
+    repeated[order[:-1]] |= same
+    return repeated

@@ -78,8 +78,8 @@ def assign(keys: np.ndarray, groups: np.ndarray, seed: int, shares: Shares | Non
         )
     least = 2 if len(sizes) >= 2 * len(SPLITS) else 1
     quota = _quotas(documents, shares, parts, least)
-    names = [digest(seed, "split", key) for key in keys[first].tolist()]
-    order = sorted(range(len(sizes)), key=names.__getitem__)
+    names = np.fromiter((digest(seed, "split", bytes(key)) for key in keys[first]), "S16", len(first))
+    order = np.argsort(names, kind="stable").astype(np.int32)
     chosen = _fill(order, sizes, quota)
     _repair(chosen, order, sizes, list(quota), least)
     return chosen[groups]
@@ -99,7 +99,7 @@ def _quotas(documents: int, shares: Shares, parts: list[int], least: int) -> dic
     return quota
 
 
-def _fill(order: list[int], sizes: np.ndarray, quota: dict[int, int]) -> np.ndarray:
+def _fill(order: np.ndarray, sizes: np.ndarray, quota: dict[int, int]) -> np.ndarray:
     chosen = np.zeros(len(sizes), dtype=np.uint8)
     room = dict(quota)
     for group in order:
@@ -114,7 +114,7 @@ def _fill(order: list[int], sizes: np.ndarray, quota: dict[int, int]) -> np.ndar
     return chosen
 
 
-def _repair(chosen: np.ndarray, order: list[int], sizes: np.ndarray, parts: list[int], least: int) -> None:
+def _repair(chosen: np.ndarray, order: np.ndarray, sizes: np.ndarray, parts: list[int], least: int) -> None:
     """Give each part at least ``least`` groups, the smallest of training, where no small ones were found to fill it."""
     for part in parts:
         while np.count_nonzero(chosen == part) < least and np.count_nonzero(chosen == 0) > least:

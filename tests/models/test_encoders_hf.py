@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from negsample.errors import InputError
+from negsample.models.cache import EmbeddingCache
 from negsample.models.encoders import load_encoder, make_encoder
 from negsample.models.encoders.huggingface import model_folder
 from negsample.models.packaged import minilm_folder
@@ -350,3 +351,21 @@ def test_an_id_that_was_fetched_before_needs_no_network(tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", local)
     encoder = make_encoder("hf:owner/name,revision=v1")
     assert encoder.fingerprint == make_encoder(f"hf:{folder}").fingerprint
+
+
+def test_normalised_means_live_off_the_cache_of_hf(tmp_path):
+    _, folder = library_model(tmp_path, ["mean"], normalise=True)
+    encoder = make_encoder(f"sentence-transformer:model={folder}")
+    other = make_encoder(f"hf:model={folder},special=true,max_length={encoder.model.limit}")
+    texts = ["the cat sat", "on a mat", "", "the cat sat", "very very long ."]
+    cache, second = EmbeddingCache(encoder), EmbeddingCache(other)
+    np.testing.assert_allclose(cache.rows(texts), encoder.encode(texts), atol=1e-6)
+    np.testing.assert_allclose(second.rows(texts), other.encode(texts), atol=1e-6)
+    assert cache.folder == second.folder
+    assert (cache.stats().encoded, second.stats().encoded) == (4, 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"normalise": True, "prompt": "the "}, {"normalise": True, "dense": True}])
+def test_other_layouts_have_a_cache_of_their_own(options, tmp_path):
+    _, folder = library_model(tmp_path, ["mean"], **options)
+    assert make_encoder(f"sentence-transformer:model={folder}").shared is None

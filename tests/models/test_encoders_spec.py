@@ -1,5 +1,6 @@
 """Encoder specs: what is read from a string, what is refused, and encoders that come from outside."""
 
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.models.encoders import ENCODERS, load_encoder, make_encoder, parse_spec
-from negsample.models.encoders.base import as_texts, fingerprint, pick_device, replacing
+from negsample.models.encoders.base import as_texts, copy_file, fingerprint, pick_device
 
 
 class Lengths:
@@ -137,19 +138,22 @@ def test_texts_are_checked_and_lone_surrogates_replaced():
         as_texts(["a", None])
 
 
-def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
-    target = tmp_path / "file"
-    target.write_text("old")
+def test_a_copy_is_whole_or_not_made(tmp_path, monkeypatch):
+    source, target = tmp_path / "source", tmp_path / "folder" / "file"
+    source.write_text("new")
+    copy_file(source, target)
+    assert target.read_text() == "new"
 
-    def write() -> None:
-        with replacing(target) as temporary:
-            temporary.write_text("half")
-            raise KeyboardInterrupt
+    def stop_half_way(source, name):
+        with open(name, "w") as stream:
+            stream.write("half")
+        raise KeyboardInterrupt
 
+    monkeypatch.setattr(shutil, "copyfile", stop_half_way)
     with pytest.raises(KeyboardInterrupt):
-        write()
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    assert target.read_text() == "old"
+        copy_file(source, target)
+    assert [path.name for path in target.parent.iterdir()] == ["file"]
+    assert target.read_text() == "new"
 
 
 def test_devices():

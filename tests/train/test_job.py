@@ -1,12 +1,10 @@
 """A training run: what it leaves, what it reports, and what it learns."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from processes import launch
 from tests_support import write_pairs
 
 from negsample import Estimator
@@ -166,17 +164,7 @@ def test_two_processes_do_as_one(pairs_file, tiny_bert, tmp_path):
     config = config_for(pairs_file, tiny_bert, log_examples=True, batch_size=7, recipe="delete", negatives=2)
     one = train(config, tmp_path / "one")
     words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
-    # Accelerate's --cpu starts one process whatever number is asked for (its issue 2741); --multi_gpu starts them all,
-    # and the variable keeps them off a GPU.
-    launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    launch += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    done = subprocess.run(
-        [*launch, "-m", "negsample.train", *words, "--out", str(tmp_path / "two")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "ACCELERATE_USE_CPU": "true"},
-    )
+    done = launch("-m", "negsample.train", *words, "--out", tmp_path / "two")
     assert done.returncode == 0, done.stderr[-2000:]
     two = json.loads((tmp_path / "two" / "figures.json").read_text())
     assert json.loads((tmp_path / "two" / "run.json").read_text())["processes"] == 2

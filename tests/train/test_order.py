@@ -29,7 +29,7 @@ def test_an_epoch_has_every_example_once(lengths, seed, epoch, size):
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=200).map(np.array), st.integers(1, 40), st.integers(1, 4))
 def test_documents_stay_together(documents, size, processes):
     order = Order(np.ones(len(documents), int), size, documents)
-    batches = order.batches(0, 0)
+    batches = list(order.batches(0, 0))
     assert len(batches) == order.per_epoch
     pieces = [piece for batch in batches for rank in range(processes) for piece in share(batch, 2, processes, rank)]
     assert sorted(np.concatenate(pieces).tolist()) == list(range(len(documents)))
@@ -55,6 +55,13 @@ def test_order_changes_with_epoch_and_seed_only():
     assert equal(first, flat(Order(np.arange(1, 200), 8).batches(1, 0)))
     assert not equal(first, flat(order.batches(1, 1)))
     assert not equal(first, flat(order.batches(2, 0)))
+
+
+@given(LENGTHS, st.integers(1, 40), st.booleans(), st.data())
+def test_an_epoch_can_be_entered_anywhere(lengths, size, grouped, data):
+    order = Order(lengths, size, np.arange(len(lengths)) // 3 if grouped else None)
+    start = data.draw(st.integers(0, order.per_epoch))
+    assert equal(flat(order.batches(2, 1))[start:], flat(order.batches(2, 1, start)))
 
 
 def test_batches_hold_examples_of_like_length():

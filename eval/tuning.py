@@ -1,0 +1,103 @@
+"""Agreement with people as the objective of a search, on the half of the judgments that is set apart for it.
+
+Only rows with ``half: tune`` are used, so that a search knows nothing of the documents it is reported on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from negsample.errors import InputError
+from negsample.eval.agreement import agreement
+from negsample.eval.columns import make_scorers, score_columns
+from negsample.eval.correlation import check_coefficient
+from negsample.eval.judgments import Missing, load_judgments
+from negsample.eval.levels import LEVELS, make_table
+from negsample.records import Judged, document_key
+from negsample.registry import suggestion
+from negsample.sentences import words
+
+TUNE = "tune"
+
+
+@dataclass(frozen=True)
+class TuneHalf:
+    """The rows of one source of judgments that a search may see, each with the score ``human``."""
+
+    source: str
+    human: str
+    rows: tuple[Judged, ...]
+
+
+def load_tune_halves(sources: Sequence[str], human: Sequence[str]) -> list[TuneHalf]:
+    """The tune half of each of ``sources`` (as ``--judgments`` takes them), with one name of ``human`` for each.
+
+    Raises InputError where a source has no halves, no row of the tune half has the score, or a document of the tune half
+    stands in the other one as well.
+    """
+    found = []
+    for source, name in zip(sources, human, strict=True):
+        rows = load_judgments(source, Missing())
+        unmarked = sum(not row.half for row in rows)
+        if unmarked:
+            share = "no row" if unmarked == len(rows) else f"{unmarked} of {len(rows)} rows have no field"
+            told = "no row has the field" if unmarked == len(rows) else share
+            raise InputError(
+                f"{source}: {told} 'half'; mark each row half: tune (for the search) or half: report (kept from it)"
+            )
+        mine = [row for row in rows if row.half == TUNE]
+        if not mine:
+            raise InputError(f"{source}: no row has half: tune, which is the half that a search may use")
+        _check_apart(source, rows)
+        scored = tuple(row for row in mine if name in row.scores)
+        if not scored:
+            known = sorted({score for row in mine for score in row.scores})
+            raise InputError(f"{source}: no row with half: tune has the score {name!r}; {suggestion(name, known)}")
+        found.append(TuneHalf(source, name, scored))
+    return found
+
+
+def _check_apart(source: str, rows: Sequence[Judged]) -> None:
+    """InputError where a document stands in both halves."""
+    halves: dict[str, dict[str, str]] = {TUNE: {}, "report": {}}
+    for row in rows:
+        for text in row.documents:
+            halves[row.half].setdefault(document_key(text), row.document_id)
+    both = sorted(set(halves[TUNE]) & set(halves["report"]))
+    if both:
+        raise InputError(
+            f"{source}: {len(both)} documents stand in both halves (such as document_id {halves[TUNE][both[0]]!r}); "
+            "put all rows of a document into one half"
+        )
+
+
+def check_asked(level: str, coefficient: str) -> None:
+    """InputError for a level or a coefficient that there is not."""
+    if level not in LEVELS:
+        raise InputError(f"level {level!r}: {suggestion(level, list(LEVELS))}")
+    check_coefficient(coefficient)
+
+
+def agreement_of(model: Path, halves: Sequence[TuneHalf], level: str, coefficient: str) -> float:
+    """How well the model in the folder ``model`` agrees with people: mean over ``halves``, in [−1, 1].
+
+    Raises InputError where a correlation is not defined, with the reason, and for a damaged model.
+    """
+    (scorer,), _ = make_scorers([str(model)], [], baselines=False)
+    values = []
+    for half in halves:
+        # The first column is the model's own; its aspects follow.
+        column = score_columns([scorer], half.rows)[0]
+        table = make_table(
+            half.source,
+            [row.document_id for row in half.rows],
+            [row.system or None for row in half.rows],
+            {half.human: [row.scores[half.human] for row in half.rows]},
+            {column.name: column.values},
+            [float(len(words(row.summary))) for row in half.rows],
+        )
+        (figure,) = agreement(table, levels=[level], coefficients=[coefficient], bootstrap=0)
+        if figure.value is None:
+            raise InputError(f"no {level}-level {coefficient} with {half.human} on {half.source}: {figure.reason}")
+        values.append(figure.value)
+    return sum(values) / len(values)

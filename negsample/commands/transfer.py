@@ -1,0 +1,49 @@
+"""``negsample transfer``."""
+
+import sys
+from pathlib import Path
+
+
+def run(config: str, out: str, *, smoke: bool) -> None:
+    """Run the experiment in ``config``, print its matrices, and leave the report in ``out``."""
+    from negsample.eval.report.transfer import transfer_page
+    from negsample.fileio import atomic_json, atomic_text
+    from negsample.runs import Stopwatch, write_run
+    from negsample.train.claim import waiting
+    from negsample.train.transfer import clear_work, run_transfer
+    from negsample.train.transfer_config import read_transfer
+    from negsample.transfer_table import csv_text, markdown, published_beside, transfer_table
+
+    watch = Stopwatch()
+    experiment = read_transfer(config)
+    published = published_beside(experiment)
+    if smoke:
+        from negsample.train.transfer_smoke import small_transfer
+
+        experiment = small_transfer(experiment)
+    folder = Path(out)
+    finished = run_transfer(experiment, folder, say=_say)
+    # Several processes may get here together; each writes the same figures.
+    with waiting(folder / "locks" / "report"):
+        table = transfer_table(experiment, finished, folder, published)
+        atomic_json(folder / "transfer.json", table)
+        atomic_text(folder / "transfer.csv", csv_text(table))
+        atomic_text(folder / "transfer.md", markdown(table))
+        atomic_text(folder / "transfer.html", transfer_page(table, sys.argv))
+        write_run(
+            folder / "run.json",
+            watch,
+            command=sys.argv,
+            smoke=smoke,
+            config=experiment.as_dict(),
+            seed=experiment.train.seed,
+            data=table["domains"],
+            cell_seconds=sum(found["seconds"] for _, found in finished.cells),
+        )
+        clear_work(folder)
+    print(markdown(table), end="")
+    print(f"\n{out}: transfer.html, transfer.json, transfer.csv, transfer.md, run.json; each training below cells/")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

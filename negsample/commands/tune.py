@@ -1,0 +1,93 @@
+"""``negsample tune``."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from negsample.errors import InputError
+from negsample.runs import Stopwatch
+
+if TYPE_CHECKING:
+    from negsample.train.search import Search
+    from negsample.train.tune import Measure, Tuned
+
+
+def run(config: str, study: str, storage: str, trials: int, out: str, *, keep_models: bool) -> None:
+    """Search as the file says, beside whatever other workers there are; write the results and a page to ``out``."""
+    from negsample.eval.report.tune import tune_page
+    from negsample.fileio import atomic_text
+    from negsample.runs import write_run
+    from negsample.train.search import read_search
+    from negsample.train.storage import hide, safe_url
+    from negsample.train.tune import tune
+    from negsample.train.tune_files import study_as_plain
+
+    watch = Stopwatch()
+    command = ["negsample", *(hide(word, storage) for word in sys.argv[1:])]
+    search = read_search(config)
+    measure, data = _measure(search)
+    for note in search.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"study {study}: {trials} trials, {search.title()}", flush=True)
+    tuned = tune(
+        search,
+        study,
+        storage,
+        trials,
+        Path(out),
+        measure=measure,
+        keep_models=keep_models,
+        say=partial(print, flush=True),
+        command=command,
+    )
+    plain = study_as_plain(search, study, tuned.slots)
+    atomic_text(Path(out) / "report.html", tune_page(plain, [slot.last for slot in tuned.slots], command))
+    write_run(
+        Path(out) / "run.json",
+        watch,
+        command=command,
+        device=_device(),
+        config=plain["search"],
+        seed=search.seed,
+        storage=safe_url(storage),
+        data=data,
+        states=plain["states"],
+        best=plain["best"],
+    )
+    _print_result(tuned, plain, out)
+
+
+def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
+    """What a trained model is worth where that is agreement with people, and fingerprints of the judgments."""
+    if search.agreement is None:
+        return None, {}
+    from negsample.eval.report.files import fingerprints
+    from negsample.eval.tuning import agreement_of, check_asked, load_tune_halves
+
+    asked = search.agreement
+    check_asked(asked.level, asked.coefficient)
+    halves = load_tune_halves(asked.judgments, asked.human)
+    files = [source if Path(source).exists() else source.partition(":")[2] for source in asked.judgments]
+    measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
+    return measure, fingerprints(files)
+
+
+def _device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _print_result(tuned: "Tuned", plain: dict[str, Any], out: str) -> None:
+    """Counts by state, why trials failed, the best; InputError where no trial was completed."""
+    states = ", ".join(f"{count} {state}" for state, count in plain["states"].items())
+    print(f"{len(tuned.slots)} trials: {states}; {plain['interrupted_attempts']} interrupted and run again")
+    for reason, count in plain["failures"].items():
+        print(f"  {count} × failed: {reason}")
+    if tuned.best is None:
+        raise InputError(f"{out}: no trial was completed, so there is no best one; trials.csv says why")
+    print(f"best: trial {tuned.best.number}, {tuned.best.last.value:.4f}")
+    for name, value in tuned.best.last.params.items():
+        print(f"  {name}: {value}")
+    print(f"{out}: best.yaml (negsample train --config {out}/best.yaml --out DIR), trials.csv, study.json, report.html")

@@ -1,0 +1,132 @@
+"""``negsample transfer``: the files it leaves, and what it says when something is wrong."""
+
+import csv
+import json
+from html.parser import HTMLParser
+
+import pytest
+from tests_support import story
+
+
+class Page(HTMLParser):
+    """The texts of a page's table cells and list entries, its tags and attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.texts = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        if data.strip():
+            self.texts.append(data.strip())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two domains and an experiment on them, in a folder."""
+    folder = tmp_path_factory.mktemp("transfer")
+    for name, numbers in {"cnndm": range(40), "talk": range(100, 140)}.items():
+        with (folder / f"{name}.jsonl").open("w") as stream:
+            for number in numbers:
+                document, summary = story(number)
+                stream.write(json.dumps({"document": document, "summary": summary}) + "\n")
+    experiment = {
+        "sources": {"cnndm": str(folder / "cnndm.jsonl"), "talk <b>": str(folder / "talk.jsonl")},
+        "sizes": [10, 30, 500],
+        "few_shot": [5],
+        "train": {"encoder": "glove:unit=sentence", "epochs": 1},
+    }
+    (folder / "t.yaml").write_text(json.dumps(experiment))
+    return folder
+
+
+def test_every_file_holds_the_same_figures(negsample, folder, tmp_path):
+    out = tmp_path / "out"
+    done = negsample("transfer", "--config", folder / "t.yaml", "--out", out)
+    table = json.loads((out / "transfer.json").read_text())
+    # 2 sizes × (2 sources × 2 targets + 2 × few-shot on the other)
+    assert len(table["cells"]) == 12
+    rows = list(csv.DictReader((out / "transfer.csv").open(newline="")))
+    assert len(rows) == 12
+    text, page = (out / "transfer.md").read_text(), Page((out / "transfer.html").read_text())
+    assert text in done.stdout
+    for row, cell in zip(rows, table["cells"], strict=True):
+        assert (row["source"], row["target"], int(row["size"])) == (cell["source"], cell["target"], cell["size"])
+        assert float(row["value"]) == pytest.approx(cell["value"], abs=1e-3)
+        assert int(row["shots"]) == cell["shots"]
+        if cell["delta"] is None:
+            assert row["delta"] == ""
+        else:
+            assert float(row["delta_low"]) == pytest.approx(cell["delta"]["low"], abs=1e-3)
+        shown = f"{cell['value']:.1f} [{cell['low']:.1f} to {cell['high']:.1f}]"
+        assert shown in text
+        assert f"{cell['value']:.1f}" in page.texts
+    # P3's own figures, for the first domain is CNN/DailyMail and the sizes are several.
+    assert [printed["source"].rpartition(", ")[2] for printed in table["published"]] == ["Table 3", "Table 4"]
+    assert "97.5" in text
+    assert "97.5" in page.texts
+    # A size that no source has.
+    assert len(table["not_run"]) == 2
+    assert "crosspair, fc, cnndm, 500 training pairs: cnndm has fewer than 500 training pairs" in page.texts
+    run = json.loads((out / "run.json").read_text())
+    assert run["config"]["few_shot"] == [5]
+    assert run["data"]["cnndm"]["pairs"] == 40
+    assert not (out / "work").exists()
+
+
+def test_the_page_needs_no_network_and_shows_heat_maps_and_curves(negsample, folder, tmp_path):
+    negsample("transfer", "--config", folder / "t.yaml", "--out", tmp_path / "out")
+    text = (tmp_path / "out" / "transfer.html").read_text()
+    page = Page(text)
+    assert "script" not in page.tags
+    assert not [value for name, value in page.attributes if name in ("src", "href") and not value.startswith("data:")]
+    assert "http" not in text.replace("http-equiv", "").replace("https://", "http") or "@import" not in text
+    # Figures and Δ, at two sizes; a curve for each target, with one line a source.
+    assert page.attributes.count(("class", "heat")) == 4
+    assert page.attributes.count(("class", "plot")) == 2
+    assert text.count("<polyline") == 4
+    shades = [value for name, value in page.attributes if name == "style"]
+    assert len([shade for shade in shades if shade.startswith("--s:")]) == 16
+    assert "talk <b>" in page.texts
+    assert "b" not in page.tags
+
+
+def test_what_is_wrong_is_told_in_one_line_and_leaves_nothing(negsample, folder, tmp_path):
+    path = tmp_path / "bad.yaml"
+    for text, told in {
+        "sources: {a: missing.jsonl}": "missing.jsonl: no such file",
+        "source: {a: missing.jsonl}": "unknown key 'source'; did you mean sources?",
+        "sources: [": "not valid YAML",
+    }.items():
+        path.write_text(text)
+        done = negsample("transfer", "--config", path, "--out", tmp_path / "out", check=2)
+        assert told in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert not (tmp_path / "out" / "transfer.json").exists()
+        assert not (tmp_path / "out").exists()
+
+
+def test_smoke(negsample, tmp_path):
+    path = tmp_path / "p3.yaml"
+    path.write_text(
+        json.dumps(
+            {
+                "sources": {"cnn": {"corpus": "cnn_dailymail", "limit": 30_000}, "patents": "big_patent"},
+                "targets": ["cnn"],
+                "sizes": [30_000, "all"],
+                "heads": [{"head": "fc", "encoder": "use:/models/use"}],
+                "few_shot": [100],
+            }
+        )
+    )
+    done = negsample("transfer", "--config", path, "--out", tmp_path / "out", "--smoke")
+    assert "smoke run, figures mean nothing: cnn_dailymail → sample:news" in done.stdout
+    table = json.loads((tmp_path / "out" / "transfer.json").read_text())
+    assert table["not_run"] == []
+    assert len(table["cells"]) == 2 * (2 + 1)
+    assert len(table["published"]) == 2
+    assert (tmp_path / "out" / "transfer.html").is_file()

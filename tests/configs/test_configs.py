@@ -1,0 +1,146 @@
+"""Every packaged configuration: found by name, read, and run to its end with --smoke; a new file is tested unasked."""
+
+import json
+
+import pytest
+import yaml
+
+from negsample import configs
+from negsample.errors import InputError
+from negsample.eval import figures
+from negsample.models.estimator import Estimator
+from negsample.train import smoke
+from negsample.train.config import read_values
+from negsample.train.search import read_search
+
+FILES = sorted(configs.FOLDER.glob("*.yaml"))
+
+
+def kind_of(values):
+    """The command that a configuration is for."""
+    for key, command in (("table", "tables"), ("sources", "transfer"), ("space", "tune")):
+        if key in values:
+            return command
+    return "train"
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory):
+    """A few vectors of common words, in GloVe's format."""
+    path = tmp_path_factory.mktemp("vectors") / "few.txt"
+    words = "the of a to and in for on that by is with".split()
+    path.write_text("".join(f"{word} {number}.5 -{number % 3}.0 0.25\n" for number, word in enumerate(words)))
+    return path
+
+
+@pytest.fixture
+def tiny(tiny_bert, vectors, monkeypatch):
+    """A smoke run made smaller still: what it replaces and writes is the same, with encoders that cost no seconds."""
+    monkeypatch.setattr(figures, "RESAMPLES", 10)
+    monkeypatch.setattr(smoke, "_BOUNDS", {"limit": 12, "epochs": 1})
+    monkeypatch.setitem(smoke._MOST, "negatives", 1)
+    monkeypatch.setattr(smoke, "_WHOLE", {"tokens": str(tiny_bert), "align": f"sentence-transformer:{tiny_bert}"})
+    parts = {name: f"glove:{vectors}{more}" for name, more in (("glove", ""), ("use", ",unit=sentence"))}
+    monkeypatch.setattr(smoke, "_PARTS", {**parts, "use-large": f"sentence-transformer:{tiny_bert}"})
+    monkeypatch.setattr(smoke, "_ANY_OTHER", f"glove:{vectors},unit=sentence,pool=max")
+    monkeypatch.setattr(smoke, "_PACKAGED", ())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
+    values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    command, out = kind_of(values), tmp_path / "out"
+    if command == "tune":
+        # A search has no smoke run: that its file is read is what can be tested here.
+        read_search(path.stem)
+        return
+    run = ("--config", path.stem, "--smoke", "--out", out)
+    if command == "train":
+        done = negsample("train", *run)
+        # The model that is left can be used.
+        Estimator.load(out)
+    elif command == "tables":
+        done = negsample("tables", values["table"], *run, "--jobs", 1)
+        table = json.loads((out / "table.json").read_text())
+        assert {cell["head"] for cell in table["cells"]} == set(values["heads"])
+        assert {path.name for path in out.iterdir()} >= {"table.csv", "table.md"}
+    else:
+        done = negsample("transfer", *run)
+        page = (out / "transfer.html").read_text()
+        assert "<html" in page
+        assert all(name in page for name in values["sources"])
+    record = json.loads((out / "run.json").read_text())
+    assert record["smoke"] is True
+    assert '"sample' in json.dumps(record["config"])
+    assert values.get("corpus") == "sample" or "smoke run" in done.stdout
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem.startswith("p3_")], ids=lambda path: path.stem)
+def test_says_what_it_is_and_how_it_is_run(path):
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# P3, ")
+    command = kind_of(read_values(path.stem))
+    assert f"negsample {command} " in text
+    assert f"--config {path.stem} " in text
+
+
+def test_experiments_are_those_of_the_paper():
+    # P3 §4.1: 30,000 pairs and one negative each; for TAC2010 all pairs (of BigPatent a tenth) and five each.
+    for path in FILES:
+        values = read_values(path)
+        if path.stem.startswith("p3_table3"):
+            assert (values["train"]["limit"], values["train"]["negatives"]) == (30_000, 1)
+        if path.stem.startswith("p3_table4"):
+            # 80 % of 30, 100 and 300 thousand.
+            assert values["sizes"] == [24_000, 80_000, 240_000]
+        if path.stem.startswith(("p3_table1", "p3_table2", "p3_experiment1")):
+            assert (values["limit"], values["negatives"]) == (30_000, 1)
+        if path.stem.startswith(("p3_table5", "p3_experiment2")):
+            assert values["negatives"] == 5
+            assert values.get("limit") == (134_136 if values["corpus"] == "big_patent" else None)
+    corpora = {read_values(path)["corpus"] for path in FILES if path.stem.startswith("p3_table5")}
+    assert corpora == {"cnn_dailymail", "billsum", "arxiv", "big_patent"}
+
+
+def test_names_are_found_and_wrong_ones_told(tmp_path, monkeypatch):
+    assert configs.find_config("sample") == configs.FOLDER / "sample.yaml"
+    assert configs.names() == [path.stem for path in FILES]
+    with pytest.raises(InputError, match=r"did you mean .*p3_experiment1"):
+        configs.find_config("p3_experiment")
+    # A file of one's own wins over a packaged name, and a path is left as it is.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sample").write_text("limit: 3\n")
+    assert read_values("sample") == {"limit": 3}
+    assert str(configs.find_config("x/sample.yaml")) == "x/sample.yaml"
+    (tmp_path / "align").mkdir()
+    assert configs.find_config("align") == configs.FOLDER / "align.yaml"
+
+
+def test_a_table_file_is_refused_by_other_commands(negsample, tmp_path):
+    done = negsample("tables", "p3-table2", "--config", "p3_table1_newsroom", "--out", tmp_path / "t", check=2)
+    assert "p3_table1_newsroom: is for table 'p3-table1'" in done.stderr
+    done = negsample("train", "--config", "p3_table1_newsroom", "--out", tmp_path / "m", check=2)
+    assert "unknown key 'table'" in done.stderr
+    assert not any(tmp_path.iterdir())
+
+
+def test_options_of_a_table_win_over_its_file(vectors, negsample, tmp_path):
+    path = tmp_path / "grid.yaml"
+    path.write_text(f"corpus: sample:science\nencoders: ['glove:{vectors}']\nheads: [lstm]\nepochs: 9\nseed: 5\n")
+    arguments = ("tables", "p3-table1", "--config", path, "--jobs", 1)
+    negsample(*arguments, "--limit", 8, "--heads", "fc", "epochs=1", "--out", tmp_path / "t")
+    table = json.loads((tmp_path / "t" / "table.json").read_text())
+    assert [(cell["encoder"], cell["head"], cell["epochs"]) for cell in table["cells"]] == [
+        (f"glove:{vectors}", "fc", 1)
+    ]
+    assert (table["corpora"], table["limit"], table["seed"]) == (["sample:science"], 8, 5)
+    assert json.loads((tmp_path / "t" / "run.json").read_text())["smoke"] is False
+    for words, told in (
+        (["recipe=add"], "the table has its own"),
+        (["heads=fc"], "--heads"),
+        (["seed=1"], "--seed"),
+    ):
+        assert told in negsample(*arguments, *words, "--out", tmp_path / "u", check=2).stderr
+    path.write_text("corpus: sample\nencoders: glove\n")
+    assert "encoders must be a list" in negsample(*arguments, "--out", tmp_path / "u", check=2).stderr
+    assert "nothing says what to train on" in negsample("tables", "p3-table1", "--out", tmp_path / "u", check=2).stderr

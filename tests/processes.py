@@ -1,0 +1,57 @@
+"""Two real processes that share their work on CPUs, as ``accelerate launch`` starts them."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+# One thread each, so that sums are added up in the same order however many processes there are.
+ENVIRONMENT = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+
+
+def launch(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess:
+    """Two processes of ``accelerate launch ARGUMENTS``, ended.
+
+    Accelerate's --cpu starts one process whatever number is asked for (its issue 2741); --multi_gpu starts them all, and
+    the variable keeps them off a GPU.
+    """
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    environment = {**os.environ, **ENVIRONMENT}
+    return subprocess.run(
+        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment, cwd=cwd
+    )
+
+
+def side_by_side(
+    *arguments: object, cwd: Path | None = None, **variables: str
+) -> tuple[subprocess.CompletedProcess, subprocess.CompletedProcess]:
+    """Two processes of ``python ARGUMENTS`` with the variables that the launcher sets, each with its own exit code."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    shared = {**os.environ, **ENVIRONMENT, **variables, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    shared |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    started = [
+        subprocess.Popen(
+            [sys.executable, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+            env={**shared, "RANK": rank, "LOCAL_RANK": rank},
+        )
+        for rank in ("0", "1")
+    ]
+    try:
+        texts = [process.communicate(timeout=300) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    first, second = (
+        subprocess.CompletedProcess(process.args, process.returncode, *text)
+        for process, text in zip(started, texts, strict=True)
+    )
+    return first, second

@@ -1,0 +1,126 @@
+"""Two processes that train together: each example once an epoch, and a kill of both leaves no trace."""
+
+import json
+import shutil
+import signal
+
+import numpy as np
+import pytest
+from processes import launch, side_by_side
+from safetensors.numpy import load_file
+from tests_support import write_pairs
+
+# Runs ``negsample train`` and writes down the rows that this process itself computes; KILL_AT ends it in that step.
+DRIVER = """
+import json, os, signal, sys
+from negsample.cli import main
+from negsample.train import loop
+
+rank, fatal = os.environ["RANK"], int(os.environ.get("KILL_AT", -1))
+real_step, real_gather, steps = loop.train_step, loop.gather, []
+
+def train_step(*arguments):
+    steps.append([])
+    if len(steps) - 1 == fatal:
+        os.kill(os.getpid(), signal.SIGKILL)
+    def gather(features, split, rows, device):
+        steps[-1].extend(split.id(row) for row in rows)
+        return real_gather(features, split, rows, device)
+    loop.gather = gather
+    total = real_step(*arguments)
+    loop.gather = real_gather
+    with open(f"{os.environ['SEEN']}-{rank}.jsonl", "a") as stream:
+        stream.write(json.dumps(steps[-1]) + "\\n")
+    return total
+
+loop.train_step = train_step
+main(["train", *sys.argv[1:]])
+"""
+EPOCHS, PER_EPOCH = 2, 5
+
+
+@pytest.fixture(scope="module")
+def words(tiny_bert, tmp_path_factory):
+    """Arguments of a run on 26 pairs: 20 for training, 40 examples in batches of 8, a checkpoint after every second."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
+    write_pairs(path, 26)
+    return [
+        *("corpus=" + str(path), "encoder=" + str(tiny_bert), "max_length=64", f"epochs={EPOCHS}", "batch_size=8"),
+        *("learning_rate=1e-3", "checkpoint_every=2", "log_examples=true", "--out"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    """The file of DRIVER."""
+    path = tmp_path_factory.mktemp("driver") / "driver.py"
+    path.write_text(DRIVER)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(words, driver, tmp_path_factory):
+    """A run by ``accelerate launch`` that nobody killed, and where its processes wrote what they saw."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SEEN", str(folder / "seen"))
+        patch.setenv("NEGSAMPLE_CACHE", str(folder / "cache"))
+        done = launch(driver, *words, folder / "run")
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def seen(folder):
+    """For each process, the ids of each step."""
+    return [lines(folder / f"seen-{rank}.jsonl") for rank in range(2)]
+
+
+def steps_of(run):
+    return [(line["step"], line["ids"]) for line in lines(run / "training.jsonl") if line["kind"] == "step"]
+
+
+def test_each_example_once_an_epoch(whole):
+    first, second = seen(whole)
+    assert len(first) == len(second) == EPOCHS * PER_EPOCH
+    assert json.loads((whole / "run" / "run.json").read_text())["processes"] == 2
+    for epoch in range(EPOCHS):
+        steps = range(epoch * PER_EPOCH, (epoch + 1) * PER_EPOCH)
+        counted = sorted(name for step in steps for name in first[step] + second[step])
+        # 20 of the pairs, 3 each are in validation and test; one negative each.
+        assert len(counted) == len(set(counted)) == 40
+        assert {name.partition("/")[2] for name in counted} == {"original", "crosspair-1"}
+        # Both had the same amount to do.
+        assert all(len(first[step]) == len(second[step]) == 4 for step in steps)
+    # What each process computed is what the journal says that the step saw.
+    assert [one + other for one, other in zip(first, second, strict=True)] == [
+        ids for _, ids in steps_of(whole / "run")
+    ]
+
+
+def test_both_killed_and_resumed(whole, words, driver, negsample, tmp_path, monkeypatch):
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(whole / "cache"))
+    # In the second epoch: its first step is number 5, and the checkpoint before is the one after step 6.
+    fatal, last = 7, 6
+    arguments = [driver, *words, tmp_path / "run", "--resume"]
+    killed = side_by_side(*arguments, SEEN=str(tmp_path / "seen"), KILL_AT=str(fatal))
+    assert [done.returncode for done in killed] == [-signal.SIGKILL] * 2, killed[0].stderr[-2000:]
+    before = seen(tmp_path)
+    assert [len(each) for each in before] == [fatal] * 2
+    shutil.copytree(tmp_path / "run", tmp_path / "alone")
+    done = side_by_side(*arguments, SEEN=str(tmp_path / "seen"))
+    assert [each.returncode for each in done] == [0, 0], done[0].stderr[-2000:]
+    # The steps after the last checkpoint were done again; none was left out, and all in the order of the whole run.
+    for mine, undisturbed in zip(seen(tmp_path), seen(whole), strict=True):
+        assert mine == undisturbed[:fatal] + undisturbed[last:]
+    assert steps_of(tmp_path / "run") == steps_of(whole / "run")
+    one, other = (load_file(folder / "run" / "model.safetensors") for folder in (whole, tmp_path))
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_allclose(one[name], other[name], rtol=0, atol=1e-6, err_msg=name)
+    # One process goes on where two have stopped, in the same order; only its dropout is another.
+    negsample("train", *words, tmp_path / "alone", "--resume")
+    assert steps_of(tmp_path / "alone") == steps_of(whole / "run")

@@ -1,0 +1,20 @@
+"""Following a training run from outside: what it says, each epoch's validation loss, the validation scores at the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Functions that a run calls, each where it is given; an exception from one ends the run.
+
+    ``say(text)``: each epoch's losses in words (default: printed). ``after_epoch(epoch, validation_loss)``: epochs from
+    0, before the epoch's checkpoint is written. ``after_fit(labels, scores)``: float32 [n] each, the validation split
+    under the best weights; on one process.
+    """
+
+    say: Callable[[str], None] | None = None
+    after_epoch: Callable[[int, float], None] | None = None
+    after_fit: Callable[[np.ndarray, np.ndarray], None] | None = None
