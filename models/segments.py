@@ -235,7 +235,15 @@ def lock(path: Path) -> Iterator[bool]:
         except OSError:
             yield False
             return
-        yield True
+        yield _is_still(path, file.fileno())
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    """Whether ``path`` is the file that is open: its last holder may have deleted it before it let it go."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def remove_leftovers(folder: Path) -> None:

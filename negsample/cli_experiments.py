@@ -10,7 +10,14 @@ Smoke = Annotated[
 
 
 def transfer(
-    config: Annotated[str, typer.Option("--config", help="YAML file: sources, targets, recipes …", metavar="FILE")],
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config",
+            help="YAML file: sources, targets, recipes …; or a packaged one, such as p3_table3_transfer.",
+            metavar="FILE",
+        ),
+    ],
     out: Annotated[str, typer.Option("--out", help="Folder for the figures; gone on with.", metavar="DIR")],
     smoke: Smoke = False,
 ) -> None:
@@ -34,7 +41,9 @@ def tune(
     ],
     trials: Annotated[int, typer.Option("--trials", min=1, help="Trials in all, over all workers.")],
     out: Annotated[str, typer.Option("--out", help="Folder for the results; gone on with.", metavar="DIR")],
-    keep_models: Annotated[bool, typer.Option("--keep-models", help="Keep every trial's model, not the best.")] = False,
+    keep_models: Annotated[
+        bool, typer.Option("--keep-models", help="Keep every trial's model, not only the best.")
+    ] = False,
 ) -> None:
     """Search recipes, heads, encoders and settings; start it again, or on more machines, to add workers."""
     from negsample.commands import tune as command

@@ -1,6 +1,7 @@
 """Training configuration: one frozen dataclass, read from YAML and ``key=value`` words; unknown keys are refused."""
 
 import dataclasses
+import math
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -114,7 +115,9 @@ class TrainConfig:
             "batch_size": 16 if self.head == "cls" else 32,
         }
         missing = {key: value for key, value in defaults.items() if getattr(self, key) is None}
-        return dataclasses.replace(self, **missing)
+        settled = dataclasses.replace(self, **missing)
+        # A set beyond the last epoch would be made and never seen.
+        return dataclasses.replace(settled, redraws=min(self.redraws, max(1, int(settled.epochs or 1))))
 
     def optimisation(self) -> Optimisation:
         """What the loop goes by, every number settled."""
@@ -160,6 +163,14 @@ _AT_LEAST: dict[str, float] = {
     "learning_rate": 0,
 }
 _TYPES = typing.get_type_hints(TrainConfig)
+# What only a file for another command holds (key, type), and that command. A text "heads: fc" is a slip for "head: fc".
+_OTHER_COMMANDS: dict[tuple[str, type], str] = {
+    ("sources", dict): "transfer",
+    ("space", dict): "tune",
+    ("table", str): "tables",
+    ("encoders", list): "tables",
+    ("heads", list): "tables",
+}
 
 
 def _convert(key: str, value: Any, where: str) -> Any:
@@ -209,6 +220,8 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
         value = _convert(key, value, where)
         if value is not None and key in CHOICES and value not in CHOICES[key]:
             raise InputError(f"{where}: {key} must be one of {', '.join(CHOICES[key])}, not {value!r}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{where}: {key} must be a finite number, not {value!r}")
         if value is not None and key in _AT_LEAST and not value >= _AT_LEAST[key]:
             raise InputError(f"{where}: {key} must be at least {_AT_LEAST[key]}, not {value!r}")
         checked[key] = value
@@ -265,13 +278,23 @@ def word_values(words: Sequence[str]) -> dict[str, Any]:
 def read_config(path: str | Path | None, words: Sequence[str] = ()) -> TrainConfig:
     """Configuration from a YAML file (or the defaults), then ``key=value`` words, the later winning.
 
-    Values of words are read as YAML: ``limit=500``, ``corpus=[a.jsonl,b.jsonl]``, ``loss=null``. Raises InputError.
+    Values of words are read as YAML: ``limit=500``, ``corpus=[a.jsonl,b.jsonl]``, ``loss=null``. Raises InputError, for a
+    file that another command reads with that command's name.
     """
     values = {} if path is None else read_values(path)
     if path is not None:
+        _refuse_other_files(values, str(path))
         make_config(values, str(path))
     values.update(word_values(words))
     return make_config(values, _where(path, words))
+
+
+def _refuse_other_files(values: Mapping[str, Any], where: str) -> None:
+    for (key, kind), command in _OTHER_COMMANDS.items():
+        if isinstance(values.get(key), kind):
+            if command == "tables":
+                command = f"tables {values.get('table', 'TABLE')}"
+            raise InputError(f"{where}: is not for train (it has {key!r}); run negsample {command} --config {where} …")
 
 
 def _where(path: str | Path | None, words: Sequence[str]) -> str:

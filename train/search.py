@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,10 @@ _PRUNERS = {
     "successive-halving": "SuccessiveHalvingPruner",
     "hyperband": "HyperbandPruner",
 }
+# Types that a value in a file can have, as optuna's annotations name them.
+_PLAIN = {"bool": bool, "int": int, "float": float, "str": str, "None": type(None)}
+# What samplers check only when they draw.
+_LEAST = {"n_ei_candidates": 1, "n_startup_trials": 0, "prior_weight": 0}
 # Settings that decide which examples the validation split holds.
 _EXAMPLES = (
     "corpus",
@@ -126,6 +131,12 @@ def read_search(path: str | Path) -> Search:
     seed = values.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"{where}: seed must be a whole number, 0 or more, not {seed!r}")
+    graded = _graded(space, train, where)
+    if objective == "accuracy" and graded == {True}:
+        raise InputError(
+            f"{where}: objective: accuracy is not defined for graded labels, and every recipe here has them; choose "
+            "pearson or agreement"
+        )
     losses_differ, examples_differ = _losses_differ(space, train), bool(space.fields() & set(_EXAMPLES))
     if objective == "validation_loss" and losses_differ:
         raise InputError(
@@ -147,11 +158,22 @@ def read_search(path: str | Path) -> Search:
             f"Trials differ in {names}, so each is measured on validation examples of its own: a trial may be better "
             "only because its examples are easier. Agreement with people is the same measure for all."
         )
+    if objective == "accuracy" and True in graded:
+        notes.append(
+            "Trials whose recipe has graded labels have no accuracy, and fail; pearson and agreement measure all."
+        )
     if pruner[0] != "none" and examples_differ:
         notes.append("The pruner compares validation losses on different examples.")
     sampler = _method("sampler", values.get("sampler"), _SAMPLERS, "samplers", where) or ("tpe", {})
     given = json.loads(json.dumps(values, default=str))
     return Search(train, space, objective, agreement, sampler, pruner, seed, given, tuple(notes))
+
+
+def _graded(space: Space, train: Mapping[str, Any], where: str) -> set[bool]:
+    try:
+        return space.graded(train)
+    except InputError as error:
+        raise InputError(f"{where}: train: {error}") from None
 
 
 def _losses_differ(space: Space, train: Mapping[str, Any]) -> str:
@@ -213,17 +235,37 @@ def _method(
         raise InputError(f"{where}: {kind} must be a name, or {{name: …, option: value}}, not {given!r}")
     options = {key: value for key, value in values.items() if key != "name"}
     name = values["name"]
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InputError(f"{where}: {kind}: none is called {name!r}; {suggestion(str(name), list(known))}")
     import optuna
 
     factory: Callable[..., Any] = getattr(getattr(optuna, module), known[name])
-    allowed = [key for key in inspect.signature(factory).parameters if key not in ("seed", "independent_sampler")]
-    for key in options:
+    parameters = inspect.signature(factory).parameters
+    allowed = [key for key in parameters if key not in ("seed", "independent_sampler")]
+    for key, value in options.items():
         if key not in allowed:
             raise InputError(f"{where}: {kind} {name}: unknown option {key!r}; {suggestion(str(key), allowed)}")
+        _check_option(value, parameters[key], f"{where}: {kind} {name}: {key}")
     try:
         factory(**options)
     except (TypeError, ValueError) as error:
         raise InputError(f"{where}: {kind} {name}: {error}") from None
     return name, options
+
+
+def _check_option(value: Any, parameter: inspect.Parameter, at: str) -> None:
+    """InputError where ``value`` is not of the type of optuna's ``parameter``, which itself is seldom checked there."""
+    told = parameter.annotation
+    told = told if isinstance(told, str) else getattr(told, "__name__", str(told))
+    # What a function takes and gives stands in brackets.
+    names = [name for name in re.findall(r"\w+", re.sub(r"\[.*\]", "", told)) if name in _PLAIN]
+    default = type(parameter.default)
+    if default in _PLAIN.values():
+        names += [name for name, kind in _PLAIN.items() if kind is default and name not in names]
+    kinds = [_PLAIN[name] for name in names]
+    if type(value) not in kinds and not (type(value) is int and float in kinds):
+        if set(names) <= {"None"}:
+            raise InputError(f"{at} can't be given in a file; leave it out")
+        raise InputError(f"{at} must be {' or '.join(names).replace('None', 'null')}, not {value!r}")
+    if parameter.name in _LEAST and value is not None and not value >= _LEAST[parameter.name]:
+        raise InputError(f"{at} must be at least {_LEAST[parameter.name]}, not {value!r}")

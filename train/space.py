@@ -50,6 +50,13 @@ class Entry:
         """Whether the condition is met by ``values``; a field that is not among them has its default."""
         return all(values.get(key, getattr(TrainConfig, key)) in allowed for key, allowed in self.when)
 
+    def weights(self) -> tuple[float, float]:
+        """The lowest and the highest weight of ``part``; of a range without steps, the low end is not among them."""
+        if self.choices:
+            weights = [float(choice) for choice in self.choices]
+            return min(weights), max(weights)
+        return self.high if self.low == 0 and self.step is None else self.low, self.high
+
     def suggest(self, trial: "BaseTrial") -> Any:
         """The value that the sampler of ``trial`` draws."""
         if self.choices:
@@ -74,6 +81,28 @@ class Space:
     def choices(self, field: str) -> list[Any]:
         """Every choice that ``field`` has under any condition."""
         return [choice for entry in self.entries if entry.field == field for choice in entry.choices]
+
+    def graded(self, train: Mapping[str, Any]) -> set[bool]:
+        """Whether a trial's recipe has graded labels: ``{True}`` or ``{False}`` where all trials agree, else both.
+
+        A weight drawn from a range without steps is taken to be above 0. Raises InputError for a wrong recipe in
+        ``train``.
+        """
+        entries = [entry for entry in self.entries if entry.field == "recipe"]
+        unset = parse_recipe(train.get("recipe", TrainConfig.recipe)).graded
+        if not entries or not entries[0].part:
+            found = {parse_recipe(choice).graded for choice in self.choices("recipe")}
+            return found if any(not entry.when for entry in entries) else found | {unset}
+        always = {kind for kind, weight in self.weights if weight > 0}
+        ever = always | {entry.part for entry in entries if entry.weights()[1] > 0}
+        always |= {entry.part for entry in entries if not entry.when and entry.weights()[0] > 0}
+        graded = {kind for kind in ever if parse_recipe(kind).graded}
+        found = {True} if graded else set()
+        if not graded & always and ever - graded:
+            found.add(False)
+        if not self.weights and all(entry.when for entry in entries):
+            found.add(unset)
+        return found
 
     def draw(self, trial: "BaseTrial", train: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of one trial: ``train`` and a value for each entry whose condition holds.

@@ -8,7 +8,7 @@ import torch
 
 # mallopt's names for its parameters (malloc.h), their defaults, and what a run sets them to.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_DEFAULT, _TRIM, _MMAP = 128 << 10, (1 << 31) - 1, 1 << 30
+_DEFAULT, _TRIM, _MMAP = 128 << 10, 1 << 28, 1 << 25
 
 
 @contextlib.contextmanager

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.models.segments import lock
-from negsample.train.claim import claim, waiting
+from negsample.train.claim import opening
 from negsample.train.columns import file_name
-from negsample.train.job import corpus_options
+from negsample.train.corpora import find_corpora
 from negsample.train.transfer_cells import Bench, Cell, read_figures, run_cell
 from negsample.train.transfer_config import TransferConfig
 from negsample.train.transfer_data import held_out, split_domain
@@ -44,15 +43,17 @@ def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None
     nor held, and returns when all are finished, whoever finished them. The kernel frees the locks of a process that
     dies, and its cells are gone on with from their checkpoints. ``say`` is told of each finished cell.
 
-    Raises InputError for a folder begun with another experiment, a corpus that can't be read or has changed, or a cell
-    that can't be trained, naming it.
+    Raises InputError for a folder begun with another experiment, a corpus that can't be read, split, or trained on in any
+    size (the folder is then left as it was found), or a cell that can't be trained, naming it. A corpus that has changed
+    since the experiment was begun is noticed, and refused, where examples are still to be made of it: what is finished is
+    read from ``out``, and the corpora are not read again.
     """
     _find_corpora(config, out)
-    claim(out, config.as_dict(), ARGUMENTS, "a transfer experiment")
-    bench = open_bench(config, out)
-    wanted, not_run = plan(bench)
-    if not wanted:
-        raise InputError(f"nothing can be trained: {not_run[0].cell}: {not_run[0].reason}")
+    with opening(out, config.as_dict(), ARGUMENTS, "a transfer experiment", makes=("domains",)):
+        bench = open_bench(config, out)
+        wanted, not_run = plan(bench)
+        if not wanted:
+            raise InputError(f"nothing can be trained: {not_run[0].cell}: {not_run[0].reason}")
     for entry in not_run:
         say(f"not run: {entry.cell}: {entry.reason}")
     finished: dict[Path, dict[str, Any]] = {}
@@ -72,12 +73,13 @@ def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None
 
 
 def _find_corpora(config: TransferConfig, out: Path) -> None:
-    """See that there is every corpus that is still to be read, before the folder is made. Raises InputError."""
+    """See that every corpus that is still to be read can be, before the folder is made. InputError names the domain."""
     for name, domain in config.domains.items():
         if not (_domain_folder(out, name) / "split.npz").is_file():
-            own = domain.config(config.train)
-            for corpus in own.corpora():
-                load_pairs(corpus, corpus_options(own))
+            try:
+                find_corpora(domain.config(config.train))
+            except InputError as error:
+                raise InputError(f"{name}: {error}") from error
 
 
 def _domain_folder(out: Path, name: str) -> Path:
@@ -85,11 +87,16 @@ def _domain_folder(out: Path, name: str) -> Path:
 
 
 def open_bench(config: TransferConfig, out: Path) -> Bench:
-    """The splits of every domain, read once whatever the number of processes."""
+    """The splits of every domain; call it in ``opening``, and they are read once whatever the number of processes.
+
+    Raises InputError, naming the domain, where its corpus can't be read or split.
+    """
     splits = {}
     for name, domain in config.domains.items():
-        with waiting(out / "locks" / f"domain-{file_name(name)}.lock"):
+        try:
             splits[name] = split_domain(domain.config(config.train), _domain_folder(out, name))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
     return Bench(config, out, splits, held_out(splits[name] for name in config.targets))
 
 

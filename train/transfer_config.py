@@ -12,11 +12,12 @@ from negsample.models.encoders import ENCODERS, parse_spec
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.registry import suggestion
 from negsample.train.config import TrainConfig, make_config, read_values
+from negsample.train.corpora import READING
 from negsample.train.job import loss_of
 
 MIXTURE = "mixture"
 # What a domain says of its corpora; ``train`` may give defaults for the last two.
-DOMAIN_KEYS = ("corpus", "corpus_config", "document_field", "summary_field", "limit", "on_bad")
+DOMAIN_KEYS = READING
 # What neither ``train`` nor a head may say, and where it is said.
 _ELSEWHERE = {
     "corpus": "sources and targets",
@@ -25,8 +26,8 @@ _ELSEWHERE = {
     "summary_field": "a source or target",
     "recipe": "recipes",
 }
-# What must be the same for all heads, since they are tested on the same examples.
-_COMMON = ("limit", "on_bad", "negatives", "vocabulary", "seed", "log_examples")
+# What must be the same for all heads, since they learn from and are tested on the same examples.
+_COMMON = ("limit", "on_bad", "negatives", "redraws", "vocabulary", "seed", "log_examples")
 
 
 @dataclass(frozen=True)

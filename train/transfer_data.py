@@ -65,7 +65,8 @@ class Choice:
 def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
     """The split of a domain, as ``negsample train`` splits it; kept in ``folder``, with what was read.
 
-    Raises InputError where the corpus has changed since the experiment was begun.
+    A split that is kept there is taken as it is, without a look at the corpus. Raises InputError where the corpus can't be
+    read, or not be split, or is read again and has changed since.
     """
     path, about = folder / "split.npz", folder / "about.json"
     if path.is_file() and about.is_file():
@@ -73,7 +74,10 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
             return DomainSplit(stored["rows"], stored["part"])
     skipped: Counter[str] = Counter()
     index = _index(track(pairs_of(config, skipped), f"reading {', '.join(config.corpora())}"))
-    split = assign(index.key[index.first[:-1]], index.group, config.seed)[index.document]
+    try:
+        split = assign(index.key[index.first[:-1]], index.group, config.seed)[index.document]
+    except InputError as error:
+        raise InputError(f"{', '.join(config.corpora())}: {error}") from error
     facts = {
         "corpora": config.corpora(),
         "limit": config.limit,
@@ -173,7 +177,7 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
         return np.array([parts.get(key, _NONE) for key in keys.tolist()], np.uint8)
 
     shutil.rmtree(folder, ignore_errors=True)
-    options = GenerateOptions(recipe, first.negatives, first.seed, vocabulary=first.vocabulary)
+    options = GenerateOptions(recipe, first.negatives, first.seed, vocabulary=first.vocabulary, redraws=first.redraws)
     report = generate(chosen(), options, folder, part=part)
     if report.documents != len(parts):
         raise InputError(f"{', '.join(name for config in configs for name in config.corpora())}: {_CHANGED}")

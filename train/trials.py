@@ -72,7 +72,7 @@ class Slot:
 
 
 def slots_of(trials: Sequence["FrozenTrial"], wanted: int) -> list[Slot]:
-    """The first ``wanted`` slots among a study's trials.
+    """The slots of a study's trials that count, in order: all that are finished, and the first others up to ``wanted``.
 
     It depends on nothing but the trials, so all workers see the same: where two have made a copy of one attempt, the
     copy with the lower number counts and the other is never run; likewise for trials beyond ``wanted``.
@@ -81,8 +81,10 @@ def slots_of(trials: Sequence["FrozenTrial"], wanted: int) -> list[Slot]:
     for trial in sorted(trials, key=lambda trial: trial.number):
         first = trial.user_attrs.get(FIRST, trial.number)
         chains.setdefault(first, {}).setdefault(trial.user_attrs.get(ATTEMPT, 0), trial)
-    chosen = sorted(chains)[:wanted]
-    return [Slot(number, tuple(chains[number][place] for place in sorted(chains[number]))) for number in chosen]
+    slots = [Slot(number, tuple(chain[place] for place in sorted(chain))) for number, chain in sorted(chains.items())]
+    missing = wanted - sum(slot.finished for slot in slots)
+    others = [slot.number for slot in slots if not slot.finished][: max(0, missing)]
+    return [slot for slot in slots if slot.finished or slot.number in others]
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,8 @@ def tune(
 ) -> Tuned:
     """Run trials of ``search`` until study ``study_name`` in the storage ``url`` holds ``trials`` finished ones.
 
-    Any number of workers may do this at once, with the same ``search`` and ``trials``; together they run each trial once.
+    Where it holds more already, none is run, and the results are those of all. Any number of workers may do this at
+    once, with the same ``search`` and ``trials``; together they run each trial once.
     One that was killed leaves its trial to be run again with the same parameters: at once by a worker with the same
     ``out`` on the same machine, by any other once it has been silent for ``timing.silent`` seconds. Models are trained in
     ``out/trials/N``, and deleted unless best or ``keep_models``. ``measure`` gives the value of a trained model where the
@@ -113,7 +114,7 @@ def tune(
             slots = pool.slots()
             write_tables(out, search, study_name, slots)
             run.tidy(slots)
-            say(_line(slot.number, slots, search, trials))
+            say(_line(slot, slots, search))
         run.tidy(slots)
         write_tables(out, search, study_name, slots)
     return Tuned(study, tuple(slots), best_of(slots, search.maximised))
@@ -244,9 +245,10 @@ def validation_figures(labels: np.ndarray, scores: np.ndarray) -> dict[str, floa
     return found if math.isnan(r) else {**found, "pearson": r}
 
 
-def _line(number: int, slots: list[Slot], search: Search, trials: int) -> str:
+def _line(taken: Slot, slots: list[Slot], search: Search) -> str:
     """What is told of a trial that has ended, and of the best so far."""
-    slot = next(slot for slot in slots if slot.number == number)
+    # One that another worker has ended may be among those that are not wanted.
+    slot = next((slot for slot in slots if slot.number == taken.number), taken)
     best = best_of(slots, search.maximised)
     result = slot.state
     if slot.state == "complete":
@@ -254,7 +256,7 @@ def _line(number: int, slots: list[Slot], search: Search, trials: int) -> str:
     elif slot.state == "failed":
         result = f"failed: {slot.reason}"
     so_far = f"best {best.last.value:.4f} (trial {best.number})" if best is not None else "none completed yet"
-    return f"trial {number}: {result}; {so_far}; {sum(slot.finished for slot in slots)} of {trials} finished"
+    return f"trial {slot.number}: {result}; {so_far}; {sum(slot.finished for slot in slots)} of {len(slots)} finished"
 
 
 def _claim(out: Path, study: str) -> None:

@@ -35,5 +35,6 @@ class Monotone(nn.Module):
         return self.bias + x @ self.weights() + inner @ functional.softplus(self.outer)
 
     def drift(self) -> Tensor:
-        """How far the linear weights are from equal ones: mean of (n p − 1)²; what training is held back by."""
-        return ((functional.softplus(self.gains) - 1) ** 2).mean()
+        """How far this is from the plain mean: mean of (n p − 1)² + Σ q²; what training is held back by."""
+        linear = ((functional.softplus(self.gains) - 1) ** 2).mean()
+        return linear + (functional.softplus(self.outer) ** 2).sum()

@@ -79,8 +79,9 @@ class Align(nn.Module):
         return torch.cat([overall.unsqueeze(1), aspects.masked_fill(~present, float("nan"))], dim=1)
 
     def drift(self) -> Tensor:
-        """How far the weights are from equal ones, summed over the aspects and the mix."""
-        return sum((network.drift() for network in self.aspects), start=self.mix.drift())  # type: ignore[operator, misc]
+        """How far the head is from what it was made as: summed over the aspects, the mix and salience's last weights."""
+        held = self.mix.drift() + self.salience[-1].weight.square().sum()  # type: ignore[operator, union-attr]
+        return sum((network.drift() for network in self.aspects), start=held)  # type: ignore[operator, misc]
 
 
 def untrained(judged: bool, seed: int = 0) -> Align:

@@ -1,10 +1,16 @@
 """``negsample train``."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError
+
+# What is trained where nobody says what: the packaged configuration that agrees best with people (docs/recipes.md).
+DEFAULT = "align"
+# Settings that say what is to be trained.
+_METHOD = ("head", "recipe", "encoder", "loss")
 
 
 def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bool = False) -> None:
@@ -15,6 +21,9 @@ def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bo
 
     if config is None and not values:
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
+    if config is None and not names_method(values):
+        config = DEFAULT
+        print(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}", flush=True)
     settings = read_config(config, values)
     if smoke:
         settings = made_small(settings)
@@ -24,6 +33,11 @@ def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bo
     elif found:
         print_figures(found)
         print(f"model: {out}")
+
+
+def names_method(words: Sequence[str]) -> bool:
+    """Whether one of the ``key=value`` words says what is to be trained, and not only on what."""
+    return any(word.partition("=")[0].strip() in _METHOD for word in words)
 
 
 def print_figures(found: dict[str, Any]) -> None:

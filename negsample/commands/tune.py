@@ -26,6 +26,7 @@ def run(config: str, study: str, storage: str, trials: int, out: str, *, keep_mo
     watch = Stopwatch()
     command = ["negsample", *(hide(word, storage) for word in sys.argv[1:])]
     search = read_search(config)
+    _find_corpora(search)
     measure, data = _measure(search)
     for note in search.notes:
         print(f"note: {note}", file=sys.stderr)
@@ -56,6 +57,15 @@ def run(config: str, study: str, storage: str, trials: int, out: str, *, keep_mo
         best=plain["best"],
     )
     _print_result(tuned, plain, out)
+
+
+def _find_corpora(search: "Search") -> None:
+    """InputError where no trial could read its corpora; those that differ between trials are left to them."""
+    from negsample.train.config import make_config
+    from negsample.train.corpora import READING, find_corpora
+
+    if not search.space.fields() & (set(READING) - {"limit"}):
+        find_corpora(make_config({key: value for key, value in search.train.items() if key in READING}))
 
 
 def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:

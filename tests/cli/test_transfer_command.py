@@ -96,11 +96,14 @@ def test_the_page_needs_no_network_and_shows_heat_maps_and_curves(negsample, fol
 
 
 def test_what_is_wrong_is_told_in_one_line_and_leaves_nothing(negsample, folder, tmp_path):
-    path = tmp_path / "bad.yaml"
+    path, lone = tmp_path / "bad.yaml", tmp_path / "lone.jsonl"
+    lone.write_text((folder / "cnndm.jsonl").read_text().splitlines()[0])
     for text, told in {
         "sources: {a: missing.jsonl}": "missing.jsonl: no such file",
         "source: {a: missing.jsonl}": "unknown key 'source'; did you mean sources?",
         "sources: [": "not valid YAML",
+        f"sources: {{a: {folder / 'cnndm.jsonl'}}}\nsizes: [99999]": "nothing can be trained",
+        f"sources: {{lone: {lone}}}": "lone.jsonl: the corpus has 1 document and 3 splits are wanted",
     }.items():
         path.write_text(text)
         done = negsample("transfer", "--config", path, "--out", tmp_path / "out", check=2)

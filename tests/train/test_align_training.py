@@ -14,7 +14,7 @@ from negsample.models.align.judge import Judge, JudgeNetwork, load_judge
 from negsample.models.estimator import Estimator
 from negsample.models.pretrained import load_pretrained
 from negsample.train import judges
-from negsample.train.align import compare_untrained, ranked
+from negsample.train.align import beginning, compare_untrained, ranked
 from negsample.train.config import make_config
 from negsample.train.job import train
 from negsample.train.judges import Group, Stretches, group_loss, train_judge
@@ -47,6 +47,15 @@ def test_what_ranks_above_what() -> None:
     assert support == {(0, 3)}
     assert coverage == form == set()
     assert [sorted(rows.tolist()) for rows in found.documents] == [[0, 1, 2, 3], [4, 5]]
+
+
+def test_the_beginning_holds_whole_documents() -> None:
+    kinds = ["original", "swap", "original", "swap", "entity", "original", "swap"]
+    split = split_of(kinds, [1, 0.5, 1, 0.4, 0.2, 1, 0.1], [0, 0, 1, 1, 1, 2, 2])
+    assert [len(beginning(split, most)) for most in range(1, 9)] == [2, 2, 5, 5, 5, 7, 7, 7]
+    some = beginning(split, 3)
+    assert some.labels.tolist() == pytest.approx([1, 0.5, 1, 0.4, 0.2])
+    assert some.summary_of.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_figures_beside_the_untrained_head() -> None:

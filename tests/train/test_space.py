@@ -16,7 +16,7 @@ def search(tmp_path, text):
 
 
 def drawn(tmp_path, space, params, train=""):
-    found = search(tmp_path, f"train: {{loss: bce{train}}}\nobjective: accuracy\nspace:\n{space}")
+    found = search(tmp_path, f"train: {{loss: bce{train}}}\nobjective: pearson\nspace:\n{space}")
     values = found.space.draw(FixedTrial(params), found.train)
     make_config(values)
     return values
@@ -118,6 +118,7 @@ HEAD = "objective: accuracy\nspace:\n"
         ("sampler: tpee\n" + HEAD + "  head: {choices: [fc]}\n", "did you mean tpe?"),
         ("sampler: {name: tpe, n_startup: 3}\n" + HEAD + "  head: {choices: [fc]}\n", "unknown option 'n_startup'"),
         ("pruner: {name: percentile}\n" + HEAD + "  head: {choices: [fc]}\n", "pruner percentile"),
+        ("sampler: {name: [tpe]}\n" + HEAD + "  head: {choices: [fc]}\n", "none is called ['tpe']"),
         ("seed: -1\n" + HEAD + "  head: {choices: [fc]}\n", "seed must be a whole number"),
     ],
 )
@@ -127,6 +128,95 @@ def test_what_is_refused_says_what_and_where(tmp_path, text, message):
     assert message in str(caught.value)
     assert "search.yaml" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("sampler: {name: tpe, n_startup_trials: x}", "sampler tpe: n_startup_trials must be int, not 'x'"),
+        ("sampler: {name: tpe, n_startup_trials: true}", "n_startup_trials must be int, not True"),
+        ("sampler: {name: tpe, n_startup_trials: null}", "n_startup_trials must be int, not None"),
+        ("sampler: {name: tpe, n_startup_trials: 2.5}", "n_startup_trials must be int, not 2.5"),
+        ("sampler: {name: tpe, n_ei_candidates: 0}", "n_ei_candidates must be at least 1, not 0"),
+        ("sampler: {name: tpe, group: 1}", "group must be bool, not 1"),
+        ("sampler: {name: tpe, gamma: 3}", "gamma can't be given in a file; leave it out"),
+        ("sampler: {name: qmc, scramble: 'yes'}", "scramble must be bool, not 'yes'"),
+        ("sampler: {name: qmc, qmc_type: 3}", "qmc_type must be str, not 3"),
+        ("pruner: {name: median, n_warmup_steps: soon}", "pruner median: n_warmup_steps must be int, not 'soon'"),
+        ("pruner: {name: percentile, percentile: half}", "percentile must be float, not 'half'"),
+        ("pruner: {name: successive-halving, min_resource: [1]}", "min_resource must be str or int, not [1]"),
+        ("pruner: {name: hyperband, reduction_factor: 3.5}", "reduction_factor must be int, not 3.5"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_refused_when_the_file_is_read(tmp_path, method, message):
+    with pytest.raises(InputError) as caught:
+        search(tmp_path, f"{method}\n{HEAD}  head: {{choices: [fc]}}\n")
+    assert message in str(caught.value)
+    assert "search.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "sampler: {name: tpe, n_startup_trials: 4, group: true, multivariate: true, prior_weight: 1, gamma: null}",
+        "sampler: {name: qmc, scramble: true, qmc_type: halton}",
+        "pruner: {name: percentile, percentile: 25}",
+        "pruner: {name: percentile, percentile: 12.5}",
+        "pruner: {name: successive-halving, min_resource: auto}",
+        "pruner: {name: successive-halving, min_resource: 2}",
+        "pruner: {name: hyperband, max_resource: 9}",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning", "ignore::FutureWarning")
+def test_options_of_the_right_type_are_taken(tmp_path, method):
+    found = search(tmp_path, f"{method}\n{HEAD}  head: {{choices: [fc]}}\n")
+    found.make_sampler(0)
+    found.make_pruner()
+
+
+CROSSPAIR, CROSSPAIR_OR_NONE = "crosspair: {low: 0, high: 1}", "crosspair: {choices: [0, 1]}"
+
+
+@pytest.mark.parametrize(
+    ("train", "space", "graded"),
+    [
+        ("recipe: delete", "head: {choices: [fc]}", {True}),
+        ("recipe: {crosspair: 1, delete: 1}", "head: {choices: [fc]}", {True}),
+        ("recipe: {crosspair: 1, delete: 0}", "head: {choices: [fc]}", {False}),
+        ("", "head: {choices: [fc]}", {False}),
+        ("", "recipe: {choices: [add, delete]}", {True}),
+        ("", "recipe: {choices: [crosspair, delete]}", {True, False}),
+        # Without the condition the recipe is the default, crosspair.
+        ("", "recipe: {choices: [add, delete], when: {head: fc}}", {True, False}),
+        ("", f"recipe: {{{CROSSPAIR}, delete: 0.5}}", {True}),
+        ("", f"recipe: {{{CROSSPAIR}, delete: 0}}", {False}),
+        # A weight of exactly 0 is never drawn from an unbroken range.
+        ("", f"recipe: {{{CROSSPAIR}, delete: {{low: 0, high: 1}}}}", {True}),
+        ("", f"recipe: {{{CROSSPAIR}, delete: {{low: 0, high: 1, step: 0.5}}}}", {True, False}),
+        ("", f"recipe: {{{CROSSPAIR}, delete: {{choices: [0, 1]}}}}", {True, False}),
+        ("", f"recipe: {{{CROSSPAIR}, delete: {{choices: [1, 2]}}}}", {True}),
+        ("", f"recipe: {{{CROSSPAIR}, delete: {{low: 1, high: 2, when: {{head: fc}}}}}}", {True, False}),
+        # Where delete has no weight, there is no recipe at all.
+        ("", "recipe: {delete: {choices: [0, 1]}}", {True}),
+        ("", f"recipe: {{{CROSSPAIR_OR_NONE}}}", {False}),
+    ],
+)
+def test_accuracy_needs_a_recipe_that_is_not_graded(tmp_path, train, space, graded):
+    text = f"train: {{loss: bce, {train}}}\nspace: {{{space}}}\n"
+    found = search(tmp_path, f"{text}objective: pearson\n")
+    assert found.space.graded(found.train) == graded
+    assert not any("accuracy" in note for note in found.notes)
+    if graded == {True}:
+        with pytest.raises(InputError, match=r"search\.yaml: objective: accuracy is not defined for graded labels"):
+            search(tmp_path, f"{text}objective: accuracy\n")
+    else:
+        notes = search(tmp_path, f"{text}objective: accuracy\n").notes
+        assert sum("have no accuracy, and fail" in note for note in notes) == (True in graded)
+
+
+def test_a_fixed_recipe_that_there_is_not_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"search\.yaml: train: no recipe is called 'delet'"):
+        search(tmp_path, "train: {recipe: delet}\n" + HEAD + "  head: {choices: [fc]}\n")
 
 
 LOSSES = "space: {loss: {choices: [bce, mse]}}\n"

@@ -15,6 +15,7 @@ from negsample.errors import InputError
 from negsample.examples import read_examples
 from negsample.models.encoders import ENCODERS
 from negsample.train import transfer
+from negsample.train.claim import opening
 from negsample.train.published import TABLE_3, TABLE_4
 from negsample.train.transfer import run_transfer
 from negsample.train.transfer_config import make_transfer
@@ -48,6 +49,12 @@ def _letters(tmp_path_factory, monkeypatch):
 def experiment(corpora, *names, **more):
     train = {"encoder": ENCODER, "epochs": 1, **more.pop("train", {})}
     return make_transfer({"sources": {name: str(corpora / f"{name}.jsonl") for name in names}, "train": train, **more})
+
+
+def opened(config, out):
+    """What ``run_transfer`` has before the first training."""
+    with opening(out, config.as_dict(), transfer.ARGUMENTS, "a transfer experiment", makes=("domains",)):
+        return transfer.open_bench(config, out)
 
 
 def quiet(line):
@@ -238,11 +245,69 @@ def test_a_folder_of_another_experiment_is_refused(corpora, tmp_path):
     assert sorted(path.name for path in (tmp_path / "notes").iterdir()) == ["a.txt"]
 
 
+def test_a_mistake_before_the_first_training_leaves_the_folder_as_it_was(corpora, tmp_path):
+    (tmp_path / "kept" / "locks").mkdir(parents=True)
+    (tmp_path / "kept" / "locks" / "other.lock").write_text("")
+    wrong = experiment(corpora, "near", sizes=[99999])
+    for out in (tmp_path / "new" / "t", tmp_path / "kept"):
+        with pytest.raises(InputError, match="nothing can be trained"):
+            run_transfer(wrong, out, say=quiet)
+    assert not (tmp_path / "new").exists()
+    left = {path.relative_to(tmp_path / "kept").as_posix() for path in (tmp_path / "kept").rglob("*")}
+    assert left == {"locks", "locks/other.lock", "locks/opening.lock"}
+    corrected = experiment(corpora, "near", sizes=[10])
+    assert len(run_transfer(corrected, tmp_path / "kept", say=quiet).cells) == 1
+
+
+def test_what_an_earlier_run_has_made_is_kept_whatever_goes_wrong(corpora, tmp_path):
+    config = experiment(corpora, "near")
+    opened(config, tmp_path / "t")
+    (tmp_path / "t" / "domains" / "near" / "split.npz").unlink()
+    about = tmp_path / "t" / "domains" / "near" / "about.json"
+    about.write_text(json.dumps({"fingerprint": "of other pairs"}))
+    with pytest.raises(InputError, match="has changed since the experiment was begun"):
+        run_transfer(config, tmp_path / "t", say=quiet)
+    assert about.is_file()
+    assert (tmp_path / "t" / transfer.ARGUMENTS).is_file()
+
+
+def test_an_experiment_is_gone_on_with_where_its_corpora_have_changed(corpora, tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_bytes((corpora / "near.jsonl").read_bytes())
+    config = make_transfer({"sources": {"own": str(path)}, "train": {"encoder": ENCODER, "epochs": 1}})
+    before = run_transfer(config, tmp_path / "t", say=quiet)
+    path.write_bytes((corpora / "far.jsonl").read_bytes())
+    # All is finished, so nothing is read again.
+    assert run_transfer(config, tmp_path / "t", say=quiet).cells == before.cells
+    (tmp_path / "t" / "cells" / before.cells[0][0].folder / "figures.json").unlink()
+    transfer.clear_work(tmp_path / "t")
+    with pytest.raises(InputError, match=r"own\.jsonl: has changed since the experiment was begun"):
+        run_transfer(config, tmp_path / "t", say=quiet)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([story(1)], "the corpus has 1 document and 3 splits are wanted"),
+        ([(story(number)[0], "One summary for all of them.") for number in range(9)], "the summaries repeat so much"),
+        ([story(1), ("", "No document.")], "line 2"),
+    ],
+)
+def test_a_corpus_that_can_t_be_split_is_named_with_its_domain(corpora, tmp_path, pairs, told):
+    path = tmp_path / "tiny.jsonl"
+    path.write_text("".join(json.dumps({"document": d, "summary": s}) + "\n" for d, s in pairs))
+    sources = {"near": str(corpora / "near.jsonl"), "lone domain": str(path)}
+    config = make_transfer({"sources": sources, "train": {"encoder": ENCODER, "epochs": 1}})
+    with pytest.raises(InputError, match=rf"^lone domain: .*tiny\.jsonl.*{told}") as error:
+        run_transfer(config, tmp_path / "t", say=quiet)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "t").exists()
+
+
 def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(corpora, tmp_path, monkeypatch):
     config = experiment(corpora, "near", "far")
     monkeypatch.setattr(transfer, "_POLL_SECONDS", 0.1)
-    transfer.claim(tmp_path / "t", config.as_dict(), transfer.ARGUMENTS, "a transfer experiment")
-    bench = transfer.open_bench(config, tmp_path / "t")
+    bench = opened(config, tmp_path / "t")
     first = transfer.plan(bench)[0][0]
     script = (
         "import sys, time; from pathlib import Path; from negsample.models.segments import lock\n"

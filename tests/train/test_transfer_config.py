@@ -1,6 +1,9 @@
 """The description of a transfer experiment: what it may say, and what it means."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from negsample.errors import InputError
 from negsample.train.transfer_config import make_transfer, read_transfer
@@ -86,6 +89,7 @@ def test_a_head_has_settings_of_its_own():
         ({**BASE, "heads": ["fx"]}, "no head is called 'fx'"),
         ({**BASE, "heads": [{"encoder": "glove"}]}, "names no head"),
         ({**BASE, "heads": [{"head": "fc", "epoch": 3}]}, r"heads: fc: unknown key 'epoch'; did you mean epochs\?"),
+        ({**BASE, "heads": [{"head": "fc", "redraws": 3}]}, "redraws must be the same for all heads; train says it"),
         ({**BASE, "heads": [{"head": "fc", "limit": 3}]}, "limit must be the same for all heads; train says it"),
         ({**BASE, "heads": ["fc", {"head": "fc", "epochs": 2}]}, "two heads are called 'fc'"),
         ({**BASE, "heads": [{"head": "align", "loss": "bce"}]}, "head align has a loss of its own"),
@@ -110,6 +114,18 @@ def test_a_file_is_named_in_errors(tmp_path):
     path.write_text("sources: {a: x.jsonl}\nsize: [3]\n")
     with pytest.raises(InputError, match=r"t\.yaml: unknown key 'size'; did you mean sizes\?"):
         read_transfer(path)
+
+
+def test_the_example_in_the_documentation_is_right():
+    page = Path(__file__).parents[2] / "docs" / "transfer.md"
+    if not page.is_file():
+        pytest.skip("docs/transfer.md is not beside the tests")
+    config = make_transfer(yaml.safe_load(page.read_text("utf-8").split("```yaml\n")[1].split("```")[0]))
+    names = [source.name for source in config.all_sources()]
+    assert names == ["news", "patents", "science", "mixture", "all but news"]
+    assert list(config.targets) == ["news", "bills"]
+    assert [(head.label, head.sizes) for head in config.heads] == [("fc", None), ("BERT", (None,))]
+    assert config.targets["bills"].data["limit"] == 30000
 
 
 def test_plain_values_make_the_same_experiment_again():

@@ -111,6 +111,18 @@ def test_training_reads_the_chosen_documents_alone(tmp_path):
     assert not (folder / "test.jsonl.gz").exists()
 
 
+def test_training_has_as_many_sets_of_negatives_as_epochs_take_turns_with(pairs_file, tmp_path):
+    config = config_of(pairs_file, negatives=2, redraws=3, epochs=3)
+    split = split_domain(config, tmp_path / "domain")
+    choice = choose([split], held_out([split]), None, 0)
+    training_examples(choice, [config], parse_recipe("crosspair"), tmp_path / "training")
+    count = {}
+    for name in ("train", "validation"):
+        kinds = [example.kind for example in read_examples(tmp_path / "training" / f"{name}.jsonl.gz")]
+        count[name] = (kinds.count("original"), kinds.count("crosspair"))
+    assert count == {"train": (48, 48 * 2 * 3), "validation": (6, 6 * 2)}
+
+
 def test_a_corpus_that_has_changed_is_refused(tmp_path):
     path = tmp_path / "pairs.jsonl"
     write_pairs(path, 30)

@@ -245,6 +245,56 @@ def test_a_trial_that_cannot_be_trained_fails_and_the_search_goes_on(tmp_path, n
     assert found["best"]["parameters"]["encoder"] == "glove:unit=sentence"
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("nofile.jsonl", None, "no such file"),
+        ("binary.jsonl", bytes(range(256)) * 8, "binary.jsonl"),
+        ("empty.jsonl", b"", "empty.jsonl: no records"),
+        ("other.jsonl", b'{"text": "no summary"}\n', "line 1"),
+        ("-", None, "standard input can be read once only"),
+    ],
+)
+def test_a_fixed_corpus_that_cannot_be_read_is_refused_at_once(tmp_path, negsample, name, content, told):
+    corpus = name if name == "-" else tmp_path / name
+    if content is not None:
+        corpus.write_bytes(content)
+    config = write(tmp_path / "search.yaml", REAL.format(pairs=f"'{corpus}'", objective="pearson"))
+    before = sorted(tmp_path.iterdir())
+    done = negsample(
+        "tune", "--config", config, "--study", "f", "--storage", f"sqlite:///{tmp_path}/s.db", "--trials", 2,
+        "--out", tmp_path / "out", check=2,
+    )  # fmt: skip
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_corpora_that_are_searched_are_left_to_the_trials(tmp_path, negsample, pairs_file):
+    text = REAL.format(pairs=pairs_file, objective="pearson").replace(f"  corpus: {pairs_file}\n", "")
+    text = text.replace("space:\n", f"space:\n  corpus: {{choices: ['{pairs_file}', '{tmp_path}/nofile.jsonl']}}\n")
+    config, out = write(tmp_path / "search.yaml", text), tmp_path / "out"
+    negsample(
+        "tune", "--config", config, "--study", "f", "--storage", f"journal:{tmp_path}/j", "--trials", 3, "--out", out
+    )
+    for trial in json.loads((out / "study.json").read_text())["trials"]:
+        assert ("no such file" in (trial["reason"] or "")) == ("nofile" in trial["parameters"]["corpus"])
+
+
+def test_a_wrong_option_is_one_line_and_leaves_nothing(tmp_path, negsample, pairs_file):
+    text = REAL.format(pairs=pairs_file, objective="pearson")
+    config = write(
+        tmp_path / "search.yaml", text.replace("sampler: random", "sampler: {name: tpe, n_startup_trials: x}")
+    )
+    done = negsample(
+        "tune", "--config", config, "--study", "f", "--storage", f"sqlite:///{tmp_path}/s.db", "--trials", 2,
+        "--out", tmp_path / "out", check=2,
+    )  # fmt: skip
+    assert done.stderr.strip().endswith("sampler tpe: n_startup_trials must be int, not 'x'")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["search.yaml"]
+
+
 def test_pruned_trials_end_early_and_are_never_best(tmp_path):
     config = write(
         tmp_path / "s.yaml", SEARCH.replace("n_startup_trials: 3", "n_startup_trials: 1").replace("1.0e-1", "10.0")

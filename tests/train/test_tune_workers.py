@@ -57,15 +57,21 @@ def load(url, trials=TRIALS):
 
 
 def test_two_workers_one_killed_and_resumed(url, config, tmp_path):
-    stub, out = Stub(tmp_path / "log", 0.05), tmp_path / "out"
+    stub, out = Stub(tmp_path / "log", 0.1), tmp_path / "out"
     first, second = (start_worker(config, url, TRIALS, out, stub) for _ in range(2))
     # The first is killed in the middle of a trial, after at least five trials.
     ended = lambda: stub.lines("end")  # noqa: E731
     wait_for(lambda: len(ended()) >= 5)
 
     def inside():
+        # Held while we look, so that it is still there when it is killed, however slow the machine.
+        os.kill(first.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, first.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         mine = [line["event"] for line in stub.lines() if line["pid"] == first.pid]
-        return mine and mine[-1] == "epoch 0"
+        if mine and mine[-1] == "epoch 0":
+            return True
+        os.kill(first.pid, signal.SIGCONT)
+        return False
 
     wait_for(inside)
     os.kill(first.pid, signal.SIGKILL)
@@ -160,6 +166,37 @@ def test_a_finished_study_is_not_run_again_and_can_be_made_longer(tmp_path, conf
     assert len(stub.lines("start")) == 5
     assert [slot.number for slot in longer.slots] == [0, 1, 2, 3, 4]
     assert lines[-1].endswith("5 of 5 finished")
+
+
+def test_with_fewer_trials_wanted_all_finished_ones_stay(tmp_path, config):
+    """The best is last, so that it and its model would be lost with the trials after the second."""
+    config.write_text(SEARCH.replace("{name: median, n_startup_trials: 3}", "none"), encoding="utf-8")
+    url, stub, out = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 0.0), tmp_path / "out"
+    losses = iter([0.5, 0.4, 0.3, 0.2, 0.1])
+
+    def trainer(config, folder, *, follow, **options):
+        stub(config, folder, follow=follow)
+        return {"epochs": [{"validation_loss": next(losses)}], "seconds": 0.0}
+
+    search = read_search(config)
+    tune(search, "s", url, 5, out, trainer=trainer)
+    kept = {name: (out / name).read_text() for name in ("best.yaml", "trials.csv", "study.json")}
+    again = tune(search, "s", url, 2, out, trainer=trainer)
+    assert len(stub.lines("start")) == 5
+    assert [slot.number for slot in again.slots] == [0, 1, 2, 3, 4]
+    assert again.best.number == 4
+    assert kept == {name: (out / name).read_text() for name in kept}
+    assert [path.name for path in (out / "trials").iterdir()] == ["4"]
+
+
+def test_finished_trials_count_before_those_that_are_not(tmp_path):
+    """By hand: of trials 0 waiting, 1 complete, 2 waiting, 3 failed, 4 waiting."""
+    states = [optuna.trial.TrialState[name] for name in ("WAITING", "COMPLETE", "WAITING", "FAIL", "WAITING")]
+    study = optuna.create_study()
+    for state in states:
+        study.add_trial(optuna.create_trial(state=state, value=1.0 if state.name == "COMPLETE" else None))
+    numbers = [[slot.number for slot in slots_of(study.trials, wanted)] for wanted in range(1, 7)]
+    assert numbers == [[1, 3], [1, 3], [0, 1, 3], [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
 
 
 def test_the_others_fill_a_study_whose_maker_was_killed(tmp_path, config):

@@ -102,4 +102,5 @@ def test_monotone_as_made_is_the_mean() -> None:
     torch.manual_seed(0)
     x = torch.randn(8, 6)
     torch.testing.assert_close(Monotone(6)(x), x.mean(1), atol=0.02, rtol=0)
-    assert float(Monotone(6).drift().detach()) == pytest.approx(0, abs=1e-10)
+    # Four hidden units of weight softplus(−6) each.
+    assert float(Monotone(6).drift().detach()) == pytest.approx(4 * 0.0024757**2, rel=1e-3)
