@@ -9,7 +9,7 @@ are encoded again when they are next asked for. POSIX only: deleting a file that
 import contextlib
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -91,6 +91,7 @@ class EmbeddingCache:
     ) -> None:
         if dtype not in _TYPES:
             raise InputError(f"an embedding cache can't keep {dtype!r}; {suggestion(dtype, sorted(_TYPES))}")
+        self._finish: Callable[[np.ndarray], np.ndarray] | None
         encoder, self._finish = getattr(encoder, "shared", None) or (encoder, None)
         self.encoder = encoder
         self.dim: int = encoder.dim

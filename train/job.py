@@ -253,7 +253,12 @@ def make_accelerator(config: TrainConfig) -> "Accelerator":
     Raises InputError for a precision that this machine does not have, and for a launch that splits the model.
     """
     from accelerate import Accelerator
+    from accelerate.state import AcceleratorState, is_initialized
     from accelerate.utils import InitProcessGroupKwargs
+
+    # One process may train several models (grids, searches); Accelerate keeps the first one's precision for good.
+    if is_initialized() and AcceleratorState().mixed_precision != config.mixed_precision:
+        AcceleratorState._reset_state()
 
     refuse_sharding()
     # The other processes wait while the main one reads a large corpus: hours, not the half hour that is the default.

@@ -12,7 +12,7 @@ from negsample.errors import InputError
 from negsample.examples import read_examples
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
-from negsample.train.job import make_examples, train
+from negsample.train.job import make_accelerator, make_examples, train
 
 
 def config_for(pairs_file, tiny_bert, **more):
@@ -178,3 +178,8 @@ def test_two_processes_do_as_one(pairs_file, tiny_bert, tmp_path):
     for a, b in zip(one["epochs"], two["epochs"], strict=True):
         assert b["train_loss"] == pytest.approx(a["train_loss"], rel=0.15)
         assert b["validation_loss"] == pytest.approx(a["validation_loss"], rel=0.15)
+
+
+def test_one_process_may_train_at_several_precisions():
+    for precision in ("no", "bf16", "no"):
+        assert make_accelerator(make_config({"mixed_precision": precision})).mixed_precision == precision
