@@ -120,7 +120,7 @@ def test_a_table_file_is_refused_by_other_commands(negsample, tmp_path):
     done = negsample("tables", "p3-table2", "--config", "p3_table1_newsroom", "--out", tmp_path / "t", check=2)
     assert "p3_table1_newsroom: is for table 'p3-table1'" in done.stderr
     done = negsample("train", "--config", "p3_table1_newsroom", "--out", tmp_path / "m", check=2)
-    assert "unknown key 'table'" in done.stderr
+    assert "run negsample tables p3-table1" in done.stderr
     assert not any(tmp_path.iterdir())
 
 
