@@ -7,7 +7,7 @@ names costs nothing. An installed package adds one by an entry point in the grou
 
 import difflib
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -66,3 +66,11 @@ def suggestion(name: str, known: list[str]) -> str:
     """``did you mean …?`` with the nearest of ``known``, or the whole list where nothing is near."""
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+
+
+def check_keys(given: Iterable[Any], known: Iterable[str], where: str) -> None:
+    """InputError for the first key of ``given`` that is not ``known``, with the nearest that is; ``where`` it stands."""
+    names = list(known)
+    for key in given:
+        if key not in names:
+            raise InputError(f"{where}: unknown key {key!r}; {suggestion(str(key), names)}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from negsample.configs import find_config
 from negsample.errors import InputError
-from negsample.registry import suggestion
+from negsample.registry import check_keys
 
 
 @dataclass(frozen=True)
@@ -215,8 +215,7 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
     known = list(_TYPES)
     checked = {}
     for key, value in values.items():
-        if key not in _TYPES:
-            raise InputError(f"{where}: unknown key {key!r}; {suggestion(str(key), known)}")
+        check_keys([key], known, where)
         value = _convert(key, value, where)
         if value is not None and key in CHOICES and value not in CHOICES[key]:
             raise InputError(f"{where}: {key} must be one of {', '.join(CHOICES[key])}, not {value!r}")

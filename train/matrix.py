@@ -50,7 +50,8 @@ def matrix_of(features: AlignFeatures, split: Split, folder: Path, name: str) ->
         for number, rows in enumerate(_parts(len(split))):
             path = folder / f"{name}-{number}.npz"
             part = _read(path)
-            if part is None:
+            # The head may have learnt from the beginning of a split alone, whose last part is a shorter one.
+            if part is None or len(part["sizes"]) != len(rows):
                 part = _compute(features, split, rows)
                 _write(path, part)
             parts.append(part)

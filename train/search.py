@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
-from negsample.registry import suggestion
+from negsample.registry import check_keys, suggestion
 from negsample.seeds import seed_from
 from negsample.train.config import make_config, read_values
 from negsample.train.space import Space, read_space
@@ -119,9 +119,7 @@ def read_search(path: str | Path) -> Search:
     """The search that a YAML file describes. Raises InputError for whatever is wrong in it, naming the place."""
     values = read_values(path)
     where = str(path)
-    for key in values:
-        if key not in _KEYS:
-            raise InputError(f"{where}: unknown key {key!r}; {suggestion(str(key), list(_KEYS))}")
+    check_keys(values, _KEYS, where)
     train = values.get("train") or {}
     if not isinstance(train, dict):
         raise InputError(f"{where}: train must hold settings as for 'negsample train', not {train!r}")
@@ -202,9 +200,7 @@ def _objective(given: Any, where: str) -> tuple[str, Agreement | None]:
 def _agreement(given: Any, at: str) -> Agreement:
     if not isinstance(given, dict):
         raise InputError(f"{at}: give judgments and human")
-    for key in given:
-        if key not in _AGREEMENT:
-            raise InputError(f"{at}: unknown key {key!r}; {suggestion(str(key), list(_AGREEMENT))}")
+    check_keys(given, _AGREEMENT, at)
     files, names = (_names(given.get(key), f"{at}: {key}") for key in ("judgments", "human"))
     if len(names) == 1:
         names = names * len(files)

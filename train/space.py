@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
 from negsample.negatives.recipe import parse_recipe
-from negsample.registry import suggestion
+from negsample.registry import check_keys, suggestion
 from negsample.train.config import TrainConfig, make_config
 
 if TYPE_CHECKING:
@@ -211,9 +211,7 @@ def _mixture(spec: Mapping[str, Any], at: str) -> tuple[list[Entry], dict[str, f
 def _check_keys(spec: Any, at: str) -> None:
     if not isinstance(spec, dict):
         raise InputError(f"{at}: give {{choices: […]}} or {{low: …, high: …}}, not {spec!r}")
-    for key in spec:
-        if key not in _RANGE:
-            raise InputError(f"{at}: unknown key {key!r}; {suggestion(str(key), list(_RANGE))}")
+    check_keys(spec, _RANGE, at)
     if "choices" in spec and set(spec) & {"low", "high", "log", "step"}:
         raise InputError(f"{at}: has choices and a range; give one of them")
 

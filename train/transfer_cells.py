@@ -20,7 +20,7 @@ from negsample.negatives.recipe import Recipe
 from negsample.runs import Stopwatch
 from negsample.seeds import digest
 from negsample.train.claim import waiting
-from negsample.train.columns import file_name
+from negsample.train.columns import file_name, read_cell
 from negsample.train.config import TrainConfig
 from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, save_model, scores_of
 from negsample.train.prepare import Split, open_split, prepare_split
@@ -102,16 +102,7 @@ class Bench:
 
 def read_figures(folder: Path) -> dict[str, Any] | None:
     """``figures.json`` of a cell's folder, None where the cell is not finished. Raises InputError where it is damaged."""
-    path = folder / "figures.json"
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or "test" not in found:
-        raise InputError(f"{path}: damaged; delete it, and the cell is worked out again")
-    return found
+    return read_cell(folder / "figures.json")
 
 
 def run_cell(bench: Bench, cell: Cell) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What a transfer experiment is made of: read from YAML, checked before anything is read or trained."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from negsample.errors import InputError
 from negsample.models.build import takes
 from negsample.models.encoders import ENCODERS, parse_spec
 from negsample.negatives.recipe import Recipe, parse_recipe
-from negsample.registry import suggestion
+from negsample.registry import check_keys, suggestion
 from negsample.train.config import TrainConfig, make_config, read_values
 from negsample.train.corpora import READING
 from negsample.train.job import loss_of
@@ -161,7 +161,7 @@ def make_transfer(values: Mapping[str, Any], where: str = "configuration") -> Tr
 
     Raises InputError for an unknown key (with the nearest known one), a wrong type, a name given twice, or nothing to do.
     """
-    _known(values, _KEYS, where)
+    check_keys(values, _KEYS, where)
     given = _mapping(values.get("train"), f"{where}: train")
     for key in given:
         if key in (*_ELSEWHERE, "head"):
@@ -201,12 +201,6 @@ def _check(config: TransferConfig, where: str) -> None:
             loss_of(own, recipe)
             if takes(own.head) in ("rows", "align"):
                 ENCODERS.get(parse_spec(str(own.encoder))[0])
-
-
-def _known(values: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for key in values:
-        if key not in known:
-            raise InputError(f"{where}: unknown key {key!r}; {suggestion(str(key), list(known))}")
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
@@ -254,7 +248,7 @@ def _domains(value: Any, train: TrainConfig, where: str) -> dict[str, Domain]:
 
 def _domain(name: str, entry: Any, train: TrainConfig, where: str) -> Domain:
     values = dict(entry) if isinstance(entry, Mapping) else {"corpus": entry}
-    _known(values, DOMAIN_KEYS, where)
+    check_keys(values, DOMAIN_KEYS, where)
     if not values.get("corpus"):
         raise InputError(f"{where}: no corpus; give a name, file, folder or hub id")
     config = make_config(values, where)
@@ -319,7 +313,7 @@ def _head(entry: Any, train: TrainConfig, where: str) -> HeadSetting:
             raise InputError(f"{where}: {key} must be the same for all heads; {_ELSEWHERE.get(key, 'train')} says it")
     takes(values["head"])
     known = [key for key in TrainConfig().as_dict() if key not in (*_ELSEWHERE, *_COMMON)]
-    _known(values, ["label", "sizes", *known], where)
+    check_keys(values, ["label", "sizes", *known], where)
     # What ``train`` says may not suit this head (such as epochs: 0), so the two are checked together.
     together = make_config({**train.as_dict(), **values}, where)
     return HeadSetting(label, {key: getattr(together, key) for key in values}, _sizes(sizes, f"{where}: sizes"))

@@ -12,12 +12,14 @@ from tests_support import story
 from negsample.errors import InputError
 from negsample.models.align.judge import Judge, JudgeNetwork, load_judge
 from negsample.models.estimator import Estimator
+from negsample.models.features.align import Compared
 from negsample.models.pretrained import load_pretrained
 from negsample.train import judges
 from negsample.train.align import beginning, compare_untrained, ranked
 from negsample.train.config import make_config
 from negsample.train.job import train
 from negsample.train.judges import Group, Stretches, group_loss, train_judge
+from negsample.train.matrix import matrix_of
 from negsample.train.prepare import Split
 
 
@@ -207,3 +209,19 @@ def test_settings_that_do_not_fit_are_refused(pairs_file: Path, tiny_bert: Path,
         make_config({"head": "cls", "epochs": 0})
     with pytest.raises(InputError, match="no token vectors"):
         train(dataclasses.replace(make_config(settings(pairs_file, tiny_bert)), encoder="glove"), tmp_path / "b")
+
+
+def test_a_whole_split_does_not_take_the_short_part_of_its_beginning(tmp_path: Path) -> None:
+    class Counted:
+        def compare(self, documents: list[str], summaries: list[str]) -> list[Compared]:
+            one = np.ones((1, 1), np.float32)
+            return [Compared(np.ones(1, np.float32), one, one, np.ones(4, bool)) for _ in documents]
+
+    class Texts:
+        def __getitem__(self, place: int) -> np.ndarray:
+            return np.frombuffer(b"text", np.uint8)
+
+    split = split_of(["original", "swap", "original", "swap"], [1, 0.5, 1, 0.4], [0, 0, 1, 1])
+    split = dataclasses.replace(split, documents=Texts(), summaries=Texts())
+    sizes = [len(matrix_of(Counted(), part, tmp_path, "validation")) for part in (beginning(split, 2), split, split)]  # type: ignore[arg-type]
+    assert sizes == [2, 4, 4]
