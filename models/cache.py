@@ -116,15 +116,15 @@ class EmbeddingCache:
         """
         return self.gather(self.index(texts))
 
-    def index(self, texts: Sequence[str]) -> np.ndarray:
-        """A number for each text, encoding those never seen; int64 [n].
+    def index(self, texts: Sequence[str], wanted: np.ndarray | None = None) -> np.ndarray:
+        """A number for each text, encoding those never seen; int64 [n]. ``wanted``: ``keys(texts)``, where known.
 
         The numbers are for ``gather`` of this object, while it lives; a store on disk keeps ``keys(texts)`` and asks
         ``resolve``. Two equal texts may have two numbers, if they were asked for at different times.
 
         Raises InputError where the encoder returns anything but finite vectors of its width, or the disk is full.
         """
-        wanted = keys(texts)
+        wanted = keys(texts) if wanted is None else wanted
         self._asked += len(texts)
         numbers = self._find(wanted)
         missing = np.flatnonzero(numbers < 0)

@@ -25,10 +25,10 @@ _STARTERS = frozenset(
     """.split()
 )
 
-_END = re.compile(r"""(?:[.!?…]+["'”’»)\]]*(?=\s|$)|[。！？؟।]+["'”’»」』）)\]]*)""")
+_END = re.compile(r"""(?:[.!?…]+["'”’»)\]]*(?=\s|$)|[。！？؟।۔]+["'”’»」』）)\]]*)""")
 _LINE = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _OPENERS = "\"'“‘«([{¿¡-–—*•`#$£€"
-SENTENCE_END = re.compile(r"""[.!?…。！？؟।]+["'”’»」』）)\]]*$""")
+SENTENCE_END = re.compile(r"""[.!?…。！？؟।۔]+["'”’»」』）)\]]*$""")
 
 
 def words(text: str) -> list[str]:
@@ -42,7 +42,7 @@ def _ends_sentence(line: str, start: int, stop: int) -> bool:
     rest = line[stop:].lstrip()
     if not rest:
         return True
-    if marks[0] in "。！？؟।":
+    if marks[0] in "。！？؟।۔":
         return True
     following = rest.lstrip(_OPENERS)
     if not following:

@@ -1,8 +1,9 @@
 """One input scored by several processes: each takes every n-th chunk, and the first one puts the answers in order.
 
 The chunks are those of a single process, so that every pair is computed beside the same others and the output is the
-same to the last byte (on the same kind of device, with the same number of threads). Each process reads the whole input
-and scores its share; what it finds goes to a part file in a folder that all of them see.
+same to the last byte (on the same kind of device, with the same number of threads; head ``align`` keeps what it has read
+for later pairs, and may differ in the last digit). Each process reads the whole input and scores its share; what it
+finds goes to a part file in a folder that all of them see.
 """
 
 import dataclasses

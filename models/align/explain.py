@@ -93,9 +93,9 @@ def _sentence(document: DocumentView, summary: Text, alignment: Alignment, place
     faults = []
     if not summary.ends[place]:
         faults.append("no end mark")
-    if len(own) < 5:
+    if len(own) < 5 and summary.whole[place]:
         faults.append("fragment")
-    if _doubled(summary, own):
+    if _doubled(piece):
         faults.append("a word stands twice in a row")
     return {
         "sentence": piece,
@@ -124,8 +124,10 @@ def _whole(piece: str, begin: int, stop: int) -> str:
     return number.group() if number else piece[begin:stop]
 
 
-def _doubled(summary: Text, own: np.ndarray) -> bool:
-    return any(summary.forms[a] == summary.forms[b] for a, b in pairwise(own))
+def _doubled(piece: str) -> bool:
+    """Whether a word stands twice in a row; numbers, and scripts in which each character is a word, aside."""
+    said = [piece[begin:stop].lower() for begin, stop in read_words(piece, lambda _: 0.0).spans]
+    return any(a == b and a.isalpha() and (len(a) > 1 or a.isascii()) for a, b in pairwise(said))
 
 
 def _alike(summary: Text) -> list[list[int]]:

@@ -13,6 +13,7 @@ import numpy as np
 from negsample.models.align.alignment import Alignment, DocumentView, grams, sentence_means
 from negsample.models.align.judge import MARKS
 from negsample.models.align.reader import Text
+from negsample.models.align.words import whole_numbers
 
 ASPECTS = ("coverage", "support", "coherence", "form")
 # Matches of a document sentence, which salience weights: by sentence vectors, by word vectors, by word forms.
@@ -62,7 +63,7 @@ FEATURES: tuple[Feature, ...] = (
     # Content words said again, and pairs of words.
     Feature("repeated_words", ("coherence",), -1, 0.12, 0.08),
     Feature("repeated_pairs", ("coverage", "coherence"), -1, 0.035, 0.055),
-    # Share of the sentences that close with an end mark, and of those of fewer than five words.
+    # Share of the sentences (those with a word) that close with an end mark, and of those of fewer than five words.
     Feature("proper_ends", ("form",), +1, 0.97, 0.10),
     Feature("fragments", ("coherence", "form"), -1, 0.01, 0.06),
     # What the judge says of the summary alone, on the scale of real text; of form it knows more than any other feature.
@@ -164,13 +165,14 @@ def repeated(items: Sequence[object]) -> float:
 
 
 def _coherence(summary: Text, alignment: Alignment) -> dict[str, float]:
-    content = [form for form, weight in zip(summary.forms, summary.weights, strict=True) if weight > _TELLING]
+    forms = whole_numbers(summary.forms, summary.weights)
+    content = [form for form, weight in forms if weight > _TELLING]
     step = np.diff(alignment.rests_on)
     return {
         "near_order": float(np.exp(-np.abs(step - 1) / 3).mean()) if len(step) else 1.0,
         "forward_order": float((step > 0).mean()) if len(step) else 1.0,
         "repeated_words": repeated(content),
-        "repeated_pairs": repeated(grams(summary.forms, 2)),
+        "repeated_pairs": repeated(grams(tuple(form for form, _ in forms), 2)),
     }
 
 
@@ -179,12 +181,12 @@ def _form(document: DocumentView, summary: Text) -> dict[str, float]:
     lengths = np.bincount(summary.place, minlength=len(summary.pieces))
     return {
         "known_triples": float(np.mean([triple in document.trigrams for triple in triples])) if triples else 1.0,
-        "proper_ends": float(summary.ends.mean()),
-        "fragments": float((lengths < _SHORT).mean()),
+        "proper_ends": float(summary.ends[summary.worded].mean()),
+        "fragments": float(((lengths < _SHORT) & summary.whole)[summary.worded].mean()),
     }
 
 
 def repetitions(summary: Text, least: int = 3) -> list[str]:
     """Runs of ``least`` words that stand more than once in the summary, as forms, in order of first appearance."""
-    counts = Counter(grams(summary.forms, least))
+    counts = Counter(grams(tuple(form for form, _ in whole_numbers(summary.forms, summary.weights)), least))
     return [" ".join(run) for run, count in counts.items() if count > 1]

@@ -87,7 +87,7 @@ class Judge:
         return found
 
     def _stretches(self, text: str) -> list[str]:
-        parts = pieces(text)
+        parts = [piece.text for piece in pieces(text)]
         sizes = [len(ids) for ids in self.tokenizer(parts, add_special_tokens=False)["input_ids"]] if parts else []
         stretches: list[list[str]] = []
         limit = longest(self.tokenizer)

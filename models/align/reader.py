@@ -9,9 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.align.words import TermWeights, Words, join, pieces, read_words
+from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, join, pieces, read_words
 from negsample.models.cache import EmbeddingCache
 from negsample.models.encoders import Encoder
+from negsample.models.encoders.base import as_texts
 
 # Bytes of word vectors that are kept for sentences that may come again.
 _KEPT = 384 << 20
@@ -22,7 +23,9 @@ _ROWS, _TOKENS = 64, 8192
 class Text:
     """A text, read.
 
-    ``pieces``: its S sentences; ``vectors`` float32 [S, d], unit length; ``forms`` of its W words in order;
+    ``pieces``: its S sentences; ``ends`` bool [S]: those that close with an end mark, or go on in the next piece;
+    ``whole`` bool [S]: those that are not a stretch of a very long sentence; ``vectors`` float32 [S, d], unit length;
+    ``forms`` of its W words in order;
     ``place`` int [W], the sentence of each; ``starts`` int [S'], the first word of each sentence that has one, and
     ``worded`` int [S'], those sentences; ``weights`` float32 [W], ``facts`` bool [W] (see ``words``);
     ``words`` float16 [W, d], unit length or zero.
@@ -30,6 +33,7 @@ class Text:
 
     pieces: tuple[str, ...]
     ends: np.ndarray
+    whole: np.ndarray
     vectors: np.ndarray
     forms: tuple[str, ...]
     place: np.ndarray
@@ -71,7 +75,7 @@ class WordStates:
         from negsample.models.encoders.pooling import POOLINGS
 
         model, layout = self.encoder.model, self.encoder.layout
-        given = [layout.prompt + (text.lower() if layout.lower else text) for text in texts]
+        given = self._given(texts)
         result = np.zeros((len(texts), self.dim), np.float32)
         order = sorted(range(len(given)), key=lambda i: len(given[i]), reverse=True)
         start = 0
@@ -100,6 +104,28 @@ class WordStates:
                 for row, i in enumerate(batch):
                     self._keep(texts[i], _word_vectors(texts[i], states[row], offsets[row] - shift, self._weigh))
         return result
+
+    def _given(self, texts: Sequence[str]) -> list[str]:
+        layout = self.encoder.layout
+        return [layout.prompt + (text.lower() if layout.lower else text) for text in as_texts(texts)]
+
+    def cuts(self, texts: Sequence[str]) -> dict[str, list[str]]:
+        """Those of ``texts`` that have more tokens than the encoder reads, each in parts that it can read."""
+        model, shift = self.encoder.model, len(self.encoder.layout.prompt)
+        most = model.limit - model.tokenizer.num_special_tokens_to_add()
+        # A token has a character at least; one beyond ASCII may be several.
+        long = [text for text in texts if shift + len(text) > (most if text.isascii() else most // 4)]
+        if not long:
+            return {}
+        found = model.tokenizer(
+            self._given(long), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )["offset_mapping"]
+        cut = {}
+        for text, offsets in zip(long, found, strict=True):
+            if len(offsets) > most:
+                starts = [begin - shift for begin, _ in offsets if begin >= shift]
+                cut[text] = cut_tokens(text, starts, max(1, most - (len(offsets) - len(starts))))
+        return cut
 
     def _keep(self, text: str, entry: tuple[Words, np.ndarray]) -> None:
         if text not in self._kept:
@@ -149,20 +175,26 @@ class Reader:
     def read(self, texts: Sequence[str]) -> list[Text]:
         """The texts, in order; sentences that several of them share are encoded once."""
         split = [pieces(text) for text in texts]
-        every = list(dict.fromkeys(chain.from_iterable(split)))
+        cuts = self.states.cuts(list(dict.fromkeys(piece.text for own in split for piece in own)))
+        if cuts:
+            split = [
+                [part for piece in own for part in piece.split(cuts.get(piece.text, [piece.text]))] for own in split
+            ]
+        every = list(dict.fromkeys(piece.text for own in split for piece in own))
         vectors = self.cache.rows(every)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         row = {sentence: number for number, sentence in enumerate(every)}
         known = dict(zip(every, self.states.words(every), strict=True))
-        return [self._text(own, vectors[[row[piece] for piece in own]], known) for own in split]
+        return [self._text(own, vectors[[row[piece.text] for piece in own]], known) for own in split]
 
-    def _text(self, own: list[str], vectors: np.ndarray, known: dict[str, tuple[Words, np.ndarray]]) -> Text:
-        parts = [known[piece] for piece in own]
+    def _text(self, own: list[Piece], vectors: np.ndarray, known: dict[str, tuple[Words, np.ndarray]]) -> Text:
+        parts = [known[piece.text] for piece in own]
         counts = np.array([len(words.forms) for words, _ in parts], int)
         worded = np.flatnonzero(counts)
         return Text(
-            pieces=tuple(own),
-            ends=np.array([words.ends for words, _ in parts], bool),
+            pieces=tuple(piece.text for piece in own),
+            ends=np.array([words.ends or not piece.closes for piece, (words, _) in zip(own, parts, strict=True)], bool),
+            whole=np.array([piece.opens and piece.closes for piece in own], bool),
             vectors=vectors,
             forms=tuple(chain.from_iterable(words.forms for words, _ in parts)),
             place=np.repeat(np.arange(len(own)), counts),

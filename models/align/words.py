@@ -4,7 +4,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,9 +38,49 @@ class Words:
     ends: bool
 
 
-def pieces(text: str) -> list[str]:
+class Piece(NamedTuple):
+    """A sentence, or a stretch of a very long one; whether the sentence ``opens`` and whether it ``closes`` with it."""
+
+    text: str
+    opens: bool = True
+    closes: bool = True
+
+    def split(self, parts: Sequence[str]) -> list["Piece"]:
+        """This piece in the ``parts`` that its text was cut into."""
+        last = len(parts) - 1
+        return [Piece(part, self.opens and i == 0, self.closes and i == last) for i, part in enumerate(parts)]
+
+
+def pieces(text: str) -> list[Piece]:
     """The sentences of ``text``, one that is too long for an encoder cut between words (or inside an endless one)."""
-    return [piece for sentence in split_sentences(text) for piece in _cut(sentence)]
+    return [piece for sentence in split_sentences(text) for piece in Piece(sentence).split(_cut(sentence))]
+
+
+def cut_tokens(text: str, starts: Sequence[int], most: int) -> list[str]:
+    """``text`` in parts of at most ``most`` (≥ 1) tokens, cut between words where a part has a space in it.
+
+    ``starts``: the character at which each token of ``text`` begins, in order.
+    """
+    parts, begin, first = [], 0, 0
+    while len(starts) - first > most:
+        stop = starts[first + most]
+        space = text.rfind(" ", begin + 1, stop + 1)
+        stop = space if space > begin else stop
+        if stop <= begin:
+            break  # several tokens of one character: no cut makes them fewer
+        parts.append(text[begin:stop].strip())
+        begin = stop
+        first = next((i for i in range(first + 1, len(starts)) if starts[i] >= begin), len(starts))
+    return [part for part in (*parts, text[begin:].strip()) if part]
+
+
+def whole_numbers(forms: Sequence[str], weights: np.ndarray) -> list[tuple[str, float]]:
+    """Forms with their weights, the digits that stand side by side as one form: 1,000,000 is read as 1 000 000."""
+    joined: list[tuple[str, float]] = []
+    for digits, run in groupby(zip(forms, map(float, weights), strict=True), lambda item: item[0].isdigit()):
+        own = list(run)
+        joined += [(" ".join(form for form, _ in own), own[0][1])] if digits else own
+    return joined
 
 
 def _cut(sentence: str) -> list[str]:

@@ -187,7 +187,8 @@ def _read_json(path: Path) -> Any:
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:
     """Each row at length 1, a row of zeros as it is; float32 [n, d]."""
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12, dtype=np.float32)
+    lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
+    return vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
 
 
 def _normalise(vectors: Any) -> Any:

@@ -57,8 +57,11 @@ class RowFeatures:
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The keys of each text's sentences (or words), flat uint8 [16 · n]; what the cache lacks is encoded."""
         units = [self._units(text) for text in texts]
-        self.cache.index([unit for each in units for unit in each])
-        return [keys(each).reshape(-1) for each in units]
+        flat = [unit for each in units for unit in each]
+        wanted = keys(flat)
+        self.cache.index(flat, wanted)
+        ends = np.cumsum([len(each) for each in units])
+        return [part.reshape(-1) for part in np.split(wanted, ends[:-1])]
 
     def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
         """Set the maxima that were not given to the 80th percentile of these lengths."""

@@ -1,8 +1,12 @@
 """Convolutional head (P3 §4.2; SPEC §4): 128 kernels of 5 rows → ReLU → maximum over the frame → 1."""
 
+import torch
 from torch import Tensor, nn
 
 from negsample.models.heads.frame import check_lengths, framed, masked
+
+# A frame is long where it has so many times more rows than there are kernels.
+_LONG = 2
 
 
 class Cnn(nn.Module):
@@ -36,4 +40,16 @@ class Cnn(nn.Module):
         frame = framed(
             masked(document, document_mask), min(gap, self.width), masked(summary, summary_mask), min(tail, self.width)
         )
-        return self.output(self.convolution(frame.transpose(1, 2)).relu().amax(dim=2)).squeeze(-1)
+        return self.output(self._strongest(frame).relu()).squeeze(-1)
+
+    def _strongest(self, frame: Tensor) -> Tensor:
+        """What each kernel gives at the window where it gives most; [B, kernels]."""
+        if frame.shape[1] < _LONG * self.convolution.out_channels or not torch.is_grad_enabled():
+            return self.convolution(frame.transpose(1, 2)).amax(dim=2)
+        # Only the strongest window has a gradient. Where windows are many (rows of words), finding it without one and
+        # computing that window again halves the time of a training step.
+        with torch.no_grad():
+            place = self.convolution(frame.transpose(1, 2)).argmax(dim=2)
+        example = torch.arange(len(frame), device=frame.device).unsqueeze(1)
+        windows = frame.unfold(1, self.width, 1)[example, place]
+        return torch.einsum("bkdw,kdw->bk", windows, self.convolution.weight) + self.convolution.bias

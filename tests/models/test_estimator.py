@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import socket
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -196,3 +197,12 @@ def test_texts_of_any_size_and_script(model):
     documents = ["lamp " * 100_000, "x" * 100_000, "a\x00b lamp", "\u202eمرحبا 😀 lamp"]
     scores = estimator.score(documents, ["lamp", "x" * 100_000, "\x00 lamp", "😀"])
     assert np.isfinite(scores).all()
+
+
+def test_the_judge_goes_where_the_network_goes(tiny_bert):
+    parts = new_parts("align", f"sentence-transformer:{tiny_bert}")
+    make_network(parts, seed=0)
+    moved = []
+    parts.features.judge = SimpleNamespace(network=SimpleNamespace(to=moved.append))
+    Estimator(parts, {}, "cpu")
+    assert moved == [torch.device("cpu")]

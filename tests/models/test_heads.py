@@ -166,6 +166,27 @@ def test_a_frame_shorter_than_a_kernel_works() -> None:
     assert alone(head, *example) == pytest.approx(numpy_cnn(head, *example, (1, 1)), abs=1e-6)
 
 
+def test_cnn_over_many_windows_has_the_gradient_of_the_plain_formula() -> None:
+    head = made("cnn", 3, 12, 5, kernels=4)
+    rng = np.random.default_rng(0)
+    document, summary = (torch.from_numpy(rng.normal(size=(6, n, 3)).astype(np.float32)) for n in (12, 5))
+    full = [torch.ones(6, n, dtype=torch.bool) for n in (12, 5)]
+    logits = head(document, summary, *full)
+    weights = torch.arange(1.0, 7.0)
+    (logits * weights).sum().backward()
+    found = [parameter.grad.clone() for parameter in head.parameters() if parameter.grad is not None]
+    head.zero_grad()
+    frame = torch.cat([document, summary], dim=1).transpose(1, 2)
+    plain = head.output(head.convolution(frame).relu().amax(dim=2)).squeeze(-1)  # type: ignore[operator, union-attr]
+    (plain * weights).sum().backward()
+    assert torch.allclose(logits, plain, atol=1e-6)
+    assert len(found) == 4
+    for gradient, parameter in zip(found, head.parameters(), strict=True):
+        assert parameter.grad is not None
+        assert parameter.grad.abs().sum() > 0
+        assert torch.allclose(gradient, parameter.grad, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_sizes_are_the_papers(name: str) -> None:
     dim, most = 512, (47, 3)

@@ -16,6 +16,7 @@ def text(sentences: list[list[str]], words: list[np.ndarray], vectors: np.ndarra
     return Text(
         pieces=tuple(" ".join(sentence) or "—" for sentence in sentences),
         ends=np.ones(len(sentences), bool),
+        whole=np.ones(len(sentences), bool),
         vectors=vectors.astype(np.float32),
         forms=forms,
         place=np.repeat(np.arange(len(sentences)), counts),

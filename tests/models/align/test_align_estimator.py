@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from negsample.models.align.explain import explain
+from negsample.models.align.features import values
 from negsample.models.align.reader import Reader
 from negsample.models.estimator import Scored
 from negsample.models.features.align import AlignFeatures, stack
@@ -126,6 +127,61 @@ def test_a_text_without_words_has_no_aspects(features: AlignFeatures) -> None:
     assert features.reason(DOCUMENT, "… !!") == "the summary has no word, so no aspect can be judged"
     assert features.reason("?!", SUMMARY) == "the document has no word, so no aspect can be judged"
     assert features.reason(DOCUMENT, SUMMARY) is None
+
+
+def test_more_tokens_than_the_encoder_reads_are_read_in_parts(features: AlignFeatures) -> None:
+    # 190 numbers of a sentence with one end mark: more than the 256 tokens that MiniLM takes, in under 600 characters.
+    table = "Fees were " + ", ".join(f"{n}" for n in range(10, 140)) + "."
+    assert len(features.encoder.model.tokenizer(table)["input_ids"]) > features.encoder.model.limit  # type: ignore[attr-defined]
+    (pair,) = features.view_pairs([table + " Nobody paid."], [table])
+    assert pair.alignment is not None
+    assert len(pair.summary.pieces) > 1
+    assert pair.summary.ends.all()
+    assert not pair.summary.whole.any()
+    assert " ".join(pair.summary.pieces) == table
+    np.testing.assert_allclose(pair.alignment.support, 1, atol=2e-3)
+
+
+def test_a_lone_surrogate_is_read(features: AlignFeatures) -> None:
+    (read,) = features.reader.read(["Cut emoji \ud83d here."])
+    assert read.forms == ("cut", "emoji", "here")
+    assert np.isfinite(read.vectors).all()
+
+
+def test_form_is_not_judged_where_there_is_no_word(features: AlignFeatures) -> None:
+    plain, decorated = (
+        features.view_pairs([DOCUMENT], [text])[0]
+        for text in ("Great news for all of us.", "Great news for all of us. 🎉")
+    )
+    assert len(decorated.summary.pieces) == 2
+    told = [values(pair.document, pair.summary, pair.alignment) for pair in (plain, decorated) if pair.alignment]
+    assert [one["fragments"] for one in told] == [0.0, 0.0]
+    assert [one["proper_ends"] for one in told] == [1.0, 1.0]
+
+
+def test_the_digits_of_numbers_are_no_repetitions(features: AlignFeatures) -> None:
+    summary = "Profit rose 5.5 percent to $1,000,000 while losses fell 3.3 percent to $2,000,000 last year."
+    (pair,) = features.view_pairs([summary], [summary])
+    assert pair.alignment is not None
+    told = values(pair.document, pair.summary, pair.alignment)
+    # Of the content words "percent" alone stands twice, and of the pairs "percent to".
+    content = [
+        "profit",
+        "rose",
+        "5 5",
+        "percent",
+        "1 000 000",
+        "losses",
+        "fell",
+        "3 3",
+        "percent",
+        "2 000 000",
+        "last",
+        "year",
+    ]
+    assert told["repeated_words"] == pytest.approx(1 / len(content), abs=0.02)
+    assert told["repeated_pairs"] == pytest.approx(1 / 14)
+    assert explained(features, summary)["summary"][0]["faults"] == []
 
 
 FIRST, SECOND, THIRD = (sentence.rstrip(".") + "." for sentence in SUMMARY.split(". "))

@@ -28,6 +28,7 @@ def text(*sentences: str) -> Text:
     return Text(
         pieces=sentences,
         ends=np.array([sentence.endswith("!") for sentence in sentences]),
+        whole=np.ones(len(sentences), bool),
         vectors=np.eye(len(sentences), 8, dtype=np.float32),
         forms=forms,
         place=np.repeat(np.arange(len(split)), counts),

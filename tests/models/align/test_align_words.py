@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.align.words import TermWeights, pieces, read_words, stem
+from negsample.models.align.words import Piece, TermWeights, cut_tokens, pieces, read_words, stem, whole_numbers
 
 
 class Vocabulary:
@@ -53,6 +53,48 @@ def test_scripts_without_spaces_give_a_word_a_character() -> None:
 @given(st.text(st.sampled_from("ab .é猫\n"), max_size=2000), st.integers(0, 3))
 def test_pieces_keep_every_word_and_are_short(text: str, copies: int) -> None:
     text = text + "word " * 200 * copies
-    found = pieces(text)
+    found = [piece.text for piece in pieces(text)]
     assert "".join(found).replace(" ", "") == "".join(text.split())
     assert all(piece and sum(1 if letter.isascii() else 4 for letter in piece) <= 600 for piece in found)
+
+
+def test_a_stretch_of_a_long_sentence_says_where_the_sentence_goes_on() -> None:
+    sentence = "Слово" + " слово" * 60 + " конец."
+    found = pieces("Short one. " + sentence + " Another.")
+    assert [(piece.opens, piece.closes) for piece in found] == [
+        (True, True),
+        (True, False),
+        (False, False),
+        (False, True),
+        (True, True),
+    ]
+    assert Piece("ab cd", closes=False).split(["ab", "cd"]) == [Piece("ab", True, False), Piece("cd", False, False)]
+
+
+def test_cutting_by_tokens_by_hand() -> None:
+    # Tokens: on e tw o three; three words, the first two of two tokens each.
+    assert cut_tokens("one two three", [0, 2, 4, 6, 8], 2) == ["one", "two", "three"]
+    # The third token is inside "two", so that the cut falls before it.
+    assert cut_tokens("one two three", [0, 2, 4, 6, 8], 3) == ["one", "two three"]
+    assert cut_tokens("one two three", [0, 2, 4, 6, 8], 4) == ["one two", "three"]
+    assert cut_tokens("one two three", [0, 2, 4, 6, 8], 5) == ["one two three"]
+    # A word of more tokens than there is room for is cut inside.
+    assert cut_tokens("abcdef", [0, 1, 2, 3, 4, 5], 4) == ["abcd", "ef"]
+    # Several tokens for one character can't be parted.
+    assert cut_tokens("é", [0, 0, 0], 2) == ["é"]
+
+
+@given(st.lists(st.sampled_from(["a", "bcd", "efghij"]), min_size=1, max_size=30), st.integers(1, 7))
+def test_cutting_by_tokens_keeps_every_letter_and_the_limit(words: list[str], most: int) -> None:
+    text = " ".join(words)
+    starts = [place for place, letter in enumerate(text) if letter != " "]
+    parts = cut_tokens(text, starts, most)
+    assert "".join(parts).replace(" ", "") == text.replace(" ", "")
+    assert all(len(part.replace(" ", "")) <= most for part in parts)
+
+
+def test_the_digits_of_a_number_count_as_one_form() -> None:
+    forms = ("rose", "5", "5", "to", "1", "000", "000")
+    weights = np.array([0.9, 1, 1, 0.1, 1, 1, 1], np.float32)
+    assert [form for form, _ in whole_numbers(forms, weights)] == ["rose", "5 5", "to", "1 000 000"]
+    assert [weight for _, weight in whole_numbers(forms, weights)] == pytest.approx([0.9, 1, 0.1, 1])
