@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,18 +28,20 @@ PERMUTATIONS = 1000
 _DRAWS_PER_PAIR = 50
 _DRAWN_MOST = 20_000_000  # draws × documents held at once
 _EMPTY = np.zeros(0)
+HALVES = ("tune", "report")
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for; ``human`` empty means all."""
+    """What was asked for; ``human`` empty means all, ``half`` None both halves (and rows of none)."""
 
     judgments: tuple[str, ...]
     models: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
     human: tuple[str, ...] = ()
+    half: str | None = None
     levels: tuple[str, ...] = LEVELS
     bootstrap: int = 1000
     seed: int = 0
@@ -104,9 +106,12 @@ def correlate(settings: Settings) -> Correlation:
     for level in settings.levels:
         if level not in LEVELS:
             raise InputError(f"--level {level}: {suggestion(level, list(LEVELS))}")
-    sources = _only_human(load_sources(settings.judgments), settings.human)
+    if settings.half not in (None, *HALVES):
+        raise InputError(f"--half {settings.half}: {suggestion(str(settings.half), list(HALVES))}")
+    sources, told = _chosen(load_sources(settings.judgments), settings)
     files = [read_scores(*parse_scores(argument)) for argument in settings.scores]
     scorers, notes = make_scorers(settings.models, settings.metrics, baselines=True)
+    notes = [*told, *notes]
 
     rows = [row for source in sources for row in source.rows]
     owners = [source.name for source in sources for _ in source.rows]
@@ -147,32 +152,60 @@ def load_sources(specs: Sequence[str]) -> list[Source]:
     return found
 
 
-def _only_human(sources: list[Source], wanted: Sequence[str]) -> list[Source]:
-    """The sources with only the human scores ``wanted``; those without any are left out."""
+def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], list[str]]:
+    """The sources with only the half and the human scores that were asked for; what is to be told of it."""
+    found, notes = _only_half(sources, settings.half)
+    found, more = _only_human(found, settings.human)
+    halves = Counter(row.half for source in found for row in source.rows if row.scores)
+    if settings.half is None and halves["tune"]:
+        told = f"{halves['tune']} of {halves.total()} judged summaries have half: tune, for choosing settings by"
+        more.append(
+            f"{told}; the figures are over both halves, --half report leaves these out" if halves["report"] else told
+        )
+    return found, notes + more
+
+
+def _only_half(sources: list[Source], half: str | None) -> tuple[list[Source], list[str]]:
+    """The sources with only the rows of ``half`` (None: all), and what was left out for having none.
+
+    Raises InputError for a file without a row of that half: it was given to be measured.
+    """
+    if half is None:
+        return sources, []
+    for spec in dict.fromkeys(source.spec for source in sources):
+        halves = {row.half for source in sources if source.spec == spec for row in source.rows}
+        if half not in halves:
+            told = f"no row has half: {half}" if halves - {""} else "no row has the field 'half'"
+            raise InputError(f"{spec}: {told}; mark its rows half: tune or half: report, or leave --half out")
+    notes = []
+    for source in sources:
+        # What has no half may be of either.
+        if unmarked := sum(not row.half for row in source.rows):
+            notes.append(f"{source.name}: left out {unmarked} × judged summary without a half")
+    kept = [replace(source, rows=tuple(row for row in source.rows if row.half == half)) for source in sources]
+    notes += [f"{source.name}: left out, for no row has half: {half}" for source in kept if not source.rows]
+    return [source for source in kept if source.rows], notes
+
+
+def _only_human(sources: list[Source], wanted: Sequence[str]) -> tuple[list[Source], list[str]]:
+    """The sources with only the human scores ``wanted``; a line for each that has none and is left out."""
     if not wanted:
-        return sources
+        return sources, []
     known = list(dict.fromkeys(name for source in sources for row in source.rows for name in row.scores))
     for name in wanted:
         if name not in known:
             raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
-    kept = []
+    kept, notes = [], []
     for source in sources:
         rows = [
-            Judged(
-                row.document_id,
-                row.system,
-                row.documents,
-                row.summary,
-                row.references,
-                {name: value for name, value in row.scores.items() if name in wanted},
-                row.dataset,
-                row.half,
-            )
+            replace(row, scores={name: value for name, value in row.scores.items() if name in wanted})
             for row in source.rows
         ]
         if any(row.scores for row in rows):
-            kept.append(Source(source.name, source.spec, tuple(rows), source.missing))
-    return kept
+            kept.append(replace(source, rows=tuple(rows)))
+        else:
+            notes.append(f"{source.name}: left out, for none of its judgments has the score {' or '.join(wanted)}")
+    return kept, notes
 
 
 def _part(column: Column, part: slice) -> Column:

@@ -54,18 +54,25 @@ def cache_report() -> list[CacheInfo]:
     return sorted(found, key=lambda info: (info.name, info.fingerprint))
 
 
+def find_caches(name: str | None = None) -> list[CacheInfo]:
+    """The caches of the encoder ``name`` (or the folder of that name), or all. InputError where ``name`` is not there."""
+    report = cache_report()
+    found = [info for info in report if name is None or name in (info.name, info.folder.name)]
+    if name is not None and not found:
+        known = sorted({info.name for info in report})
+        told = suggestion(name, known) if known else "there is none yet"
+        raise InputError(f"no cache of encoder {name!r} in {cache_root()}; {told}")
+    return found
+
+
 def clear_cache(name: str | None = None) -> int:
     """Delete the caches of the encoder ``name`` (or the folder of that name), or all; returns the bytes freed.
 
     Only files that the cache made are deleted. A process that is using them keeps what it has mapped.
     Raises InputError where ``name`` is not there.
     """
-    folders = [info for info in cache_report() if name is None or name in (info.name, info.folder.name)]
-    if name is not None and not folders:
-        known = sorted({info.name for info in cache_report()})
-        raise InputError(f"no cache of encoder {name!r} in {cache_root()}; {suggestion(name, known)}")
     freed = 0
-    for info in folders:
+    for info in find_caches(name):
         for path in [*segments.files(info.folder), info.folder / LOCK, info.folder / LABEL]:
             with contextlib.suppress(FileNotFoundError):
                 size = path.stat().st_size

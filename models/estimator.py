@@ -32,6 +32,8 @@ class Estimator:
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self._features = parts.features
         self._network = parts.network.to(self.device).eval()
+        if hasattr(parts.features, "to"):
+            parts.features.to(self.device)
 
     @classmethod
     def load(cls, folder: str | Path, device: str | torch.device | None = None) -> "Estimator":
@@ -107,7 +109,10 @@ class Estimator:
     def need_aspects(self) -> None:
         """Raises InputError where the model has no aspects."""
         if not self.aspects:
-            raise InputError(f"head {self.description['head']!r} has no aspects; train one with head: align")
+            raise InputError(
+                f"head {self.description['head']!r} has no aspects; "
+                "train a model that has: negsample train --config align corpus=PATH --out DIR"
+            )
 
     def explain(self, document: str, summary: str) -> dict[str, Any]:
         """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``).

@@ -162,7 +162,9 @@ def corpus(
     map_file: Annotated[
         str | None, typer.Option("--map", help="Draw both corpora (PCA, then t-SNE).", metavar="FILE.svg|png")
     ] = None,
-    encoder: Annotated[str, typer.Option("--encoder", help="Encoder of the map.", metavar="NAME")] = "use-multilingual",
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="Encoder of the map (default use-multilingual).", metavar="NAME")
+    ] = None,
 ) -> None:
     """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.commands import corpus as command
@@ -212,6 +214,9 @@ def correlate(
         ),
     ] = None,
     human: Annotated[list[str] | None, typer.Option("--human", help="Only this human score; may be repeated.")] = None,
+    half: Annotated[
+        str | None, typer.Option("--half", help="Only judgments of this half.", metavar="tune|report")
+    ] = None,
     level: Annotated[str, typer.Option("--level", help="Levels, separated by commas.")] = "pooled,summary,system",
     bootstrap: Annotated[int, typer.Option("--bootstrap", min=0, help="Resamples; 0: no intervals.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.")] = 0,
@@ -219,7 +224,7 @@ def correlate(
     """Agreement of models and metrics with people, beside trivial baselines: figures, intervals, tests, a page."""
     from negsample.commands import correlate as command
 
-    command.run(out, judgments, models or [], metrics or [], scores or [], human or [], level, bootstrap, seed)
+    command.run(out, judgments, models or [], metrics or [], scores or [], human or [], half, level, bootstrap, seed)
 
 
 @app.command()
@@ -318,8 +323,23 @@ def _fail(message: str, code: int = 2) -> None:
     raise SystemExit(code)
 
 
+def _reader_gone() -> None:
+    """End without a word where the reader of standard output (head, less) has seen enough.
+
+    The exit code is 141, the shell's own for a command that a closed pipe has ended: not 0, since what was still to be
+    done (``train … | head``) is not done.
+    """
+    # The interpreter flushes standard output again when it ends; that goes nowhere instead of complaining.
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    raise SystemExit(141)
+
+
 def main(arguments: list[str] | None = None, crew: Any = None) -> None:
-    """Entry point. Exit codes: 0 done, 2 wrong input (one line on standard error), 130 interrupted.
+    """Entry point. Exit codes: 0 done, 2 wrong input (one line on standard error), 130 interrupted,
+    141 nobody reads standard output any more.
 
     ``crew`` are the processes that share the work, where the command is one of several (``negsample.score``).
     """
@@ -329,12 +349,20 @@ def main(arguments: list[str] | None = None, crew: Any = None) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         result: Any = app(arguments, standalone_mode=False, obj=crew)
+        # What is still held back is written here, where it is seen that nobody reads it any more.
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except InputError as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", 130)
     except typer.Exit as error:
         raise SystemExit(error.exit_code) from None
+    except (BrokenPipeError, SystemExit) as error:
+        # Typer makes a silent exit 1 of a broken pipe; one that breaks at the last flush comes as it is.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        _reader_gone()
     except OSError as error:
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}; check the disk and the permissions")
     except Exception as error:

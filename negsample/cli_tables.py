@@ -77,7 +77,15 @@ tables.command(
 @tables.command("p4-table3")
 def p4_table3(
     out: Annotated[str, typer.Option("--out", help="Folder for the table.", metavar="DIR")],
-    headlines: Annotated[str | None, typer.Option("--headlines", help="Judged headlines.", metavar="FILE")] = None,
+    headlines: Annotated[
+        str | None,
+        typer.Option(
+            "--headlines",
+            help="Records with story, generated, reference (texts), gen_story, ref_story, gen_ref (people's scores) "
+            "and, where there are several, dataset.",
+            metavar="FILE",
+        ),
+    ] = None,
     metrics: Annotated[list[str] | None, typer.Option("--metric", help="Default: P4's.", metavar="NAME")] = None,
     alpha: Annotated[float, typer.Option("--alpha", help="Level before Bonferroni's correction.")] = 0.05,
 ) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -236,8 +237,9 @@ def score_table(
 ) -> Tally:
     """Score every record of ``source`` (a table, or ``-``) and write it to ``target`` with ``score`` added.
 
-    Records come out in input order with all their fields. A bad record raises RecordError and leaves no output, unless
-    ``on_bad`` is ``"skip"``: then it comes back with ``score: null`` and a ``reason``. ``aspects`` adds
+    Records come out in input order with all their fields but the ``aspects`` and ``reason`` of an earlier scoring. A bad
+    record raises RecordError and leaves no output, unless ``on_bad`` is ``"skip"``: then it comes back with
+    ``score: null`` and a ``reason``. ``aspects`` adds
     ``{"coverage": …, …}``, null (and a ``reason``) where one can't be judged; the scorer must have them. ``outcomes``,
     where given, answers for each of ``table_chunks`` in place of the scorer.
     """
@@ -255,32 +257,54 @@ def score_table(
     pieces = table_chunks(source)
     # Tables need their columns before the first line: those of the first chunk.
     first = next(pieces)
-    names = dict.fromkeys(name for row in first for name in row.fields)
-    columns = [*(name for name in names if name not in ("score", "aspects", "reason")), "score"]
-    if aspects:
-        columns.append("aspects")
-    if on_bad == "skip" or aspects or "reason" in names or isinstance(scorer, ItemScorer):
-        columns.append("reason")
-    tabular = format_of(target) != "jsonl"
-    with open_writer(target, columns=columns if tabular else None) as writer, Bar("scoring") as bar:
+    names = list(dict.fromkeys(name for row in first for name in _kept(row)))
+    columns = _columns(names, target, scorer, on_bad, aspects)
+    with open_writer(target, columns=columns) as writer, Bar("scoring") as bar:
         for chunk in chain([first], pieces):
             for row, outcome in zip(chunk, score(chunk), strict=True):
                 tally.add(outcome)
-                writer.write({**row.fields, **outcome.fields()})
+                writer.write({**_kept(row), **outcome.fields()})
             bar.advance(len(chunk))
     return tally
+
+
+def _kept(row: Row) -> dict[str, Any]:
+    """The fields of a record without the ``aspects`` and ``reason`` of an earlier scoring, which its ``score`` tells.
+
+    Beside the new score they would say what is no longer so. Without a ``score`` they are the user's own.
+    """
+    if "score" not in row.fields:
+        return row.fields
+    return {name: value for name, value in row.fields.items() if name not in ("aspects", "reason")}
+
+
+def _columns(
+    names: Sequence[str], target: str, scorer: Scorer | ItemScorer, on_bad: str, aspects: bool
+) -> list[str] | None:
+    """``names``, then what scoring adds to any record, the columns of a table; None where ``target`` needs none."""
+    if format_of(target) == "jsonl":
+        return None
+    added = ["score"]
+    if aspects:
+        added.append("aspects")
+    if on_bad == "skip" or aspects or isinstance(scorer, ItemScorer):
+        added.append("reason")
+    return [*(name for name in names if name not in added), *added]
 
 
 def line_chunks(source: str, systems: Sequence[str], references: Sequence[str] = ()) -> Iterator[list[Row]]:
     """The rows of line-aligned files, a row for each line and system, as many at a time as ``score_lines`` scores together.
 
-    Raises InputError where the files differ in length or a system is given twice.
+    Raises InputError where the files differ in length, a system is given twice, or standard input is.
     """
     if len(set(systems)) < len(systems):
         raise InputError(
             f"{next(s for s in systems if list(systems).count(s) > 1)}: given twice; name each system once"
         )
-    for chunk in chunks(_aligned([source, *references, *systems]), max(1, CHUNK // len(systems))):
+    paths = [source, *references, *systems]
+    if paths.count("-") > 1:
+        raise InputError("standard input is given twice; name a file for all but one")
+    for chunk in chunks(_aligned(paths), max(1, CHUNK // len(systems))):
         yield [
             Row(
                 f"{system if document.strip() else source}, line {number}",
@@ -319,14 +343,18 @@ def score_lines(
     """
     tallies = {system: Tally() for system in systems}
     score = outcomes or partial(score_rows, scorer, batch_size=batch_size, on_bad=on_bad, aspects=aspects)
+    names = ("document_id", "system", "summary")
     with ExitStack() as stack:
-        writer = stack.enter_context(open_writer(target)) if target else None
+        writer = None
+        if target:
+            columns = _columns(names, target, scorer, on_bad, aspects)
+            writer = stack.enter_context(open_writer(target, columns=columns))
         bar = stack.enter_context(Bar("scoring"))
         for rows in line_chunks(source, systems, references):
             for row, outcome in zip(rows, score(rows), strict=True):
                 tallies[row.fields["system"]].add(outcome)
                 if writer is not None:
-                    kept = {key: row.fields[key] for key in ("document_id", "system", "summary")}
+                    kept = {key: row.fields[key] for key in names}
                     writer.write({**kept, **outcome.fields()})
             bar.advance(len(rows) // len(systems))
     return tallies
@@ -339,7 +367,15 @@ def _aligned(paths: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         if missing in lines:
             short = paths[lines.index(missing)]
             other = paths[next(i for i, line in enumerate(lines) if line is not missing)]
-            counts = {path: sum(1 for _ in open_text(path)) for path in (short, other)}
-            told = " but ".join(f"{path} has {count} lines" for path, count in counts.items())
-            raise InputError(f"{told}; give one summary a document, line by line")
+            raise InputError(f"{_unlike(short, other, number)}; give one summary a document, line by line")
         yield number, *lines
+
+
+def _unlike(short: str, other: str, number: int) -> str:
+    """What is wrong with two files, of which ``short`` has no line ``number``."""
+    # Standard input and other pipes can't be read again to be counted.
+    if all(path != "-" and os.path.isfile(path) for path in (short, other)):
+        counts = [(path, sum(1 for _ in open_text(path))) for path in (short, other)]
+        return " but ".join(f"{path} has {count} lines" for path, count in counts)
+    ended, goes_on = ("standard input" if path == "-" else path for path in (short, other))
+    return f"{ended} ends after line {number - 1} but {goes_on} goes on"

@@ -1,6 +1,7 @@
 """Scoring files: every record back, in order, with its score; bad ones told; nothing half-written."""
 
 import csv
+import io
 import json
 import math
 import tracemalloc
@@ -13,6 +14,7 @@ from scipy import stats
 from negsample.errors import InputError, RecordError
 from negsample.models.estimator import Scored
 from negsample.scoring import Outcome, Tally, score_lines, score_table
+from negsample.tables import open_writer, read_rows
 
 
 @dataclass
@@ -164,6 +166,56 @@ def test_lines_that_do_not_match(tmp_path):
     assert (found[str(tmp_path / "blank")].n, found[str(tmp_path / "blank")].bad.total()) == (2, 1)
     with pytest.raises(InputError, match="given twice"):
         score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "short")] * 2)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_a_late_reason_has_a_column(tmp_path, ending):
+    (tmp_path / "src").write_text("a\nb\n")
+    (tmp_path / "one").write_text("x\n \n")
+    out = tmp_path / f"o.{ending}"
+    score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "one")], str(out), on_bad="skip")
+    first, bad = [row.fields for row in read_rows(out)]
+    assert list(first) == ["document_id", "system", "summary", "score", "reason"]
+    assert float(first["score"]) == pytest.approx(0.1)
+    assert "one, line 2" in bad["reason"]
+    score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "src")], str(out))
+    assert list(next(read_rows(out)).fields) == ["document_id", "system", "summary", "score"]
+
+
+def test_scoring_again_leaves_nothing_of_the_last_time(tmp_path):
+    texts = {"document": "a", "summary": "b c"}
+    ours = [{**texts, "score": None, "reason": "line 1: blank"}, {**texts, "aspects": {"form": 1}, "score": 0.9}]
+    theirs = {**texts, "aspects": "plot", "reason": "a test"}
+    source = write(tmp_path / "in.jsonl", [*ours, theirs])
+    score_table(Lengths(), source, str(tmp_path / "o.jsonl"))
+    score = pytest.approx(0.2)
+    assert read(tmp_path / "o.jsonl") == [{**texts, "score": score}] * 2 + [{**theirs, "score": score}]
+    for name, records, columns in (
+        ("ours", ours, ["document", "summary", "score"]),
+        ("theirs", [theirs], ["document", "summary", "aspects", "reason", "score"]),
+    ):
+        with open_writer(tmp_path / f"{name}.csv", columns=list(dict.fromkeys(k for r in records for k in r))) as out:
+            for record in records:
+                out.write(record)
+        score_table(Lengths(), str(tmp_path / f"{name}.csv"), str(tmp_path / "o.csv"))
+        rows = [row.fields for row in read_rows(tmp_path / "o.csv")]
+        assert [list(row) for row in rows] == [columns] * len(records)
+        assert [row["score"] for row in rows] == ["0.2"] * len(records)
+
+
+def test_standard_input_that_does_not_match(tmp_path, monkeypatch):
+    (tmp_path / "src").write_text("a\nb\nc\n")
+    source = str(tmp_path / "src")
+    for text, told in (
+        (b"x\ny\n", f"standard input ends after line 2 but {source} goes on"),
+        (b"x\n" * 4, f"{source} ends after line 3 but standard input goes on"),
+    ):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+        with pytest.raises(InputError) as error:
+            score_lines(Lengths(), source, ["-"])
+        assert str(error.value).startswith(told)
+    with pytest.raises(InputError, match="standard input is given twice"):
+        score_lines(Lengths(), "-", ["-"])
 
 
 def test_mean_and_interval_are_students():

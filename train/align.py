@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from negsample.models.align.features import ASPECTS
-from negsample.models.align.judge import Judge, new_judge
+from negsample.models.align.judge import new_judge
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import Align, untrained
@@ -33,6 +33,8 @@ _CALIBRATION = 0.1
 # Chosen on human judgments set apart for it (docs/recipes.md): below 0.1 the aspects agree less with people.
 _PRIOR = 0.5
 _RESAMPLES = 500
+# Examples that go through the head at a time.
+_BLOCK = 512
 # Examples the head learns from at most: it has a few hundred weights, and reading a pair takes far longer than learning.
 MOST_EXAMPLES = 3000
 
@@ -86,7 +88,7 @@ def loss_of(network: Align, matrix: Matrix, labels: np.ndarray, ranks: Ranked, r
 
     Σ over outputs of mean softplus(z_worse − z_better) + 0.1 · BCE(z, label). ``rows``: the examples of some documents.
     """
-    logits = network(**matrix.tensors(rows)).nan_to_num(0.0)
+    logits = _forward(network, matrix, rows).nan_to_num(0.0)
     place = np.full(len(labels), -1)
     place[rows] = np.arange(len(rows))
     target = torch.from_numpy(np.array(labels[rows], np.float32))
@@ -99,6 +101,12 @@ def loss_of(network: Align, matrix: Matrix, labels: np.ndarray, ranks: Ranked, r
             told = torch.from_numpy(judged[rows])
             total = total + _CALIBRATION * functional.binary_cross_entropy_with_logits(z[told], target[told])
     return total
+
+
+def _forward(network: Align, matrix: Matrix, rows: np.ndarray) -> Tensor:
+    """Logits [len(rows), 5]; in blocks, for one long document makes all that go through with it as long."""
+    blocks = [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
+    return torch.cat([network(**matrix.tensors(block)) for block in blocks])
 
 
 def fit_head(
@@ -157,11 +165,7 @@ def fit_head(
 def logits_of(network: Align, matrix: Matrix) -> np.ndarray:
     """Logits float32 [n, 5] of a split."""
     network.eval()
-    parts = [
-        network(**matrix.tensors(np.arange(start, min(start + 512, len(matrix))))).numpy()
-        for start in range(0, len(matrix), 512)
-    ]
-    return np.concatenate(parts)
+    return _forward(network, matrix, np.arange(len(matrix))).numpy()
 
 
 def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed: int) -> list[dict[str, Any]]:
@@ -171,13 +175,15 @@ def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed
     ``gain`` is trained − untrained, ``low`` and ``high`` its 95 % bootstrap interval over documents.
     """
     kinds = np.array(split.kind_names)[split.kinds]
-    original = {int(d): i for i, d in enumerate(split.document_of) if kinds[i] == ORIGINAL}
+    # A pair's copies follow its original (``negatives.examples``); its document may have other summaries.
+    original = np.maximum.accumulate(np.where(kinds == ORIGINAL, np.arange(len(kinds)), -1))
+    paired = (original >= 0) & (split.document_of[original] == split.document_of)
     rows = []
     for kind in sorted(set(kinds) - {ORIGINAL}):
-        own = np.array([i for i in np.flatnonzero(kinds == kind) if int(split.document_of[i]) in original])
+        own = np.flatnonzero((kinds == kind) & paired)
         if not len(own):
             continue
-        base = np.array([original[int(split.document_of[i])] for i in own])
+        base = original[own]
         for output in ("score", *([ASPECT_OF[kind]] if kind in ASPECT_OF else [])):
             column = ("score", *ASPECTS).index(output)
             right = [_below(z[own, column], z[base, column]) for z in (trained, plain)]
@@ -243,20 +249,24 @@ def fit_align(
     work: Path,
     say: Callable[[str], None],
     after_epoch: Callable[[int, float], None] | None = None,
+    device: torch.device | None = None,
 ) -> dict[str, Any]:
     """Train the judge (where ``config.judges``) and the head of ``parts`` on the train and validation splits.
 
     Where ``parts`` have a head already (loaded from a model folder), its training goes on and its judge stays as it is.
+    The judge computes on ``device`` (default: where it is), the head, with its few hundred weights, on the CPU.
     Returns what the judge learned. What is finished lies in ``work``: the judge's checkpoints, the features of each split.
     """
     features, network = _parts(parts)
     found: dict[str, Any] = {}
-    if network is None and config.judges and config.epochs:
-        judge: Judge = new_judge(features.encoder, config.attention, config.seed)
-        right = train_judge(
-            judge, texts_of(splits["train"]), texts_of(splits["validation"]), config.judge_steps, config.seed, work
-        )
-        features.judge = judge
+    fresh = network is None and config.judges and bool(config.epochs)
+    if fresh:
+        features.judge = new_judge(features.encoder, config.attention, config.seed)
+    features.to(device)
+    if fresh:
+        assert features.judge is not None
+        documents, held_out = (texts_of(splits[name]) for name in ("train", "validation"))
+        right = train_judge(features.judge, documents, held_out, config.judge_steps, config.seed, work)
         found["judge"] = right
         say(
             "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"

@@ -45,24 +45,49 @@ def opening(out: Path, arguments: Mapping[str, Any], name: str, what: str, makes
     path = out / "locks" / "opening.lock"
     made: list[Path] = []
     with ExitStack() as stack:
-        while not _hold(path, made, stack):
+        while not _hold(path, out, made, stack):
             time.sleep(_POLL_SECONDS)
         own = claim(out, arguments, name, what)
         try:
             yield
         except InputError:
             if own:
-                for entry in makes:
-                    shutil.rmtree(out / entry, ignore_errors=True)
-                (out / name).unlink(missing_ok=True)
+                _remove([out / entry for entry in (*makes, name)])
                 if path.parent in made:
                     path.unlink(missing_ok=True)
                 _remove_empty(made)
             raise
 
 
-def _hold(path: Path, made: list[Path], stack: ExitStack) -> bool:
-    """Whether ``stack`` now holds the lock file ``path``; folders that were made for it are added to ``made``."""
+@contextmanager
+def alone(
+    out: Path, arguments: Mapping[str, Any], name: str, what: str, makes: Sequence[str], kept: str
+) -> Iterator[None]:
+    """``claim`` the folder ``out`` for this process alone, until the block ends.
+
+    Where the block raises InputError, what was made is removed again as by ``opening``, unless something in the folder
+    matches the pattern ``kept``: work that is worth going on with. Raises InputError as ``claim`` does, before anything
+    is written, and where another process has the folder.
+    """
+    _begun(out, arguments, name, what)
+    path = out / "lock"
+    made: list[Path] = []
+    with ExitStack() as stack:
+        if not _hold(path, out, made, stack):
+            raise InputError(f"{out}: another process is working on this; wait for it, or give another folder")
+        own = claim(out, arguments, name, what)
+        try:
+            yield
+        except InputError:
+            if own and not any(out.glob(kept)):
+                # The lock goes while it is held: who opens its file now sees that it is no longer there.
+                _remove([out / entry for entry in (*makes, name, path.name)])
+                _remove_empty(made)
+            raise
+
+
+def _hold(path: Path, out: Path, made: list[Path], stack: ExitStack) -> bool:
+    """Whether ``stack`` now holds ``path``, a lock file in ``out``; folders made for it are added to ``made``."""
     missing = [folder for folder in path.parents if not folder.exists()]
     try:
         for folder in reversed(missing):
@@ -79,7 +104,16 @@ def _hold(path: Path, made: list[Path], stack: ExitStack) -> bool:
         return False
     except OSError as error:
         _remove_empty(made)
-        raise failure(str(path.parent.parent), error) from error
+        raise failure(str(out), error) from error
+
+
+def _remove(entries: Sequence[Path]) -> None:
+    """Remove files and whole folders, as far as they are there."""
+    for entry in entries:
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:

@@ -5,7 +5,7 @@ import dataclasses
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -48,14 +48,15 @@ def train(
     smoke: bool = False,
     command: list[str] | None = None,
     follow: Follow | None = None,
+    notes: Sequence[str] = (),
 ) -> dict[str, Any] | None:
     """Train an estimator as ``config`` says and leave a model folder at ``out``.
 
     Returns the content of its ``figures.json``, None where ``resume`` found the run finished. While it runs, everything
     it needs to go on lies in ``out/work``. ``smoke`` is written to ``run.json`` and changes nothing (the caller has made
-    ``config`` small: ``train.smoke``). ``follow`` is told how the run goes. Under ``accelerate launch`` every process
-    calls this; the main one reads the corpus and writes. Raises InputError for anything wrong with the configuration, the
-    corpus or the folder.
+    ``config`` small: ``train.smoke``). ``follow`` is told how the run goes, and ``notes`` once the corpus is read and
+    nothing was wrong with it. Under ``accelerate launch`` every process calls this; the main one reads the corpus and
+    writes. Raises InputError for anything wrong with the configuration, the corpus or the folder.
     """
     watch = Stopwatch()
     config = config.resolved()
@@ -65,15 +66,17 @@ def train(
     config = dataclasses.replace(config, recipe=dict(recipe.weights))
     loss = loss_of(config, recipe)
     accelerator = make_accelerator(config)
+    begun_before = (out / WORK).exists()
     if not _claim(accelerator, config, out, resume):
         return None
     try:
         with own_state():
             facts = {"command": command, "smoke": smoke}
-            return _run(accelerator, config, recipe, loss, out, watch, facts, follow or Follow())
+            return _run(accelerator, config, recipe, loss, out, watch, facts, follow or Follow(), notes)
     except InputError:
-        # Nothing to go on with: leave the place as it was found.
-        if accelerator.is_main_process and find_checkpoint(out / WORK) is None:
+        # Nothing to go on with: leave the place as it was found. What an earlier call has left there is never ours to
+        # remove, for once the mistake is mended it may be gone on with.
+        if accelerator.is_main_process and not begun_before and not _learned(out / WORK):
             shutil.rmtree(out / WORK, ignore_errors=True)
             with contextlib.suppress(OSError):
                 out.rmdir()
@@ -89,10 +92,14 @@ def _run(
     watch: Stopwatch,
     facts: Mapping[str, Any],
     follow: Follow,
+    notes: Sequence[str],
 ) -> dict[str, Any]:
     work = out / WORK
     parts = parts_of(config)
     _on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
+    if accelerator.is_main_process:
+        for note in notes:
+            (follow.say or partial(print, flush=True))(note)
     splits = {name: open_split(work / name) for name in SPLITS}
     found = fit_and_test(accelerator, config, loss, parts, splits, work, follow.say, follow.after_epoch)
     if follow.after_fit is not None:
@@ -203,7 +210,8 @@ def fit_parts(
         # Its parts are trained one after another, on the main process alone.
         if not accelerator.is_main_process:
             return {}
-        found = fit_align(config, parts, splits, work, say or partial(print, flush=True), after_epoch)
+        say = say or partial(print, flush=True)
+        found = fit_align(config, parts, splits, work, say, after_epoch, accelerator.device)
         return {"epochs": _epochs(work / "training.jsonl"), **found}
     parts.features.fit(*_original_lengths(splits["train"]))
     network = make_network(parts, config.seed)
@@ -289,6 +297,11 @@ def _on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> 
         raise failed
     if stopped:
         raise InputError(f"{work}: the main process could not go on; its message says why")
+
+
+def _learned(work: Path) -> bool:
+    """Whether ``work`` holds what took long to learn: a checkpoint, or (head ``align``) its judge or its features."""
+    return find_checkpoint(work) is not None or (work / "judge.pt").is_file() or any((work / "features").glob("*.npz"))
 
 
 def _claim(accelerator: "Accelerator", config: TrainConfig, out: Path, resume: bool) -> bool:

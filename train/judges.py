@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from negsample.errors import InputError
 from negsample.models.align.judge import MARKS, Judge, tokenize
 from negsample.negatives import NEGATIVES
 from negsample.negatives.context import CannotDamage, Context, context_of
@@ -29,6 +30,10 @@ COHERENCE = ("swap", "repeat", "intrude", "sentence-replace")
 _COPIES = {"form": 2, "coherence": 2}
 _SIZES = (1, 2, 2, 3, 3, 4)
 GROUPS = 8
+# Sentences that a document must have for stretches to be taken from it.
+_LEAST = 4
+# Held-out documents that are too few to tell anything: the training ones are taken in their place.
+_FEW = 8
 # Groups of like length that are computed together.
 _PART = 4
 # Documents that stretches are taken from at most; a step sees GROUPS of them.
@@ -50,8 +55,9 @@ class Stretches:
     """Groups drawn from ``documents``; a group depends on (seed, number) alone."""
 
     def __init__(self, documents: Sequence[str], seed: int) -> None:
-        self._documents = [sentences for text in documents if len(sentences := split_sentences(text)) >= 4]
-        self._texts = [text for text in documents if len(split_sentences(text)) >= 4]
+        read = [(text, split_sentences(text)) for text in documents]
+        self._documents = [sentences for _, sentences in read if len(sentences) >= _LEAST]
+        self._texts = [text for text, sentences in read if len(sentences) >= _LEAST]
         self._seed = seed
         # Foreign sentences come from another document's middle.
         self._context: Context = context_of(
@@ -141,13 +147,16 @@ def train_judge(
     """Train ``judge`` in place for ``steps`` steps; goes on from the last whole checkpoint in ``work``.
 
     Returns the share of damaged copies that are ranked below their stretch on ``held_out`` documents, by mark. The weights
-    depend on the documents, the seed and the steps, not on interruptions.
+    depend on the documents, the seed and the steps, not on interruptions. Raises InputError where no training document
+    is long enough for a stretch.
     """
+    stretches, held = Stretches(documents, seed), Stretches(held_out, seed + 1)
+    if not len(stretches):
+        raise InputError(f"no training document has {_LEAST} sentences or more; set judges=false")
     network = judge.network
     device = next(network.parameters()).device
     # Half of a small encoder's numbers are its word vectors; with them fixed a step is cheaper and nothing is lost.
     network.encoder.get_input_embeddings().requires_grad_(False)  # type: ignore[union-attr, operator]
-    stretches = Stretches(documents, seed)
     optimizer = torch.optim.AdamW(_groups(network), lr=_RATE)
     path = work / "judge.pt"
     start = 0
@@ -177,8 +186,8 @@ def train_judge(
             if (step + 1) % _SAVE_EVERY == 0 or step + 1 == steps:
                 _save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, path)
     network.eval()
-    checked = Stretches(held_out if len(held_out) > 8 else documents, seed + 1).batch(0, 64)
-    marks = torch.from_numpy(judge._run(texts_of(checked)))
+    checked = (held if len(held) > _FEW else Stretches(documents, seed + 1)).batch(0, 64)
+    marks = torch.from_numpy(judge._run(texts_of(checked))).to(device)
     # The scale of real text: the spread between whole and broken text is far wider than what tells summaries apart.
     firsts = np.cumsum([0, *(1 + len(group.copies) for group in checked[:-1])])
     network.calibrate(marks[firsts])

@@ -14,6 +14,8 @@ from negsample.progress import Bar
 from negsample.train.prepare import Split
 
 _PART = 512
+# Bytes of text that are compared together: about as many words as the features keep of documents.
+_BYTES = 2 << 20
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,7 @@ def _parts(count: int) -> Iterator[np.ndarray]:
 
 
 def _compute(features: AlignFeatures, split: Split, rows: np.ndarray) -> dict[str, np.ndarray]:
-    documents = [bytes(split.documents[i]).decode("utf-8", "surrogatepass") for i in split.document_of[rows]]
-    summaries = [bytes(split.summaries[i]).decode("utf-8", "surrogatepass") for i in split.summary_of[rows]]
-    compared = features.compare(documents, summaries)
+    compared = [item for group in _groups(split, rows) for item in features.compare(*_texts(split, group))]
     return {
         "features": np.stack([item.features for item in compared]),
         "present": np.stack([item.present for item in compared]),
@@ -82,6 +82,19 @@ def _compute(features: AlignFeatures, split: Split, rows: np.ndarray) -> dict[st
         "matches": np.concatenate([item.matches for item in compared]),
         "sizes": np.array([len(item.salience) for item in compared], np.int64),
     }
+
+
+def _groups(split: Split, rows: np.ndarray) -> list[np.ndarray]:
+    """``rows`` in groups of about ``_BYTES`` bytes of text, a document that several in a row share counted once."""
+    documents, summaries = split.units(rows)
+    new = np.diff(split.document_of[rows], prepend=-1) != 0
+    return np.split(rows, np.flatnonzero(np.diff(np.cumsum(summaries + documents * new) // _BYTES)) + 1)
+
+
+def _texts(split: Split, rows: np.ndarray) -> tuple[list[str], list[str]]:
+    documents = [bytes(split.documents[i]).decode("utf-8", "surrogatepass") for i in split.document_of[rows]]
+    summaries = [bytes(split.summaries[i]).decode("utf-8", "surrogatepass") for i in split.summary_of[rows]]
+    return documents, summaries
 
 
 def _read(path: Path) -> dict[str, np.ndarray] | None:

@@ -16,11 +16,10 @@ from negsample.errors import InputError
 from negsample.fileio import atomic_json
 from negsample.models.build import takes
 from negsample.models.encoders import ENCODERS, make_encoder, parse_spec
-from negsample.models.segments import lock
 from negsample.progress import silence
 from negsample.registry import suggestion
 from negsample.runs import Stopwatch
-from negsample.train.claim import claim
+from negsample.train.claim import alone
 from negsample.train.columns import Column, data_path, grid_examples, read_cell, run_column
 from negsample.train.config import TrainConfig
 from negsample.train.published import TABLE_1, TABLE_2, Published
@@ -28,7 +27,7 @@ from negsample.train.table_files import figure_of, table_of, write_table
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
 # packaged MiniLM, hf has the vectors before they are made unit length, and both live off one pass over the sentences.
-OFFLINE = ("sentence-transformer", "glove", "use-multilingual", "glove:unit=sentence", "hf:special=true,max_length=256")
+OFFLINE = ("sentence-transformer", "glove", "use-multilingual", "hf:special=true,max_length=256", "glove:unit=sentence")
 ROW_HEADS = ("fc", "cnn", "lstm")
 # What has to be fetched first, and how it is then given.
 DOWNLOADS = {
@@ -42,6 +41,8 @@ _BERT = (
 )
 # Settings that the grid itself decides.
 _OWN = ("head", "recipe", "log_examples")
+# Finished cells (``Column.cell``): while there is one, a grid that failed is kept to be gone on with.
+_CELLS = "cells/*/*/*/figures.json"
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,8 @@ def run_table(
     cell; ``smoke`` is written to ``run.json`` and changes nothing. A grid that was interrupted goes on in the same folder;
     finished cells lie in ``out/cells``.
 
-    Raises InputError for unknown names, encoders that can't be loaded, or a folder begun with other arguments.
+    Raises InputError for unknown names, encoders that can't be loaded, a corpus that can't be read (where no cell is
+    finished the folder is then left as it was found), or a folder begun with other arguments.
     """
     watch = Stopwatch()
     spec = _spec(table)
@@ -130,14 +132,15 @@ def run_table(
     if not heads:
         raise InputError("no head; name at least one of fc, cnn, lstm, cls")
     kinds = {head: takes(head) for head in heads}
+    if config.redraws > 1 and "align" in kinds.values():
+        raise InputError("head align reads all negatives in every epoch; give negatives instead of redraws")
     asked = list(encoders) or list(OFFLINE)
     for name in asked:
         ENCODERS.get(parse_spec(name)[0])
     arguments = _arguments(spec, config, list(encoders), heads, keep_models)
-    claim(out, arguments, "grid.json", "a table")
-    with lock(out / "lock") as held:
-        if not held:
-            raise InputError(f"{out}: another process is working on this grid; wait for it, or give another folder")
+    # A head that takes no rows has the encoder of the settings, and no other head has.
+    told = config if set(kinds.values()) - {"rows"} else dataclasses.replace(config, encoder=None)
+    with alone(out, arguments, "grid.json", "a table", makes=("cells", "work", "encoders.json"), kept=_CELLS):
         chosen, missing = _available(out, asked, explicit=bool(encoders), rows="rows" in kinds.values())
         if "cls" in kinds and config.encoder is not None:
             missing = [entry for entry in missing if entry.encoder != "bert"]
@@ -148,7 +151,7 @@ def run_table(
             spec.title,
             spec.figure,
             spec.published,
-            config,
+            told,
             cells=[cell for cell in cells if cell is not None],
             missing=[dataclasses.asdict(entry) for entry in missing],
             data={recipe: json.loads(data_path(out, recipe).read_text("utf-8")) for recipe in spec.recipes},

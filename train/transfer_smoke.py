@@ -15,10 +15,14 @@ _LEAST = 4
 def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -> TransferConfig:
     """``config`` with a domain of the sample for each corpus, packaged encoders, few epochs, and small sizes.
 
-    Sources, targets, recipes, heads and the number of sizes stay as they are. ``say`` is told what has changed.
+    Sources, targets, recipes, heads and the number of sizes stay as they are. ``say`` gets one line that tells every
+    change.
     """
     corpora = [name for domain in config.domains.values() for name in _corpora(domain)]
     stands = stand_in_corpora(list(dict.fromkeys(corpora)))
+    told = [", ".join(f"{name} → {stand}" for name, stand in stands.items() if name != stand)]
+    limits = list(dict.fromkeys(own.data["limit"] for own in config.domains.values()))
+    told.append(_change("limit", limits[0] if len(limits) == 1 else limits, PAIRS))
 
     def domain(own: Domain) -> Domain:
         names = list(dict.fromkeys(stands[name] for name in _corpora(own)))
@@ -37,7 +41,12 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
             for key, value in after.as_dict().items()
             if value != getattr(before, key) and key not in own_data
         }
-        return HeadSetting(own.label, {**own.settings, **changed}, _small_sizes(own.sizes) if own.sizes else None)
+        sizes = _small_sizes(own.sizes) if own.sizes else None
+        changes = [_change(key, getattr(before, key), value) for key, value in changed.items()]
+        changes.append(_change("sizes", own.sizes, sizes, unset="all"))
+        if any(changes):
+            told.append(f"{own.label}: {', '.join(filter(None, changes))}")
+        return HeadSetting(own.label, {**own.settings, **changed}, sizes)
 
     own_data = {key for entry in config.domains.values() for key in entry.data}
     small = dataclasses.replace(
@@ -49,9 +58,24 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
         few_shot=tuple(size or 0 for size in _small_sizes(config.few_shot)),
         seeds=config.seeds[:1],
     )
-    told = ", ".join(f"{name} → {stand}" for name, stand in stands.items() if name != stand)
-    say(f"smoke run, figures mean nothing: {told or 'small sizes'}")
+    told += [
+        _change("sizes", config.sizes, small.sizes, unset="all"),
+        _change("few_shot", config.few_shot, small.few_shot),
+        _change("seeds", config.seeds, small.seeds),
+    ]
+    say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
     return small
+
+
+def _change(key: str, before: Any, after: Any, unset: str = "(unset)") -> str:
+    """``key before → after``; "" where they are the same. None is shown as ``unset``."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(map(shown, value))}]"
+        return unset if value is None else str(value)
+
+    return "" if before == after else f"{key} {shown(before)} → {shown(after)}"
 
 
 def _corpora(domain: Domain) -> list[str]:

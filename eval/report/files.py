@@ -15,13 +15,14 @@ from negsample.eval.correlate import Correlation
 from negsample.eval.report.html import comparison_page, correlation_page
 from negsample.eval.report.plain import CSV_COLUMNS, SCORE_COLUMNS, as_plain, csv_rows, score_rows
 from negsample.eval.report.plain_compare import COMPARE_COLUMNS, compare_as_plain, compare_rows
+from negsample.eval.targets import check_folder
 from negsample.fileio import atomic_json, atomic_text, failure
 from negsample.runs import Stopwatch, write_run
 from negsample.tables import open_writer
 
 
 def check_new(out: str) -> None:
-    """InputError where the folder ``out`` holds something, is a file, or can't be made."""
+    """InputError where the folder ``out`` holds something, is a file, or can't be made. Nothing is changed."""
     path = Path(out)
     try:
         if path.is_dir():
@@ -29,6 +30,7 @@ def check_new(out: str) -> None:
                 raise InputError(f"{out}: is not empty; give another folder with --out")
         elif path.exists() or path.is_symlink():
             raise InputError(f"{out}: is not a folder; give another one with --out")
+        check_folder(out)
     except OSError as error:
         raise failure(out, error) from error
 

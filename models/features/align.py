@@ -64,6 +64,11 @@ class AlignFeatures:
         """Whether the features have the judge's marks."""
         return self.judge is not None
 
+    def to(self, device: torch.device | None) -> None:
+        """Let the judge compute on ``device``, where one is given; the encoder has chosen its own."""
+        if self.judge is not None and device is not None:
+            self.judge.network.to(device)
+
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """UTF-8 bytes of each text."""
         return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for text in texts]

@@ -52,4 +52,4 @@ class Cnn(nn.Module):
             place = self.convolution(frame.transpose(1, 2)).argmax(dim=2)
         example = torch.arange(len(frame), device=frame.device).unsqueeze(1)
         windows = frame.unfold(1, self.width, 1)[example, place]
-        return torch.einsum("bkdw,kdw->bk", windows, self.convolution.weight) + self.convolution.bias
+        return torch.einsum("bkdw,kdw->bk", windows, self.convolution.weight) + self.convolution.bias  # type: ignore[operator]

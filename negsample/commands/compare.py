@@ -52,10 +52,10 @@ def run(
         seed=seed,
     )
     result = compare(settings)
-    if out is not None:
-        write_comparison(result, out, watch, ["negsample", *sys.argv[1:]])
+    # Shown first: what was found is not lost where it can't be written.
     print_comparison(result)
     if out is not None:
+        write_comparison(result, out, watch, ["negsample", *sys.argv[1:]])
         print(f"\nreport: {out}/report.html   figures: {out}/compare.csv, compare.json")
 
 

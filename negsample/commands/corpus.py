@@ -4,6 +4,8 @@ from pathlib import Path
 
 from negsample.errors import InputError
 
+MAP_ENCODER = "use-multilingual"
+
 
 def run(
     metric: str,
@@ -13,32 +15,42 @@ def run(
     field: str,
     json: str | None,
     map_file: str | None,
-    encoder: str,
+    encoder: str | None,
 ) -> None:
     """Print the corpus metric of two files of texts; write its figures to ``json`` and a map by ``encoder`` to ``map_file``."""
     from negsample.eval.metrics.corpus import corpus_metric
+    from negsample.eval.targets import check_file
     from negsample.fileio import atomic_json, replacing
+    from negsample.models.encoders import make_encoder
 
+    if map_file is None and encoder is not None:
+        raise InputError(
+            f"--encoder {encoder}: is for the map; give --map FILE too, or --metric NAME:encoder=… instead"
+        )
     if map_file is not None and Path(map_file).suffix not in (".svg", ".png"):
         raise InputError(f"--map {map_file}: give a name that ends in .svg or .png")
+    for path in (json, map_file):
+        if path is not None:
+            check_file(path)
+    drawn_by = make_encoder(encoder or MAP_ENCODER) if map_file is not None else None
     first, second = read_texts(generated, field), read_texts(reference, field)
     found = corpus_metric(metric, first, second)
-    if json is not None:
-        atomic_json(json, found)
-    if map_file is not None:
-        from negsample.eval.embedding_map import map_texts
-        from negsample.models.encoders import make_encoder
-
-        suffix = Path(map_file).suffix[1:]
-        drawn = map_texts(first, second, make_encoder(encoder), names=(generated, reference), format=suffix)
-        with replacing(map_file) as stream:
-            stream.write(drawn)
+    # Shown first: what was found is not lost where it can't be written.
     direction = "higher" if found["higher_is_better"] else "lower"
     print(f"{found['metric']}: {found['value']:.6f} ({direction} is better)")
     print(f"{found['generated']} texts against {found['reference']}")
     for reason, count in found["missing"].items():
         print(f"{count} texts left out: {reason}")
     print(found["signature"])
+    if json is not None:
+        atomic_json(json, found)
+    if map_file is not None and drawn_by is not None:
+        from negsample.eval.embedding_map import map_texts
+
+        suffix = Path(map_file).suffix[1:]
+        drawn = map_texts(first, second, drawn_by, names=(generated, reference), format=suffix)
+        with replacing(map_file) as stream:
+            stream.write(drawn)
 
 
 def read_texts(path: str, field: str) -> list[str]:

@@ -16,6 +16,7 @@ def run(
     metrics: list[str],
     scores: list[str],
     human: list[str],
+    half: str | None,
     levels: str,
     bootstrap: int,
     seed: int,
@@ -33,13 +34,15 @@ def run(
         metrics=tuple(metrics),
         scores=tuple(scores),
         human=tuple(dict.fromkeys(human)),
+        half=half,
         levels=named,
         bootstrap=bootstrap,
         seed=seed,
     )
     result = correlate(settings)
-    write_correlation(result, out, watch, ["negsample", *sys.argv[1:]])
+    # Shown first: what was found is not lost where it can't be written.
     print_correlation(result)
+    write_correlation(result, out, watch, ["negsample", *sys.argv[1:]])
     print(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
 
 

@@ -8,15 +8,19 @@ from negsample.errors import InputError
 def run(model: str, examples: str, json: str | None, batch_size: int, seed: int) -> None:
     """Print how well the model's scores follow the labels of ``examples``, and write the figures to ``json``."""
     from negsample.commands.train import print_figures
+    from negsample.eval.targets import check_file
     from negsample.fileio import atomic_json
     from negsample.models.estimator import Estimator
 
+    if json is not None:
+        check_file(json)
     estimator = Estimator.load(model)
     found = evaluate(estimator, examples, batch_size=batch_size, seed=seed)
-    if json is not None:
-        atomic_json(json, found)
+    # Shown first: what was found is not lost where it can't be written.
     print_figures(found)
     print(found["signature"])
+    if json is not None:
+        atomic_json(json, found)
 
 
 def evaluate(estimator: Any, examples: str, *, batch_size: int = 32, seed: int = 0) -> dict[str, Any]:

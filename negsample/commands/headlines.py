@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 def run(headlines: str | None, metrics: list[str], out: str, alpha: float) -> None:
     """Write P4's Tables 3 and 4 for the judged ``headlines`` to the folder ``out``, and print them."""
     from negsample.eval.headlines import METRICS, load_headlines, p4_table3
+    from negsample.eval.targets import check_folder
     from negsample.fileio import atomic_json, atomic_text
     from negsample.tables import open_writer
 
@@ -22,17 +23,19 @@ def run(headlines: str | None, metrics: list[str], out: str, alpha: float) -> No
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{out}: exists already; give another folder")
+    check_folder(folder)
     table = p4_table3(load_headlines(headlines), metrics or METRICS, alpha=alpha)
+    # Shown first: what was found is not lost where it can't be written.
+    text = markdown(table)
+    print(text, end="")
     folder.mkdir(parents=True, exist_ok=True)
     plain = table.as_dict()
     atomic_json(folder / "table.json", plain)
     with open_writer(folder / "table.csv") as writer:
         for cell in plain["table3"]:
             writer.write(cell)
-    text = markdown(table)
     atomic_text(folder / "table.md", text)
     write_run(folder / "run.json", watch, headlines=headlines, alpha=alpha, signatures=plain["signatures"])
-    print(text, end="")
 
 
 def markdown(table: "HeadlineTable") -> str:

@@ -7,6 +7,9 @@ from typing import Any
 
 from negsample.errors import InputError
 
+# The file of arguments that an experiment begins its folder with; a run of train has none.
+_EXPERIMENTS = {"grid.json": "table", "transfer-config.json": "transfer"}
+
 
 def run(path: str | None) -> None:
     """Print what ``path`` is; without one, versions and caches."""
@@ -20,7 +23,9 @@ def run(path: str | None) -> None:
         _file(path)
     elif (target / "config.json").is_file():
         _model(target)
-    elif (target / "work").is_dir():
+    elif (what := _experiment(target)) is not None and not (target / "run.json").is_file():
+        print(f"{path}: an unfinished {what}; start the same command again")
+    elif what is None and (target / "work").is_dir():
         _unfinished(target)
     elif (target / "run.json").is_file():
         _run(target / "run.json")
@@ -28,6 +33,11 @@ def run(path: str | None) -> None:
         raise InputError(
             f"{path}: neither a model nor a run (no config.json, no run.json); name another folder or a file"
         )
+
+
+def _experiment(folder: Path) -> str | None:
+    """What many-model experiment the folder was begun for; its ``run.json`` is the last of its files."""
+    return next((what for name, what in _EXPERIMENTS.items() if (folder / name).is_file()), None)
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -44,13 +54,13 @@ def _installation() -> None:
 
 
 def run_cache(name: str | None, clear: bool) -> None:
-    """Print each embedding cache and its size, or delete them (or the one called ``name``)."""
-    from negsample.models.cache import cache_report, cache_root, clear_cache
+    """Print each embedding cache and its size, or delete them; or the one called ``name``. Raises InputError for none."""
+    from negsample.models.cache_folders import cache_root, clear_cache, find_caches
 
     if clear:
         print(f"freed {clear_cache(name) / 1e6:.1f} MB")
         return
-    caches = [cache for cache in cache_report() if name is None or cache.name == name]
+    caches = find_caches(name)
     print(f"embedding cache: {cache_root()}, {sum(cache.bytes for cache in caches) / 1e6:.1f} MB")
     for cache in caches:
         print(f"  {cache.name} {cache.fingerprint[:16]}: {cache.rows} vectors, {cache.bytes / 1e6:.1f} MB")

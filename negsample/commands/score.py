@@ -49,6 +49,8 @@ def run(
         raise InputError("-s and -t go together: -s DOCUMENTS.txt -t SUMMARIES.txt …")
     if references and source is None:
         raise InputError("-r goes with -s and -t; a table of records has its own 'references'")
+    if source is not None and (document_field, summary_field) != ("document", "summary"):
+        raise InputError("--document-field and --summary-field go with a table of records; -s and -t are plain text")
     if source is None and len(inputs) != 1:
         raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
     if source is None and output is None:

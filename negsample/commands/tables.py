@@ -5,8 +5,12 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from negsample.errors import InputError
+
+if TYPE_CHECKING:
+    from negsample.train.grid import Grid
 
 # Settings that have an option of their own, or that the grid decides.
 _OPTIONS = ("corpus", "limit", "seed", "encoders", "heads")
@@ -33,24 +37,17 @@ class Request:
 
 def run(request: Request) -> None:
     """Work out P3's Table 1 or 2; print it, with the published one, as it stands in ``table.md``."""
-    from negsample.train.grid import Grid, read_grid
+    from negsample.train.grid import Grid
     from negsample.train.smoke import smoke, stand_in_encoders
     from negsample.train.table_files import markdown
-    from negsample.train.tables import run_table, split_specs
+    from negsample.train.tables import run_table
 
     if request.config is None and not request.corpus:
         raise InputError("nothing says what to train on; give --config FILE or --corpus PATH")
-    grid = read_grid(request.table, request.config, _words(request))
-    config = grid.config
-    if request.corpus:
-        config = dataclasses.replace(config, corpus=request.corpus[0] if len(request.corpus) == 1 else request.corpus)
-    encoders = tuple(split_specs(request.encoders)) or grid.encoders
-    heads = grid.heads
-    if request.heads is not None:
-        heads = tuple(name.strip() for name in request.heads.split(",") if name.strip())
-    grid = Grid(config, encoders, heads)
+    grid = _grid(request)
     if request.smoke:
-        grid = Grid(smoke(config), tuple(stand_in_encoders(encoders)), heads)
+        encoders = grid.encoders
+        grid = Grid(smoke(grid.config), tuple(stand_in_encoders(encoders)), grid.heads)
         if grid.encoders != encoders:
             print(f"smoke run: encoders {', '.join(encoders)} → {', '.join(grid.encoders)}")
     found = run_table(
@@ -68,10 +65,37 @@ def run(request: Request) -> None:
     print(f"\n{request.out}: table.json, table.csv, table.md, run.json; each cell's figures below cells/")
 
 
+def _grid(request: Request) -> "Grid":
+    """The grid that the file, the words and the options together ask for."""
+    from negsample.models.build import takes
+    from negsample.train.grid import Grid, read_grid
+    from negsample.train.tables import split_specs
+
+    grid = read_grid(request.table, request.config, _words(request))
+    config, heads = grid.config, grid.heads
+    if request.corpus:
+        config = dataclasses.replace(config, corpus=request.corpus[0] if len(request.corpus) == 1 else request.corpus)
+    if request.heads is not None:
+        heads = tuple(name.strip() for name in request.heads.split(",") if name.strip())
+    kinds = {takes(head) for head in heads}
+    for word in request.settings:
+        # A file may hold it for a head that is not asked for this time.
+        if _key(word) == "encoder" and kinds <= {"rows"}:
+            raise InputError(f"{word}: encoder= is for cls; name the rows' encoders with --encoders")
+    if "align" in kinds and request.config is None and "redraws" not in map(_key, request.settings):
+        # The table's own default is for heads that take turns with the sets of negatives; align reads all at once.
+        config = dataclasses.replace(config, redraws=1)
+    return Grid(config, tuple(split_specs(request.encoders)) or grid.encoders, heads)
+
+
+def _key(word: str) -> str:
+    return word.partition("=")[0].strip()
+
+
 def _words(request: Request) -> list[str]:
     """The settings, with those that were given as options."""
     for word in request.settings:
-        key = word.partition("=")[0].strip()
+        key = _key(word)
         if key in _OPTIONS:
             raise InputError(f"{word}: give it as --{key}, or leave it out")
         if key in _DECIDED:

@@ -3,14 +3,20 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
 
+if TYPE_CHECKING:
+    from negsample.train.config import TrainConfig
+
 # What is trained where nobody says what: the packaged configuration that agrees best with people (docs/recipes.md).
 DEFAULT = "align"
+# Where the pairs come from that nobody named.
+SAMPLE = "sample"
 # Settings that say what is to be trained.
 _METHOD = ("head", "recipe", "encoder", "loss")
+_SHOWN = ("head", "encoder", "recipe")
 
 
 def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bool = False) -> None:
@@ -25,9 +31,10 @@ def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bo
         config = DEFAULT
         print(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}", flush=True)
     settings = read_config(config, values)
+    notes = notes_on(settings, config, values)
     if smoke:
         settings = made_small(settings)
-    found = train(settings, Path(out), resume=resume, smoke=smoke, command=sys.argv)
+    found = train(settings, Path(out), resume=resume, smoke=smoke, command=sys.argv, notes=notes)
     if found is None:
         print(f"{out}: the run is finished already")
     elif found:
@@ -38,6 +45,35 @@ def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bo
 def names_method(words: Sequence[str]) -> bool:
     """Whether one of the ``key=value`` words says what is to be trained, and not only on what."""
     return any(word.partition("=")[0].strip() in _METHOD for word in words)
+
+
+def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str]) -> list[str]:
+    """Lines about what is trained, and on what, where neither the words nor a file of the user's say so.
+
+    A packaged configuration is no word of the user's on the corpus, but is one on the method.
+    """
+    from negsample.configs import FOLDER, find_config
+    from negsample.corpora.sample import PATH
+    from negsample.train.config import read_values, word_values
+
+    named = set(word_values(words))
+    own = named
+    if config is not None:
+        path = find_config(config)
+        # A pipe can't be read again.
+        if not path.is_file():
+            return []
+        named = named | set(read_values(path))
+        own = own if path.parent == FOLDER else named
+    notes = []
+    if settings.corpora() == [SAMPLE] and "corpus" not in own:
+        pairs = len(PATH.read_bytes().splitlines())
+        notes.append(f"corpus: {SAMPLE} (embedded, {pairs} pairs); give corpus=PATH for your own")
+    if missing := [key for key in _SHOWN if key not in named]:
+        recipe = settings.recipe if isinstance(settings.recipe, str) else f"of {len(settings.recipe)} kinds"
+        method = f"head {settings.head}, encoder {settings.resolved().encoder}, recipe {recipe}"
+        notes.append(f"{method} ({', '.join(missing)} by default)")
+    return notes
 
 
 def print_figures(found: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """The command line: exit codes, one line of error, and the road from end to end."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -51,6 +52,7 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["score", "--model", "nowhere", "in.jsonl", "-o", "-"], "nowhere: no such folder"),
         (["score", "--model", "x"], "give one INPUT"),
         (["score", "--model", "x", "-s", "a.txt"], "-s and -t"),
+        (["score", "--model", "x", "-s", "a", "-t", "b", "--summary-field", "s"], "go with a table"),
         (["train", "--out", "o"], "corpus=PATH"),
         (["train", "corpus=sample", "head=fc", "epoch=3", "--out", "o"], "epochs"),
         (["train", "corpus=smaple", "head=fc", "--out", "o"], "sample"),
@@ -60,6 +62,8 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["generate", "--corpus", "no.jsonl", "--out", "o"], "no such file"),
         (["evaluate", "--model", "nowhere", "--examples", "x"], "nowhere"),
         (["info", "nowhere"], "nowhere"),
+        (["evaluate", "--model", "m", "--examples", "e", "--json", "gone/f.json"], "gone/f.json: there is no folder"),
+        (["cache", "no-such-encoder"], "no cache of encoder 'no-such-encoder'"),
         (["scroe"], "score"),
         (["generate", "--out", "o"], "--corpus"),
         (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
@@ -71,6 +75,44 @@ def test_wrong_arguments_exit_2_with_one_line(negsample, tmp_path, arguments, to
     assert done.stderr.count("\n") == 1
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(pairs_file, buffered):
+    command = [sys.executable, *([] if buffered else ["-u"]), "-m", "negsample.cli", "info", str(pairs_file)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, env=environment) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    # The shell's 128 + SIGPIPE.
+    assert process.returncode == 141
+
+
+@pytest.mark.parametrize(("name", "told"), [("grid.json", "table"), ("transfer-config.json", "transfer")])
+def test_an_unfinished_experiment_is_no_training_run(negsample, tmp_path, name, told):
+    (tmp_path / "work").mkdir()
+    assert "a training run that has not finished" in negsample("info", tmp_path).stdout
+    (tmp_path / name).write_text("{}")
+    said = negsample("info", tmp_path).stdout
+    assert said == f"{tmp_path}: an unfinished {told}; start the same command again\n"
+    (tmp_path / "run.json").write_text('{"command": ["negsample"], "seed": 7}')
+    assert "seed" in negsample("info", tmp_path).stdout
+
+
+def test_figures_are_shown_before_they_are_written(negsample, tmp_path, model, pairs_file, monkeypatch):
+    from negsample.errors import InputError
+
+    negsample("generate", "--corpus", pairs_file, "--out", tmp_path / "ex")
+
+    def full(*arguments):
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr("negsample.fileio.atomic_json", full)
+    arguments = ("evaluate", "--model", model, "--examples", tmp_path / "ex" / "test.jsonl.gz")
+    done = negsample(*arguments, "--json", tmp_path / "f.json", check=2)
+    assert "accuracy" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["ex"]
 
 
 def test_the_whole_road(negsample, tmp_path, model, pairs_file):
@@ -118,6 +160,7 @@ def test_training_from_the_command_line(negsample, tmp_path, tiny_bert):
     (tmp_path / "c.yaml").write_text(f"corpus: p.jsonl\nencoder: {tiny_bert}\nmax_length: 64\nepochs: 1\n")
     done = negsample("train", "--config", "c.yaml", "recipe=replace", "--out", "m", cwd=tmp_path)
     assert "test pearson" in done.stdout
+    assert f"head cls, encoder {tiny_bert}, recipe replace (head by default)" in done.stdout
     assert "is not empty" in negsample("train", "--config", "c.yaml", "--out", "m", cwd=tmp_path, check=2).stderr
     assert (
         "finished"
@@ -179,3 +222,29 @@ def test_which_words_name_a_method(words, named):
     from negsample.commands.train import names_method
 
     assert names_method(words) is named
+
+
+SAMPLE = "corpus: sample (embedded, 80 pairs); give corpus=PATH for your own"
+
+
+@pytest.mark.parametrize(
+    ("config", "words", "told"),
+    [
+        ("align", ["limit=5"], [SAMPLE]),
+        ("align", ["corpus=sample"], []),
+        ("own.yaml", [], ["head cls, encoder minilm, recipe add (head, encoder by default)"]),
+        (
+            None,
+            ["head=fc", "limit=5"],
+            [SAMPLE, "head fc, encoder sentence-transformer, recipe crosspair (encoder, recipe by default)"],
+        ),
+        (None, ["corpus=x", "head=fc", "encoder=glove", "recipe={add: 1, swap: 1}"], []),
+    ],
+)
+def test_what_nobody_named_is_told(config, words, told, tmp_path, monkeypatch):
+    from negsample.commands.train import notes_on
+    from negsample.train.config import read_config
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text("corpus: sample\nrecipe: add\n")
+    assert notes_on(read_config(config, words), config, words) == told

@@ -83,5 +83,7 @@ def test_a_model_without_aspects_says_so(
     values = {"corpus": str(pairs_file), "encoder": str(tiny_bert), "epochs": 1, "limit": 20, "max_length": 32}
     train(make_config({**values, "min_summary": 8}), tmp_path / "cls")
     assert run("explain", "--model", tmp_path / "cls", records) == 2
-    assert "head 'cls' has no aspects; train one with head: align" in capsys.readouterr().err
+    assert (
+        "head 'cls' has no aspects; train a model that has: negsample train --config align" in capsys.readouterr().err
+    )
     assert run("score", "--model", tmp_path / "cls", records, "-o", tmp_path / "o.jsonl", "--aspects") == 2

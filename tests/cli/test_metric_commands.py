@@ -56,6 +56,12 @@ def test_text_files_with_references(negsample, tmp_path):
         (["score", "--metric", "words", "--aspects", "in.jsonl", "-o", "-"], "--aspects"),
         (["corpus", "--metric", "wms", "in.jsonl", "in.jsonl"], "score --metric wms"),
         (["corpus", "in.jsonl", "in.jsonl", "--map", "m.gif"], ".svg or .png"),
+        (["corpus", "in.jsonl", "in.jsonl", "--encoder", "glove"], "is for the map; give --map FILE"),
+        # What is to be written is looked at before what is to be read.
+        (["corpus", "none.txt", "none.txt", "--json", "missing/f.json"], "missing/f.json: there is no folder"),
+        (["corpus", "none.txt", "none.txt", "--map", "missing/m.svg"], "missing/m.svg: there is no folder"),
+        (["corpus", "none.txt", "none.txt", "--map", "m.svg", "--encoder", "glov"], "did you mean glove"),
+        (["tables", "p4-table3", "--headlines", "none.jsonl", "--out", "in.jsonl/t"], "part of the path is a file"),
         (["tables", "p4-table3", "--out", "t"], "--headlines"),
     ],
 )
@@ -64,6 +70,7 @@ def test_wrong_arguments(negsample, tmp_path, arguments, told):
     done = negsample(*arguments, check=2, cwd=tmp_path)
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_corpus_distance_and_map(negsample, tmp_path):

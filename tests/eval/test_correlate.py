@@ -522,3 +522,75 @@ def test_a_full_folder_stops_the_command_before_any_work(tmp_path: Path, capsys:
         main(["correlate", "--judgments", "no-such-file.jsonl", "--out", str(tmp_path)])
     assert end.value.code == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+def halved() -> list[dict]:
+    """Rows of four documents: two of the tune half, two of the report half."""
+    return [{**row, "half": "tune" if row["document_id"] in ("d0", "d1") else "report"} for row in judged(4)]
+
+
+def test_a_half_is_measured_alone_and_both_are_told_of(tmp_path: Path) -> None:
+    path = write(tmp_path / "made.jsonl", halved())
+    both = correlate.correlate(Settings((path,), bootstrap=0))
+    told = "12 of 24 judged summaries have half: tune, for choosing settings by; the figures are over both halves"
+    assert [note for note in both.notes if "half" in note] == [f"{told}, --half report leaves these out"]
+    report = correlate.correlate(Settings((path,), half="report", bootstrap=0))
+    assert {row.document_id for row in report.datasets[0].source.rows} == {"d2", "d3"}
+    assert not [note for note in report.notes if "half" in note]
+    rows = [row for row in halved() if row["half"] == "report"]
+    words = np.array([len(row["summary"].split()) for row in rows], float)
+    assert check_figures(report.datasets[0].figures, rows, {"words": words}) == 3 * 3 * 2
+
+
+def test_rows_without_the_half_are_counted_and_files_without_it_refused(tmp_path: Path) -> None:
+    rows = halved()
+    for row in rows[-6:]:
+        del row["half"]
+    others = [{**row, "dataset": "other", "document_id": f"o-{row['document_id']}", "half": "tune"} for row in halved()]
+    path = write(tmp_path / "made.jsonl", [*rows, *others])
+    found = correlate.correlate(Settings((path,), half="report", bootstrap=0))
+    assert [data.source.name for data in found.datasets] == ["made"]
+    assert [note for note in found.notes if "half" in note] == [
+        "made: left out 6 × judged summary without a half",
+        "other: left out, for no row has half: report",
+    ]
+    plain = write(tmp_path / "plain.jsonl", judged(4))
+    only = write(tmp_path / "only.jsonl", others)
+    for paths, half, told in (
+        ((path, plain), "report", r"plain\.jsonl: no row has the field 'half'"),
+        ((only,), "report", r"only\.jsonl: no row has half: report"),
+        ((path,), "reports", "--half reports: did you mean report"),
+    ):
+        with pytest.raises(InputError, match=told):
+            correlate.correlate(Settings(paths, half=half, bootstrap=0))
+
+
+def test_data_sets_without_the_human_score_are_named(tmp_path: Path) -> None:
+    other = [{**row, "dataset": "other", "scores": {"fluency": row["scores"]["form"]}} for row in judged(4)]
+    paths = (write(tmp_path / "made.jsonl", judged(4)), write(tmp_path / "other.jsonl", other))
+    found = correlate.correlate(Settings(paths, human=("content",), bootstrap=0))
+    assert [data.source.name for data in found.datasets] == ["made"]
+    assert "other: left out, for none of its judgments has the score content" in found.notes
+
+
+def test_a_folder_that_can_not_be_made_stops_before_any_work_and_figures_are_shown_before_they_are_written(
+    tmp_path: Path, negsample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("kept")
+    out = tmp_path / "file" / "out"
+    for words in (("correlate", "--judgments", "none.jsonl"), ("compare", "--metric", "words", "none.jsonl")):
+        assert "a part of the path is a file" in negsample(*words, "--out", out, check=2).stderr
+    check_new(str(tmp_path / "new" / "out"))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+    def full(*arguments: object) -> None:
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr("negsample.eval.report.files.write_correlation", full)
+    monkeypatch.setattr("negsample.eval.report.files.write_comparison", full)
+    path = write(tmp_path / "made.jsonl", halved())
+    half = ("--half", "report", "--human", "content", "--bootstrap", 0)
+    done = negsample("correlate", "--judgments", path, *half, "--out", tmp_path / "a", check=2)
+    assert "made · content (12 summaries, 2 documents, 6 systems)" in done.stdout
+    done = negsample("compare", "--metric", "words", path, "--out", tmp_path / "b", check=2)
+    assert "metric:words|" in done.stdout

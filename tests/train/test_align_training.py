@@ -3,6 +3,7 @@ import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,16 +11,20 @@ import torch
 from tests_support import story
 
 from negsample.errors import InputError
+from negsample.models.align.alignment import SALIENCE
+from negsample.models.align.features import ASPECTS, MATCHES, feature_set
 from negsample.models.align.judge import Judge, JudgeNetwork, load_judge
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
+from negsample.models.heads.align import untrained
 from negsample.models.pretrained import load_pretrained
-from negsample.train import judges
+from negsample.train import align, judges
+from negsample.train import matrix as matrices
 from negsample.train.align import beginning, compare_untrained, ranked
 from negsample.train.config import make_config
 from negsample.train.job import train
 from negsample.train.judges import Group, Stretches, group_loss, train_judge
-from negsample.train.matrix import matrix_of
+from negsample.train.matrix import Matrix, matrix_of
 from negsample.train.prepare import Split
 
 
@@ -72,6 +77,34 @@ def test_figures_beside_the_untrained_head() -> None:
     assert rows[0]["untrained"] == pytest.approx(2 / 3)
     assert rows[0]["gain"] == pytest.approx(1 / 3)
     assert 0 <= rows[0]["low"] <= rows[0]["high"] <= 0.5
+
+
+def test_a_copy_stands_beside_its_own_original() -> None:
+    # One document with two summaries, each followed by its copy, which is worse.
+    split = split_of(["original", "swap", "original", "swap"], [1, 0.5, 1, 0.5], [0, 0, 0, 0])
+    logits = np.tile(np.array([[1.0], [0.5], [0.2], [0.1]], np.float32), 5)
+    assert [row["trained"] for row in compare_untrained(split, logits, -logits, 0)] == [1.0, 1.0]
+
+
+def test_the_loss_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = split_of(["original", "swap", "original", "swap", "entity"], [1, 0.5, 1, 0.4, 0.2], [0, 0, 1, 1, 1])
+    rng = np.random.default_rng(0)
+    network = untrained(judged=False)
+    matrix = Matrix(
+        rng.random((5, len(feature_set(False))), np.float32),
+        np.ones((5, len(ASPECTS)), bool),
+        rng.random((15, SALIENCE), np.float32),
+        rng.random((15, len(MATCHES)), np.float32),
+        np.array([0, 1, 3, 6, 10, 15]),
+    )
+    sizes: list[int] = []
+    network.mix.register_forward_hook(lambda module, given, found: sizes.append(len(found)))
+    losses = []
+    for block in (512, 2):
+        monkeypatch.setattr(align, "_BLOCK", block)
+        losses.append(float(align.loss_of(network, matrix, split.labels, ranked(split), np.arange(5)).detach()))
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+    assert sizes == [5, 2, 2, 1]
 
 
 def test_judge_loss_by_hand() -> None:
@@ -143,6 +176,33 @@ def test_a_judge_that_was_killed_ends_with_the_same_weights(
         load_judge(tmp_path / "judge", "0" * 64)
 
 
+def test_documents_without_stretches(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = [f"A lamp was sold. Nobody knew the price in week {number}." for number in range(12)]
+    with monkeypatch.context() as patch:
+        patch.setattr(judges, "_backward", lambda *_: pytest.fail("a step was made"))
+        with pytest.raises(InputError, match="no training document has 4 sentences or more; set judges=false"):
+            train_judge(small_judge(tiny_bert), short, DOCUMENTS, 1, 0, tmp_path)
+    # Twelve held-out documents of which none can be used are as good as none.
+    found = []
+    for name, held_out in (("short", short), ("none", [])):
+        (tmp_path / name).mkdir()
+        found.append(train_judge(small_judge(tiny_bert), DOCUMENTS, held_out, 1, 0, tmp_path / name))
+    assert found[0] == found[1]
+    assert set(found[0]) == {"form", "coherence"}
+
+
+def test_the_judge_learns_where_the_run_computes(
+    pairs_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[torch.device] = []
+    judge = SimpleNamespace(network=SimpleNamespace(to=moved.append))
+    monkeypatch.setattr(align, "new_judge", lambda *_: judge)
+    monkeypatch.setattr(align, "train_judge", killed_at(1, lambda: None))
+    with pytest.raises(KeyboardInterrupt):
+        train(make_config(settings(pairs_file, tiny_bert)), tmp_path / "model")
+    assert moved == [torch.device("cpu")]
+
+
 RECIPE = {"sentence-delete": 1.0, "entity": 1.0, "repeat": 1.0, "shuffle": 1.0, "replace": 1.0}
 
 
@@ -211,17 +271,48 @@ def test_settings_that_do_not_fit_are_refused(pairs_file: Path, tiny_bert: Path,
         train(dataclasses.replace(make_config(settings(pairs_file, tiny_bert)), encoder="glove"), tmp_path / "b")
 
 
+class Texts:
+    """A store of texts."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = [np.frombuffer(text.encode(), np.uint8) for text in texts]
+
+    def __getitem__(self, place: int) -> np.ndarray:
+        return self.texts[place]
+
+    def lengths(self, rows: np.ndarray) -> np.ndarray:
+        return np.array([len(self.texts[row]) for row in rows])
+
+
+class Counted:
+    """Features that count letters, and how many pairs they are given at a time."""
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+
+    def compare(self, documents: list[str], summaries: list[str]) -> list[Compared]:
+        self.calls.append(len(documents))
+        one, present = np.ones((1, 1), np.float32), np.ones(4, bool)
+        pairs = zip(documents, summaries, strict=True)
+        return [Compared(np.array([len(d), len(s)], np.float32), one, one, present) for d, s in pairs]
+
+
+def test_long_texts_are_compared_in_smaller_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = split_of(["original", "swap", "original", "swap", "swap"], [1, 0.5, 1, 0.4, 0.2], [0, 0, 1, 1, 1])
+    texts = {"documents": Texts(["d" * 10, "d" * 3]), "summaries": Texts(["s", "ss", "s", "s", "s"])}
+    split = dataclasses.replace(split, **texts)  # type: ignore[arg-type]
+    found = []
+    # Bytes, a document counted once: 11, 2, 4, 1, 1; sixes are full after the first, the third and the fourth pair.
+    for most, calls in ((1 << 20, [5]), (6, [1, 2, 2])):
+        monkeypatch.setattr(matrices, "_BYTES", most)
+        features = Counted()
+        found.append(matrix_of(features, split, tmp_path / str(most), "train").features)  # type: ignore[arg-type]
+        assert features.calls == calls
+    assert found[0].tolist() == found[1].tolist() == [[10, 1], [10, 2], [3, 1], [3, 1], [3, 1]]
+
+
 def test_a_whole_split_does_not_take_the_short_part_of_its_beginning(tmp_path: Path) -> None:
-    class Counted:
-        def compare(self, documents: list[str], summaries: list[str]) -> list[Compared]:
-            one = np.ones((1, 1), np.float32)
-            return [Compared(np.ones(1, np.float32), one, one, np.ones(4, bool)) for _ in documents]
-
-    class Texts:
-        def __getitem__(self, place: int) -> np.ndarray:
-            return np.frombuffer(b"text", np.uint8)
-
     split = split_of(["original", "swap", "original", "swap"], [1, 0.5, 1, 0.4], [0, 0, 1, 1])
-    split = dataclasses.replace(split, documents=Texts(), summaries=Texts())
+    split = dataclasses.replace(split, documents=Texts(["text"] * 2), summaries=Texts(["text"] * 4))  # type: ignore[arg-type]
     sizes = [len(matrix_of(Counted(), part, tmp_path, "validation")) for part in (beginning(split, 2), split, split)]  # type: ignore[arg-type]
     assert sizes == [2, 4, 4]

@@ -9,7 +9,7 @@ import pytest
 from negsample.errors import InputError
 from negsample.models.segments import lock
 from negsample.train import claim as module
-from negsample.train.claim import claim, opening
+from negsample.train.claim import alone, claim, opening
 
 
 def opened(out, **arguments):
@@ -88,3 +88,37 @@ def test_a_lock_file_that_was_deleted_holds_nothing(tmp_path, monkeypatch):
     monkeypatch.undo()
     with lock(path) as held:
         assert held
+
+
+def alone_in(out, size):
+    return alone(out, {"size": size}, "a.json", "a test", makes=("work", "notes.json"), kept="work/*/done")
+
+
+def fail_after(out, size, *files):
+    """Write ``files``, then find a mistake."""
+    with alone_in(out, size):
+        for file in files:
+            (out / file).parent.mkdir(parents=True, exist_ok=True)
+            (out / file).write_text("")
+        raise InputError("a bad file")
+
+
+def test_who_is_alone_undoes_what_a_mistake_left_unless_something_is_finished(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for out in (tmp_path / "new" / "x", tmp_path / "empty"):
+        with pytest.raises(InputError, match="a bad file"):
+            fail_after(out, 1, "notes.json", "work/one/begun")
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+    assert list((tmp_path / "empty").iterdir()) == []
+    with pytest.raises(InputError, match="a bad file"):
+        fail_after(tmp_path / "empty", 2, "work/one/done")
+    assert (tmp_path / "empty" / "work" / "one" / "done").is_file()
+    with pytest.raises(InputError, match="size was 2, is 3"):
+        fail_after(tmp_path / "empty", 3)
+
+
+def test_a_second_process_is_refused_and_leaves_the_first_its_folder(tmp_path):
+    with alone_in(tmp_path / "x", 1):
+        with pytest.raises(InputError, match="another process is working on this"), alone_in(tmp_path / "x", 1):
+            pass
+        assert json.loads((tmp_path / "x" / "a.json").read_text()) == {"size": 1}

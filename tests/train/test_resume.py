@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from safetensors.numpy import load_file
 
 from negsample import Estimator
 from negsample.errors import InputError
-from negsample.train import checkpoint, loop
+from negsample.train import checkpoint, job, loop
 from negsample.train.config import make_config
 from negsample.train.job import train
 
@@ -147,6 +148,32 @@ def test_resume_with_another_configuration_is_refused(tiny_bert, pairs_file, tmp
         train(settings(tiny_bert, pairs_file), tmp_path / "run")
     with pytest.raises(InputError, match="epochs was 3, is 4"):
         train(settings(tiny_bert, pairs_file, epochs=4), tmp_path / "run", resume=True)
+
+
+def test_a_mistake_clears_what_its_own_call_has_made_and_no_more(tiny_bert, pairs_file, tmp_path, monkeypatch):
+    config, out = settings(tiny_bert, pairs_file), tmp_path / "run"
+
+    def ends(error, *, learned=False, **options):
+        def end(accelerator, config, loss, parts, splits, work, *_):
+            if learned:
+                (work / "judge.pt").touch()
+            raise error
+
+        monkeypatch.setattr(job, "fit_and_test", end)
+        with pytest.raises(type(error)):
+            train(config, out, **options)
+        return sorted(path.name for path in (out / "work").glob("*.*"))
+
+    mistake = InputError("the cache can't be written")
+    assert ends(mistake) == []
+    assert not out.exists()
+    # Killed before anything was learned: what was read stays for the next call, also where that one meets a mistake.
+    assert ends(KilledError()) == ["config.json", "data.json"]
+    assert ends(mistake, resume=True) == ["config.json", "data.json"]
+    assert ends(mistake, resume=True, learned=True) == ["config.json", "data.json", "judge.pt"]
+    shutil.rmtree(out)
+    # The judge's many minutes outlive a mistake that comes after them.
+    assert ends(mistake, learned=True) == ["config.json", "data.json", "judge.pt"]
 
 
 def test_folders_that_are_not_ours(tiny_bert, pairs_file, tmp_path):

@@ -137,6 +137,58 @@ def test_examples_are_made_and_texts_encoded_once_for_the_whole_grid(letters, pa
     assert Counter(dict.fromkeys(letters.SEEN, 1)) == letters.SEEN
 
 
+def test_a_mistake_before_the_first_cell_leaves_the_folder_as_it_was(letters, pairs_file, tmp_path, monkeypatch):
+    out = tmp_path / "t"
+    wrong = [
+        (settings(tmp_path / "nowhere.jsonl"), {"encoders": ["letters"]}, r"nowhere\.jsonl"),
+        (settings(pairs_file), {"encoders": [f"glove:{tmp_path}/none.txt"]}, r"none\.txt"),
+        (settings(pairs_file, encoder=str(tmp_path / "no-bert")), {"heads": ["cls"]}, "no-bert"),
+    ]
+    for config, more, told in wrong:
+        with pytest.raises(InputError, match=told):
+            run_table("p3-table1", config, out, say=quiet, **more)
+        assert not out.exists()
+    trained, real = [], columns.fit_and_test
+
+    def fails_second(*args, **keywords):
+        if trained:
+            raise InputError("the second can't be trained")
+        trained.append(args)
+        return real(*args, **keywords)
+
+    monkeypatch.setattr(columns, "fit_and_test", fails_second)
+    config = settings(pairs_file, epochs=1)
+    with pytest.raises(InputError, match="the second can't be trained"):
+        run_table("p3-table1", config, out, encoders=["letters"], heads=["fc", "cnn"], say=quiet)
+    assert (out / "grid.json").is_file()
+    assert (out / "cells" / "crosspair" / "letters" / "fc" / "figures.json").is_file()
+
+
+def test_an_encoder_that_no_head_has_is_not_told_of(letters, pairs_file, tmp_path, negsample):
+    config = settings(pairs_file, epochs=1, encoder="minilm")
+    found = run_table("p3-table1", config, tmp_path / "t", encoders=["letters"], heads=["fc"], say=quiet)
+    assert any("epochs=1" in note for note in found["notes"])
+    assert not any("encoder=" in note for note in found["notes"])
+    words = ("tables", "p3-table1", "--corpus", pairs_file, "encoder=letters", "--out", tmp_path / "u")
+    refused = negsample(*words, check=2).stderr
+    assert refused == "negsample: encoder=letters: encoder= is for cls; name the rows' encoders with --encoders\n"
+    assert not (tmp_path / "u").exists()
+
+
+def test_head_align_has_one_set_of_negatives(pairs_file, tmp_path, negsample, monkeypatch):
+    asked = []
+    monkeypatch.setattr(tables, "run_table", lambda name, config, out, **more: asked.append(config) or {})
+    monkeypatch.setattr("negsample.train.table_files.markdown", lambda found: "")
+    start = ("tables", "p3-table1", "--corpus", pairs_file, "--out", tmp_path / "t")
+    negsample(*start)
+    negsample(*start, "--heads", "fc,align")
+    negsample(*start, "--heads", "fc,align", "redraws=3")
+    assert [config.redraws for config in asked] == [10, 1, 3]
+    with pytest.raises(InputError, match="align reads all negatives in every epoch"):
+        run_table("p3-table1", asked[-1], tmp_path / "t", heads=["fc", "align"], say=quiet)
+    assert not (tmp_path / "t").exists()
+
+
 def test_goes_on_where_it_stopped(letters, pairs_file, tmp_path, monkeypatch):
     config = settings(pairs_file)
     whole = run_table("p3-table2", config, tmp_path / "whole", encoders=["letters"], heads=["fc", "lstm"], say=quiet)
@@ -231,6 +283,7 @@ def test_cls_is_a_column_of_its_own(letters, pairs_file, tiny_bert, tmp_path):
     found = run_table("p3-table1", config, tmp_path / "t", encoders=["letters"], heads=["fc", "cls"], say=quiet)
     assert [(cell["encoder"], cell["head"]) for cell in found["cells"]] == [("letters", "fc"), (str(tiny_bert), "cls")]
     assert "bert" not in {entry["encoder"] for entry in found["not_run"]}
+    assert any(f"encoder={tiny_bert}" in note for note in found["notes"])
 
 
 def test_side_by_side_on_the_command_line(negsample, pairs_file, tmp_path):

@@ -145,7 +145,8 @@ def test_smoke_replaces_corpora_and_encoders_and_keeps_the_shape():
             "heads": [{"head": "cls", "encoder": "/models/bert", "epochs": 5}, "fc"],
             "sizes": [30_000, 100_000, "all"],
             "few_shot": [64],
-            "train": {"encoder": "use:/models/use"},
+            "seeds": [3, 4],
+            "train": {"encoder": "use:/models/use", "max_length": 256},
         }
     )
     said = []
@@ -162,4 +163,13 @@ def test_smoke_replaces_corpora_and_encoders_and_keeps_the_shape():
     cls, fc = (small.config_of(head, small.recipes[0], 0) for head in small.heads)
     assert (cls.encoder, fc.encoder) == ("minilm", "use-multilingual")
     assert cls.epochs <= 2
-    assert "cnn_dailymail → sample:news" in said[0]
+    assert len(said) == 1
+    assert "cnn_dailymail → sample:news, big_patent → sample:patents; limit (unset) → 20; " in said[0]
+    rest = "judge_steps 300 → 2; "
+    text = "max_length 256 → 64, min_summary 128 → 32"
+    assert f"cls: encoder /models/bert → minilm, {text}, epochs 5 → 2, {rest}" in said[0]
+    assert f"fc: encoder use:/models/use → use-multilingual, {text}, epochs (unset) → 2, {rest}" in said[0]
+    assert "sizes [30000, 100000, all] → [4, 14, all]; few_shot [64] → [4]; seeds [3, 4] → [3]" in said[0]
+    again = []
+    small_transfer(small, say=again.append)
+    assert again == ["smoke run, figures mean nothing: all is small already"]
