@@ -62,9 +62,15 @@ def new_parts(
 
         made = make_encoder(encoder)
         return Parts(head, {}, AlignFeatures(made), None, {"name": encoder, "fingerprint": made.fingerprint})
+    from negsample.models.encoders import ENCODERS
     from negsample.models.features.tokens import TokenFeatures
     from negsample.models.pretrained import load_pretrained
 
+    if (name := encoder.partition(":")[0]) in ENCODERS and not Path(encoder).exists():
+        raise InputError(
+            f"encoder {encoder}: {name} is frozen, and head {head} fine-tunes a network; add head=fc (or cnn, lstm, "
+            "align), or name a network's folder or hub id"
+        )
     model, tokenizer, limit = load_pretrained(encoder, attention)
     if max_length > limit:
         raise InputError(f"max_length={max_length}, but encoder {encoder!r} reads at most {limit} tokens; lower it")

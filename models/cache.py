@@ -274,7 +274,15 @@ class EmbeddingCache:
         if not positions.size:
             return
         chosen = [texts[position] for position in positions]
+        before = self._cut()
         vectors = self._checked(chosen, np.asarray(self.encoder.encode(chosen)))
+        if (cut := self._cut() - before) > 0:
+            logger.warning(
+                "%s: %d of %d new texts are longer than the encoder reads, and their ends are left out",
+                self.encoder.name,
+                cut,
+                len(chosen),
+            )
         self._encoded += len(chosen)
         try:
             if not (self.folder / LABEL).exists():
@@ -285,6 +293,10 @@ class EmbeddingCache:
             self._merge()
         except OSError as error:
             raise self._unwritable(error) from error
+
+    def _cut(self) -> int:
+        """How many texts the encoder has cut so far, where it counts them."""
+        return int(getattr(self.encoder, "counts", {}).get("truncated", 0))
 
     def _checked(self, texts: list[str], vectors: np.ndarray) -> np.ndarray:
         if vectors.shape != (len(texts), self.dim):

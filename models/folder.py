@@ -95,16 +95,22 @@ def read_description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def load_weights(network: nn.Module, folder: Path, expected: str) -> None:
-    """Load ``model.safetensors`` into ``network``, refusing it where its hash is not ``expected``. Raises InputError."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_model
-
+def check_weights(folder: Path, expected: str) -> None:
+    """Raises InputError where ``model.safetensors`` is missing or its hash is not ``expected``."""
     path = folder / "model.safetensors"
     if not path.is_file():
         raise InputError(f"{path} is missing; copy the model again")
     if _sha256(path) != expected:
         raise InputError(f"{path}: damaged or changed (its hash is not the one in config.json); copy the model again")
+
+
+def load_weights(network: nn.Module, folder: Path, expected: str) -> None:
+    """Load ``model.safetensors`` into ``network``, refusing it where its hash is not ``expected``. Raises InputError."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_model
+
+    check_weights(folder, expected)
+    path = folder / "model.safetensors"
     try:
         load_model(network, str(path))
     except (SafetensorError, RuntimeError) as error:

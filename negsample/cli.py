@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+import negsample
 from negsample import cli_experiments
 from negsample.cli_tables import tables
 from negsample.errors import InputError
@@ -21,6 +22,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"negsample {negsample.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def negsample_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Train reference-free estimators of summary quality, score with them, and measure their agreement with people."""
+
 
 Model = Annotated[str, typer.Option("--model", help="Model folder, as 'negsample train' writes it.", metavar="DIR")]
 OnBad = Annotated[str, typer.Option("--on-bad", help="A bad record: 'stop' (exit 2) or 'skip' (counted, score null).")]
@@ -323,6 +340,10 @@ def _fail(message: str, code: int = 2) -> None:
     raise SystemExit(code)
 
 
+_INTERRUPTED = 130
+_STOPPED = "interrupted"
+
+
 def _reader_gone() -> None:
     """End without a word where the reader of standard output (head, less) has seen enough.
 
@@ -355,7 +376,7 @@ def main(arguments: list[str] | None = None, crew: Any = None) -> None:
     except InputError as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", 130)
+        _fail(_STOPPED, _INTERRUPTED)
     except typer.Exit as error:
         raise SystemExit(error.exit_code) from None
     except (BrokenPipeError, SystemExit) as error:
@@ -375,10 +396,13 @@ def main(arguments: list[str] | None = None, crew: Any = None) -> None:
         if not hasattr(error, "format_message"):
             raise
         if type(error).__name__ == "NoArgsIsHelpError":
-            print(error)
+            with contextlib.suppress(BrokenPipeError):
+                print(error)
             raise SystemExit(0) from None
         _fail(f"{error.format_message()} See 'negsample --help'.")
     else:
+        if result == _INTERRUPTED:
+            _fail(_STOPPED, _INTERRUPTED)  # Typer has made an exit code of the interrupt
         raise SystemExit(result if isinstance(result, int) else 0)
 
 

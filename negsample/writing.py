@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import math
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -160,11 +159,8 @@ def _standard_output() -> Iterator[Writer]:
         except OSError as error:
             raise failure("standard output", error) from error
     except _ReaderGoneError:
-        # The interpreter flushes standard output again when it ends; let that go nowhere instead of complaining.
-        with suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.close(nowhere)
+        # Not all of it is written, so that what comes after (a mean over all records) must not be told.
+        raise BrokenPipeError from None
 
 
 # --- JSON lines

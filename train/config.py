@@ -243,12 +243,14 @@ def read_values(path: str | Path) -> dict[str, Any]:
     """
     import yaml
 
+    from negsample.yaml_text import load_yaml
+
     try:
         text = find_config(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
     try:
-        loaded = yaml.safe_load(text)
+        loaded = load_yaml(text)
     except yaml.YAMLError as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         place = f", line {line + 1}" if line is not None else ""

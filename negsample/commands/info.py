@@ -68,9 +68,10 @@ def run_cache(name: str | None, clear: bool) -> None:
 
 def _model(folder: Path) -> None:
     from negsample.commands.train import print_figures
-    from negsample.models.folder import read_description
+    from negsample.models.folder import check_weights, read_description
 
     about = read_description(folder)
+    check_weights(folder, about["weights_sha256"])
     training, data = about.get("training", {}), about.get("data", {})
     _print(
         {

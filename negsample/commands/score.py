@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, TextIO
 
 from negsample.crew import Crew
@@ -61,8 +62,9 @@ def run(
         crew = None
     if crew is not None and "-" in (source, *targets, *references, *inputs):
         raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
-    load = partial(_scorer, model, metric, aspects)
-    scorer = load() if crew is None else crew.together(load)
+    read = [path for path in (source, *targets, *references, *inputs) if path is not None]
+    if output not in (None, "-") and any(_same(output, path) for path in read):
+        raise InputError(f"{output}: is an input too; give another file with -o")
     options: dict[str, Any] = {"batch_size": batch_size, "on_bad": on_bad, "aspects": aspects}
     chunks: Callable[[], Iterator[list[Row]]]
     write: Callable[[Outcomes | None], dict[str, Tally]]
@@ -80,6 +82,13 @@ def run(
         def write(outcomes: Outcomes | None) -> dict[str, Tally]:
             return {inputs[0]: score_table(scorer, inputs[0], str(output), outcomes=outcomes, **options)}
 
+    def load() -> Scorer | ItemScorer:
+        # What is wrong at the beginning of a file is told before a model is loaded.
+        if "-" not in read:
+            next(chunks(), None)
+        return _scorer(model, metric, aspects)
+
+    scorer = load() if crew is None else crew.together(load)
     tallies: dict[str, Tally] | None
     if crew is None:
         tallies = write(None)
@@ -91,6 +100,11 @@ def run(
         tallies = score_together(crew, chunks, partial(score_rows, scorer, **options), write, output)
     if tallies is not None:
         print_tallies(tallies, scorer.signature, sys.stderr if output == "-" else sys.stdout)
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether both names mean one file that is there."""
+    return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
 
 
 def _scorer(model: str | None, metric: str | None, aspects: bool) -> Scorer | ItemScorer:

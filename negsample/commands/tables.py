@@ -42,7 +42,7 @@ def run(request: Request) -> None:
     from negsample.train.table_files import markdown
     from negsample.train.tables import run_table
 
-    if request.config is None and not request.corpus:
+    if request.config is None and not request.corpus and not request.smoke:
         raise InputError("nothing says what to train on; give --config FILE or --corpus PATH")
     grid = _grid(request)
     if request.smoke:

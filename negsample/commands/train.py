@@ -31,6 +31,8 @@ def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bo
         config = DEFAULT
         print(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}", flush=True)
     settings = read_config(config, values)
+    if not smoke:
+        need_corpus(config, values)
     notes = notes_on(settings, config, values)
     if smoke:
         settings = made_small(settings)
@@ -45,6 +47,19 @@ def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bo
 def names_method(words: Sequence[str]) -> bool:
     """Whether one of the ``key=value`` words says what is to be trained, and not only on what."""
     return any(word.partition("=")[0].strip() in _METHOD for word in words)
+
+
+def need_corpus(config: str | None, words: Sequence[str]) -> None:
+    """Raises InputError where neither a configuration file of the user's own nor the words name a corpus."""
+    from negsample.configs import FOLDER, find_config
+    from negsample.train.config import read_values, word_values
+
+    if config is None or "corpus" in word_values(words):
+        return
+    path = find_config(config)
+    # A pipe can't be read again.
+    if path.is_file() and path.parent != FOLDER and "corpus" not in read_values(path):
+        raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
 
 
 def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str]) -> list[str]:

@@ -80,8 +80,10 @@ def parse_recipe(spec: str | Mapping[str, Any]) -> Recipe:
 def _read_mix(path: Path) -> dict[str, float]:
     import yaml
 
+    from negsample.yaml_text import load_yaml
+
     try:
-        value = yaml.safe_load(path.read_text("utf-8-sig"))
+        value = load_yaml(path.read_text("utf-8-sig"))
     except OSError as error:
         raise failure(f"recipe mix:{path}", error) from error
     except UnicodeDecodeError:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -40,7 +41,7 @@ def test_help_is_quick():
 
 
 def test_exit_code_and_error_of_a_real_process(tmp_path):
-    command = [sys.executable, "-m", "negsample.cli", "score", "--model", "nowhere", "in.jsonl", "-o", "-"]
+    command = [sys.executable, "-m", "negsample.cli", "score", "--model", "nowhere", "-", "-o", "-"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "negsample: nowhere: no such folder; give the folder that 'negsample train --out' wrote\n"
@@ -49,7 +50,8 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["score", "--model", "nowhere", "in.jsonl", "-o", "-"], "nowhere: no such folder"),
+        (["score", "--model", "nowhere", "-", "-o", "-"], "nowhere: no such folder"),
+        (["score", "--model", "nowhere", "in.jsonl", "-o", "-"], "in.jsonl: no such file"),
         (["score", "--model", "x"], "give one INPUT"),
         (["score", "--model", "x", "-s", "a.txt"], "-s and -t"),
         (["score", "--model", "x", "-s", "a", "-t", "b", "--summary-field", "s"], "go with a table"),
@@ -65,6 +67,7 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["evaluate", "--model", "m", "--examples", "e", "--json", "gone/f.json"], "gone/f.json: there is no folder"),
         (["cache", "no-such-encoder"], "no cache of encoder 'no-such-encoder'"),
         (["scroe"], "score"),
+        (["train", "corpus=sample", "encoder=infersent:weights=a,vectors=b", "--out", "o"], "infersent is frozen"),
         (["generate", "--out", "o"], "--corpus"),
         (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
     ],
@@ -87,6 +90,58 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(pairs_fil
         assert process.stderr.read() == ""
     # The shell's 128 + SIGPIPE.
     assert process.returncode == 141
+
+
+def test_no_mean_is_told_of_scores_that_nobody_read(tmp_path):
+    (tmp_path / "pairs.csv").write_text("document,summary\n" + "a b c,a b\n" * 5000)
+    command = [sys.executable, "-m", "negsample.cli", "score", "--metric", "words", "pairs.csv", "-o", "-"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, cwd=tmp_path) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+def test_scores_do_not_replace_what_they_are_of(negsample, tmp_path):
+    for name in ("d.txt", "s.csv", "p.csv"):
+        (tmp_path / name).write_text("document,summary\na b,a\n")
+    for inputs, output in ((["p.csv"], "./p.csv"), (["-s", "d.txt", "-t", "s.csv"], "s.csv")):
+        done = negsample("score", "--metric", "words", *inputs, "-o", output, check=2, cwd=tmp_path)
+        assert done.stderr == f"negsample: {output}: is an input too; give another file with -o\n"
+        assert (tmp_path / output).read_text() == "document,summary\na b,a\n"
+
+
+def test_an_interrupt_is_told(monkeypatch, capsys):
+    from negsample import cli
+
+    # Typer gives the code back in place of the exception.
+    monkeypatch.setattr(cli, "app", lambda *_, **__: 130)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["info"])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "negsample: interrupted\n"
+
+
+def test_version(negsample):
+    import negsample as package
+
+    assert negsample("--version").stdout == f"negsample {package.__version__}\n"
+
+
+def test_info_of_a_damaged_model(negsample, tmp_path, model):
+    shutil.copytree(model, tmp_path / "m")
+    weights = tmp_path / "m" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-9])
+    assert "damaged" in negsample("info", tmp_path / "m", check=2).stderr
+    weights.unlink()
+    assert "is missing" in negsample("info", tmp_path / "m", check=2).stderr
+
+
+def test_a_file_of_ones_own_names_the_corpus(negsample, tmp_path):
+    (tmp_path / "own.yaml").write_text("head: fc\n")
+    done = negsample("train", "--config", "own.yaml", "--out", "o", check=2, cwd=tmp_path)
+    assert "own.yaml: names no corpus" in done.stderr
+    assert not (tmp_path / "o").exists()
 
 
 @pytest.mark.parametrize(("name", "told"), [("grid.json", "table"), ("transfer-config.json", "transfer")])

@@ -309,6 +309,29 @@ def test_other_files_are_left_alone_and_dead_writers_are_cleaned_up(tmp_path: Pa
     assert found == {"tmp-alive", "notes.txt", "seg-0.tar", "cache.json"}
 
 
+def test_texts_whose_ends_are_left_out_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Short(Counting):
+        """Reads twelve characters."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.counts: Counter[str] = Counter()
+
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            self.counts["truncated"] += sum(len(text) > 12 for text in texts)
+            return super().encode(texts)
+
+    cache = EmbeddingCache(Short(), tmp_path)
+    with caplog.at_level(logging.WARNING):
+        cache.rows(["short", "also short"])
+        assert caplog.records == []
+        cache.rows(["short", "longer than twelve", "new", "as long as that was"])
+        cache.rows(["longer than twelve"])
+    assert [record.message for record in caplog.records] == [
+        "counting: 2 of 3 new texts are longer than the encoder reads, and their ends are left out"
+    ]
+
+
 def test_a_folder_of_another_encoder_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     EmbeddingCache(Counting(), tmp_path / "c").index(texts(1))
     for other in (Counting(fingerprint="e" * 40), Counting(dim=4)):

@@ -3,7 +3,7 @@
 import pytest
 
 from negsample.errors import InputError
-from negsample.train.config import TrainConfig, make_config, read_config
+from negsample.train.config import TrainConfig, make_config, read_config, read_values
 
 
 def test_words_win_over_the_file(tmp_path):
@@ -51,6 +51,16 @@ def test_wrong_values_are_named(values, told):
         make_config(values)
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_key_that_is_given_twice_is_named(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("corpus: x\nhead: fc\nrecipe: {add: 1}\nhead: cnn\n")
+    with pytest.raises(InputError, match=r"c\.yaml, line 4: not valid YAML \('head' is given twice\)"):
+        read_config(path)
+    # The same key in another mapping is another key, and one that is merged in may be given again.
+    path.write_text("base: &a {add: 1}\nother: {<<: *a, add: 2}\n")
+    assert read_values(path) == {"base": {"add": 1}, "other": {"add": 2}}
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "a: [1\n", "epochs: {x: 1}\n"])

@@ -117,3 +117,19 @@ def test_packaged_encoders_stay_and_others_get_a_part_each():
     published = ["glove:/x/glove.6B.100d.txt", "use", "use-large:/x", "infersent:weights=/x,vectors=/y"]
     assert stand_in_encoders(published) == ["glove", "use-multilingual", "sentence-transformer", "glove:unit=sentence"]
     assert stand_in_encoders(["glove", "word2vec:/x", "glove:/y"]) == ["glove"]
+
+
+def test_a_table_of_stand_ins_needs_no_corpus(tmp_path, monkeypatch):
+    from negsample.cli import main
+    from negsample.train import tables
+
+    class Called(Exception):
+        pass
+
+    def seen(table, config, out, **options):
+        raise Called(table, config.corpus, config.limit)
+
+    monkeypatch.setattr(tables, "run_table", seen)
+    with pytest.raises(Called) as called:
+        main(["tables", "p3-table1", "--smoke", "--out", str(tmp_path / "t")])
+    assert called.value.args[:2] == ("p3-table1", "sample")
