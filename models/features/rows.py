@@ -6,6 +6,7 @@ batch, so that memory does not grow with the corpus.
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +61,8 @@ class RowFeatures:
         flat = [unit for each in units for unit in each]
         wanted = keys(flat)
         self.cache.index(flat, wanted)
-        ends = np.cumsum([len(each) for each in units])
-        return [part.reshape(-1) for part in np.split(wanted, ends[:-1])]
+        stops = accumulate(map(len, units))
+        return [wanted[stop - len(each) : stop].reshape(-1) for each, stop in zip(units, stops, strict=True)]
 
     def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
         """Set the maxima that were not given to the 80th percentile of these lengths."""

@@ -57,6 +57,38 @@ def test_lengths_block_by_block(block, split, monkeypatch):
     assert (documents.tolist(), summaries.tolist()) == ([8, 4], [6, 2])
 
 
+class Lengths:
+    """An encoder whose vector is the length of the text."""
+
+    name, fingerprint, dim, unit = "lengths", "e" * 40, 1, "sentence"
+
+    def encode(self, texts):
+        return np.array([[len(text)] for text in texts], np.float32)
+
+
+def test_examples_without_a_new_text_leave_the_stores_as_they_are(tmp_path, monkeypatch):
+    from negsample.models.cache import EmbeddingCache
+    from negsample.models.features.rows import RowFeatures
+
+    features = RowFeatures(Lengths(), 3, 3, EmbeddingCache(Lengths(), tmp_path / "vectors"))
+    assert features.read([]) == []
+    # Of the second two examples nothing is new; what comes after them must still find its own rows.
+    told = [("Aa.", "B."), ("Aa.", "Cccc."), ("Aa.", "B."), ("Aa.", "Cccc."), ("Ddd. E.", "Ff."), ("Aa.", "Gg. H.")]
+    lines = [
+        json.dumps({"id": str(n), "document": document, "summary": summary, "label": 1})
+        for n, (document, summary) in enumerate(told)
+    ]
+    (tmp_path / "examples.jsonl").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(prepare, "_CHUNK", 2)
+    prepare.prepare_split(tmp_path / "examples.jsonl", tmp_path / "split", features)
+    split = prepare.open_split(tmp_path / "split")
+    read = features.collate(
+        [split.documents[i] for i in split.document_of], [split.summaries[i] for i in split.summary_of]
+    )
+    assert read["document"][:, :, 0].tolist() == [[3, 0], [3, 0], [3, 0], [3, 0], [4, 2], [3, 0]]
+    assert read["summary"][:, :, 0].tolist() == [[2, 0], [5, 0], [2, 0], [5, 0], [3, 0], [3, 2]]
+
+
 def test_a_split_that_another_machine_can_not_see(tmp_path, monkeypatch):
     monkeypatch.setattr(prepare, "appears", lambda path: appears(path, 0.0))
     with pytest.raises(InputError, match="--out on a file system that all machines share"):
