@@ -12,6 +12,7 @@ from negsample.eval.agreement import Figure, agreement, check_bootstrap
 from negsample.eval.columns import Column, make_scorers, names_of, score_columns
 from negsample.eval.disagreement import Apart, furthest_apart
 from negsample.eval.judgments import Missing, load_judgments
+from negsample.eval.judgments.files import HALVES
 from negsample.eval.levels import LEVELS, Table, make_table
 from negsample.eval.marks import HEADLINE, Mark, marks, matrices
 from negsample.eval.sampling import AverageRank, SampleSize, article_sampling, average_ranks
@@ -28,7 +29,6 @@ PERMUTATIONS = 1000
 _DRAWS_PER_PAIR = 50
 _DRAWN_MOST = 20_000_000  # draws × documents held at once
 _EMPTY = np.zeros(0)
-HALVES = ("tune", "report")
 _SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 
 

@@ -15,7 +15,6 @@ from negsample.errors import InputError
 
 app = typer.Typer(
     name="negsample",
-    help="Train reference-free estimators of summary quality, score with them, and measure their agreement with people.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -340,10 +339,6 @@ def _fail(message: str, code: int = 2) -> None:
     raise SystemExit(code)
 
 
-_INTERRUPTED = 130
-_STOPPED = "interrupted"
-
-
 def _reader_gone() -> None:
     """End without a word where the reader of standard output (head, less) has seen enough.
 
@@ -370,13 +365,15 @@ def main(arguments: list[str] | None = None, crew: Any = None) -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         result: Any = app(arguments, standalone_mode=False, obj=crew)
+        if result == 130:  # what Typer makes of an interrupt
+            raise KeyboardInterrupt
         # What is still held back is written here, where it is seen that nobody reads it any more.
         if sys.stdout is not None:
             sys.stdout.flush()
     except InputError as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        _fail(_STOPPED, _INTERRUPTED)
+        _fail("interrupted", 130)
     except typer.Exit as error:
         raise SystemExit(error.exit_code) from None
     except (BrokenPipeError, SystemExit) as error:
@@ -401,8 +398,6 @@ def main(arguments: list[str] | None = None, crew: Any = None) -> None:
             raise SystemExit(0) from None
         _fail(f"{error.format_message()} See 'negsample --help'.")
     else:
-        if result == _INTERRUPTED:
-            _fail(_STOPPED, _INTERRUPTED)  # Typer has made an exit code of the interrupt
         raise SystemExit(result if isinstance(result, int) else 0)
 
 

@@ -150,7 +150,7 @@ def train_judge(
     depend on the documents, the seed and the steps, not on interruptions. Raises InputError where no training document
     is long enough for a stretch.
     """
-    stretches, held = Stretches(documents, seed), Stretches(held_out, seed + 1)
+    stretches = Stretches(documents, seed)
     if not len(stretches):
         raise InputError(f"no training document has {_LEAST} sentences or more; set judges=false")
     network = judge.network
@@ -186,6 +186,7 @@ def train_judge(
             if (step + 1) % _SAVE_EVERY == 0 or step + 1 == steps:
                 _save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, path)
     network.eval()
+    held = Stretches(held_out, seed + 1)
     checked = (held if len(held) > _FEW else Stretches(documents, seed + 1)).batch(0, 64)
     marks = torch.from_numpy(judge._run(texts_of(checked))).to(device)
     # The scale of real text: the spread between whole and broken text is far wider than what tells summaries apart.

@@ -10,7 +10,7 @@ from negsample.eval.judgments.collect import Collector, finite
 from negsample.records import Judged
 from negsample.tables import Row, read_rows, text_field
 
-HALVES = ("tune", "report", "")
+HALVES = ("tune", "report")
 
 
 def load(path: str, missing: Counter[str]) -> list[Judged]:
@@ -39,7 +39,7 @@ def _judged(row: Row, dataset: str, sink: Collector) -> Judged:
         if not all(isinstance(text, str) and text.strip() for text in values):
             raise RecordError(row.where, f"field {name!r} has an entry that is blank or not text")
     half = row.fields.get("half") or ""
-    if half not in HALVES:
+    if half not in ("", *HALVES):
         raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
     scores: dict[str, float] = {}
     for name, value in (_nested(row, "scores", dict) or {}).items():

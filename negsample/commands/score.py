@@ -60,9 +60,9 @@ def run(
         format_of(output)
     if crew is not None and crew.size == 1:
         crew = None
-    if crew is not None and "-" in (source, *targets, *references, *inputs):
-        raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
     read = [path for path in (source, *targets, *references, *inputs) if path is not None]
+    if crew is not None and "-" in read:
+        raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
     if output not in (None, "-") and any(_same(output, path) for path in read):
         raise InputError(f"{output}: is an input too; give another file with -o")
     options: dict[str, Any] = {"batch_size": batch_size, "on_bad": on_bad, "aspects": aspects}

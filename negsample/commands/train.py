@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,16 +50,33 @@ def names_method(words: Sequence[str]) -> bool:
     return any(word.partition("=")[0].strip() in _METHOD for word in words)
 
 
-def need_corpus(config: str | None, words: Sequence[str]) -> None:
-    """Raises InputError where neither a configuration file of the user's own nor the words name a corpus."""
+@dataclass(frozen=True)
+class _Named:
+    """Settings that the ``words`` name, and that words or file name (``settings``); whether the file is a packaged one."""
+
+    words: set[str]
+    settings: set[str]
+    packaged: bool
+
+
+def _named(config: str | None, words: Sequence[str]) -> _Named | None:
+    """What is named where; None for a pipe, which can't be read again."""
     from negsample.configs import FOLDER, find_config
     from negsample.train.config import read_values, word_values
 
-    if config is None or "corpus" in word_values(words):
-        return
+    said = set(word_values(words))
+    if config is None:
+        return _Named(said, said, False)
     path = find_config(config)
-    # A pipe can't be read again.
-    if path.is_file() and path.parent != FOLDER and "corpus" not in read_values(path):
+    if not path.is_file():
+        return None
+    return _Named(said, said | set(read_values(path)), path.parent == FOLDER)
+
+
+def need_corpus(config: str | None, words: Sequence[str]) -> None:
+    """Raises InputError where neither a configuration file of the user's own nor the words name a corpus."""
+    named = _named(config, words)
+    if config is not None and named is not None and not named.packaged and "corpus" not in named.settings:
         raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
 
 
@@ -67,24 +85,16 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str]) 
 
     A packaged configuration is no word of the user's on the corpus, but is one on the method.
     """
-    from negsample.configs import FOLDER, find_config
     from negsample.corpora.sample import PATH
-    from negsample.train.config import read_values, word_values
 
-    named = set(word_values(words))
-    own = named
-    if config is not None:
-        path = find_config(config)
-        # A pipe can't be read again.
-        if not path.is_file():
-            return []
-        named = named | set(read_values(path))
-        own = own if path.parent == FOLDER else named
+    named = _named(config, words)
+    if named is None:
+        return []
     notes = []
-    if settings.corpora() == [SAMPLE] and "corpus" not in own:
+    if settings.corpora() == [SAMPLE] and "corpus" not in (named.words if named.packaged else named.settings):
         pairs = len(PATH.read_bytes().splitlines())
         notes.append(f"corpus: {SAMPLE} (embedded, {pairs} pairs); give corpus=PATH for your own")
-    if missing := [key for key in _SHOWN if key not in named]:
+    if missing := [key for key in _SHOWN if key not in named.settings]:
         recipe = settings.recipe if isinstance(settings.recipe, str) else f"of {len(settings.recipe)} kinds"
         method = f"head {settings.head}, encoder {settings.resolved().encoder}, recipe {recipe}"
         notes.append(f"{method} ({', '.join(missing)} by default)")
