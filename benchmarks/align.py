@@ -55,7 +55,7 @@ def align_scorer(judged: bool, folder: Path) -> tuple[AlignFeatures, torch.nn.Mo
     encoder = make_encoder("sentence-transformer")
     features = AlignFeatures(encoder, new_judge(encoder, "sdpa", 0) if judged else None)
     features.reader.cache = EmbeddingCache(features.reader.states, folder)
-    return features, untrained(judged)
+    return features, untrained(features.sources)
 
 
 def score(features: AlignFeatures, network: torch.nn.Module, documents: list[str], summaries: list[str]) -> np.ndarray:

@@ -128,13 +128,19 @@ def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "s
         make_network(parts, seed=0)
         return parts
     if takes(head) == "align":
+        from negsample.models.align.fluency import load_fluency
         from negsample.models.align.judge import load_judge
         from negsample.models.encoders import load_encoder
         from negsample.models.features.align import AlignFeatures
 
-        mark = settings.get("judge")
+        if set(options) != {"sources"}:
+            raise InputError(
+                f"{folder}: trained by an earlier negsample, whose align had other features; train it again"
+            )
+        mark, saved = settings.get("judge"), settings.get("lm")
         judge = load_judge(folder / "judge", mark["fingerprint"], attention) if mark else None
-        aligned = AlignFeatures(load_encoder(settings["encoder"], folder / "encoder"), judge)
+        lm = load_fluency(folder / "lm", saved) if saved else None
+        aligned = AlignFeatures(load_encoder(settings["encoder"], folder / "encoder"), judge, lm)
         parts = Parts(head, options, aligned, None, encoder)
         make_network(parts, seed=0)
         return parts

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from negsample.models.align.features import ASPECTS
+from negsample.models.align.fluency import new_fluency
 from negsample.models.align.judge import new_judge
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures
@@ -33,6 +34,8 @@ _CALIBRATION = 0.1
 # Chosen on human judgments set apart for it (docs/recipes.md): below 0.1 the aspects agree less with people.
 _PRIOR = 0.5
 _RESAMPLES = 500
+# Original summaries that tell what a language model finds ordinary.
+_ORDINARY = 256
 # Examples that go through the head at a time.
 _BLOCK = 512
 # Examples the head learns from at most: it has a few hundred weights, and reading a pair takes far longer than learning.
@@ -242,6 +245,13 @@ def texts_of(split: Split) -> list[str]:
     return list(found)
 
 
+def originals(split: Split) -> list[str]:
+    """The different original summaries of a split, in order, at most ``_ORDINARY`` of them."""
+    own = np.flatnonzero(np.array(split.kind_names)[split.kinds] == ORIGINAL)
+    rows = list(dict.fromkeys(split.summary_of[own].tolist()))[:_ORDINARY]
+    return [bytes(split.summaries[row]).decode("utf-8", "surrogatepass") for row in rows]
+
+
 def fit_align(
     config: TrainConfig,
     parts: Parts,
@@ -253,7 +263,8 @@ def fit_align(
 ) -> dict[str, Any]:
     """Train the judge (where ``config.judges``) and the head of ``parts`` on the train and validation splits.
 
-    Where ``parts`` have a head already (loaded from a model folder), its training goes on and its judge stays as it is.
+    A language model (``config.lm``) is not trained; what is ordinary for it is learned from the originals. Where ``parts``
+    have a head already (loaded from a model folder), its training goes on; its judge and its language model stay.
     The judge computes on ``device`` (default: where it is), the head, with its few hundred weights, on the CPU.
     Returns what the judge learned. What is finished lies in ``work``: the judge's checkpoints, the features of each split.
     """
@@ -262,6 +273,9 @@ def fit_align(
     fresh = network is None and config.judges and bool(config.epochs)
     if fresh:
         features.judge = new_judge(features.encoder, config.attention, config.seed)
+    if network is None and config.lm:
+        features.lm = new_fluency(config.lm)
+        features.lm.calibrate(originals(splits["train"]))
     features.to(device)
     if fresh:
         assert features.judge is not None
@@ -271,7 +285,7 @@ def fit_align(
         say(
             "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
         )
-    network = network if network is not None else untrained(features.judged, config.seed)
+    network = network if network is not None else untrained(features.sources, config.seed)
     learnt, held = (beginning(splits[name], MOST_EXAMPLES) for name in ("train", "validation"))
     if len(learnt) < len(splits["train"]):
         say(f"the head learns from the first {len(learnt)} of {len(splits['train'])} examples")
@@ -280,7 +294,7 @@ def fit_align(
         for name, split in (("train", learnt), ("validation", held))
     )
     fit_head(network, config, train, validation, work, say, after_epoch)
-    parts.network, parts.options = network, {"judged": features.judged}
+    parts.network, parts.options = network, {"sources": features.sources}
     return found
 
 
@@ -293,7 +307,7 @@ def align_scores(parts: Parts, split: Split, work: Path, name: str) -> np.ndarra
 def ranking_on(parts: Parts, split: Split, work: Path, seed: int) -> list[dict[str, Any]]:
     """``compare_untrained`` of trained ``parts`` on the test split, whose features are kept in ``work/features``."""
     matrix, logits = _split_logits(parts, split, work, "test")
-    plain = logits_of(untrained(_parts(parts)[0].judged, seed), matrix)
+    plain = logits_of(untrained(_parts(parts)[0].sources, seed), matrix)
     return compare_untrained(split, logits, plain, seed)
 
 

@@ -284,7 +284,7 @@ def _test(bench: Bench, cell: Cell, target: str, parts: Parts) -> Split:
 @contextmanager
 def _features_place(bench: Bench, cell: Cell, target: str, parts: Parts, work: Path) -> Iterator[Path]:
     """The folder for what head ``align`` works out of a target: shared, and locked, where it is the same for all cells."""
-    if takes(parts.head) == "align" and not parts.options["judged"]:
+    if takes(parts.head) == "align" and not parts.options["sources"]:
         store = _test_store(bench, cell, target, parts)
         with waiting(store / "lock"):
             yield store

@@ -59,4 +59,4 @@ def _made(encoder: str) -> tuple["AlignFeatures", Any]:
     from negsample.models.features.align import AlignFeatures
     from negsample.models.heads.align import untrained
 
-    return AlignFeatures(make_encoder(encoder)), untrained(judged=False)
+    return AlignFeatures(make_encoder(encoder)), untrained()

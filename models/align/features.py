@@ -5,13 +5,14 @@ summaries of news, and the spread between the summaries of one document. No huma
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from negsample.models.align.alignment import Alignment, DocumentView, grams, sentence_means
-from negsample.models.align.judge import MARKS
+from negsample.models.align.judge import READINGS
 from negsample.models.align.reader import Text
 from negsample.models.align.words import whole_numbers
 
@@ -27,7 +28,7 @@ class Feature:
     """A feature: its ``name``, the ``aspects`` it speaks for, and its ``direction``.
 
     ``direction`` +1: more can only be better; −1: more can only be worse. (value − ``centre``) / ``scale`` has about
-    mean 0 and spread 1. ``judged``: it is a mark of the fine-tuned judge.
+    mean 0 and spread 1. ``source``: where it comes from, if not from the alignment (one of ``SOURCES``).
     """
 
     name: str
@@ -35,7 +36,7 @@ class Feature:
     direction: int
     centre: float
     scale: float
-    judged: bool = False
+    source: str = ""
 
 
 FEATURES: tuple[Feature, ...] = (
@@ -66,11 +67,15 @@ FEATURES: tuple[Feature, ...] = (
     # Share of the sentences (those with a word) that close with an end mark, and of those of fewer than five words.
     Feature("proper_ends", ("form",), +1, 0.97, 0.10),
     Feature("fragments", ("coherence", "form"), -1, 0.01, 0.06),
-    # What the judge says of the summary alone, on the scale of real text; of form it knows more than any other feature.
-    Feature("judged_form", ("form",), +1, 0.0, 0.5, judged=True),
-    Feature("judged_coherence", ("coherence",), +1, 0.0, 1.0, judged=True),
+    # What the judge says of the summary alone, on the scale of real text: of its sentences' form the mean and the least.
+    Feature("judged_form", ("form",), +1, -0.5, 0.8, source="judge"),
+    Feature("weakest_form", ("form",), +1, -1.5, 1.2, source="judge"),
+    Feature("judged_coherence", ("coherence",), +1, 0.0, 1.0, source="judge"),
+    # What a language model says of the summary alone, on the scale of real summaries.
+    Feature("lm_fluency", ("form",), +1, 0.0, 1.0, source="lm"),
 )
-JUDGED = {"form": "judged_form", "coherence": "judged_coherence"}
+SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType({"judge": READINGS, "lm": ("lm_fluency",)})
+"""Models that read the summary alone, where a head has them → their features."""
 _LOWEST = 0.1
 _SHORT = 5
 # Every word counts a little, so that texts of function words alone have a value.
@@ -78,9 +83,9 @@ _LEAST_WEIGHT = 0.02
 _TELLING = 0.25
 
 
-def feature_set(judged: bool) -> tuple[Feature, ...]:
-    """The features, without the judge's marks unless ``judged``."""
-    return tuple(feature for feature in FEATURES if judged or not feature.judged)
+def feature_set(sources: Collection[str] = ()) -> tuple[Feature, ...]:
+    """The features of the alignment, and of those ``sources`` (of ``SOURCES``) that there are."""
+    return tuple(feature for feature in FEATURES if not feature.source or feature.source in sources)
 
 
 def matches(document: DocumentView, summary: Text, alignment: Alignment) -> np.ndarray:
@@ -102,7 +107,7 @@ def matches(document: DocumentView, summary: Text, alignment: Alignment) -> np.n
 
 
 def values(document: DocumentView, summary: Text, alignment: Alignment) -> dict[str, float]:
-    """The features of a pair that need no judge, by name; both texts must have a word."""
+    """The features of a pair that the alignment gives, by name; both texts must have a word."""
     return {
         **_coverage(document, summary),
         **_support(document, summary, alignment),
@@ -111,12 +116,9 @@ def values(document: DocumentView, summary: Text, alignment: Alignment) -> dict[
     }
 
 
-def row(found: Mapping[str, float], marks: Sequence[float] | np.ndarray | None) -> np.ndarray:
-    """``values`` and the judge's ``marks`` (or None) as a vector [F] in the order of ``feature_set``."""
-    named = dict(found)
-    if marks is not None:
-        named.update({JUDGED[mark]: float(value) for mark, value in zip(MARKS, marks, strict=True)})
-    return np.array([named[feature.name] for feature in feature_set(marks is not None)], np.float32)
+def row(found: Mapping[str, float], sources: Collection[str] = ()) -> np.ndarray:
+    """The values of ``found`` (``values`` and those of the ``sources``) as a vector [F] in the order of ``feature_set``."""
+    return np.array([found[feature.name] for feature in feature_set(sources)], np.float32)
 
 
 def _coverage(document: DocumentView, summary: Text) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""A small fine-tuned encoder that reads a text alone and marks its form and its coherence (SPEC §9)."""
+"""A small fine-tuned encoder that reads a text alone and marks its form and its coherence (SPEC §9).
+
+Form is a matter of each sentence: it is read sentence by sentence. Coherence is read over the whole text.
+"""
 
 import json
 from collections import OrderedDict
@@ -15,10 +18,13 @@ from negsample.models.align.words import pieces
 from negsample.models.encoders.base import file_digest
 
 MARKS = ("form", "coherence")
+READINGS = ("judged_form", "weakest_form", "judged_coherence")
+"""What a judge says of a text: mean mark of form of its sentences, the lowest of them, and the mark of its coherence."""
 # Tokens that the judge reads at a time; a longer text is read in stretches of whole sentences.
 MAX_TOKENS = 256
 _BATCH_TOKENS = 8192
-_REMEMBERED = 8192
+# Sentences and longer stretches.
+_REMEMBERED = 32768
 
 
 class JudgeNetwork(nn.Module):
@@ -56,7 +62,7 @@ class JudgeNetwork(nn.Module):
 
 
 class Judge:
-    """The trained network with its tokenizer; marks of texts, remembered for texts that come again."""
+    """The trained network with its tokenizer; what it has read is remembered, for systems share sentences."""
 
     def __init__(self, network: JudgeNetwork, tokenizer: Any, fingerprint: str = "") -> None:
         self.network = network.eval()
@@ -64,30 +70,27 @@ class Judge:
         self.fingerprint = fingerprint
         self._known: OrderedDict[str, np.ndarray] = OrderedDict()
 
-    def marks(self, texts: Sequence[str]) -> np.ndarray:
-        """Marks float32 [n, 2], the columns of ``MARKS``; a text beyond ``MAX_TOKENS`` gets the mean over its stretches."""
-        wanted = dict.fromkeys(texts)
-        new = [text for text in wanted if text not in self._known]
-        stretches: list[str] = []
-        owner: list[int] = []
-        for number, text in enumerate(new):
-            for part in self._stretches(text):
-                stretches.append(part)
-                owner.append(number)
-        if new:
-            every = self._run(stretches)
-            sums = np.zeros((len(new), len(MARKS)), np.float32)
-            np.add.at(sums, owner, every)
-            counts = np.bincount(owner, minlength=len(new))[:, None]
-            for text, row in zip(new, sums / np.maximum(counts, 1), strict=True):
-                self._known[text] = row
-        found = np.array([self._known[text] for text in texts], np.float32).reshape(len(texts), len(MARKS))
+    def readings(self, texts: Sequence[str]) -> np.ndarray:
+        """Readings float32 [n, 3], the columns of ``READINGS``; 0 for a text without a sentence.
+
+        The coherence of a text beyond ``MAX_TOKENS`` is the mean over its stretches.
+        """
+        sentences = [[piece.text for piece in pieces(text)] for text in texts]
+        stretches = [self._stretches(own) for own in sentences]
+        parts = list(dict.fromkeys(part for own in (*sentences, *stretches) for part in own))
+        new = [part for part in parts if part not in self._known]
+        self._known.update(zip(new, self._run(new), strict=True))
+        found = np.zeros((len(texts), len(READINGS)), np.float32)
+        for row, own, longer in zip(found, sentences, stretches, strict=True):
+            if own:
+                form = np.array([self._known[part][0] for part in own])
+                row[:] = form.mean(), form.min(), np.mean([self._known[part][1] for part in longer])
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
         return found
 
-    def _stretches(self, text: str) -> list[str]:
-        parts = [piece.text for piece in pieces(text)]
+    def _stretches(self, parts: list[str]) -> list[str]:
+        """The sentences ``parts`` joined to texts of at most as many tokens as are read at a time."""
         sizes = [len(ids) for ids in self.tokenizer(parts, add_special_tokens=False)["input_ids"]] if parts else []
         stretches: list[list[str]] = []
         limit = longest(self.tokenizer)

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from negsample.models.align.alignment import SALIENCE, Alignment, DocumentView, align, view
-from negsample.models.align.features import ASPECTS, MATCHES, feature_set, matches, row, values
+from negsample.models.align.features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
+from negsample.models.align.fluency import Fluency
 from negsample.models.align.judge import Judge
 from negsample.models.align.reader import Reader, Text
 from negsample.models.cache import EmbeddingCache
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 _KEPT_WORDS = 400_000
 # Bytes of text that count as one unit of a batch.
 _BYTES = 64
+# What reads a summary alone marks one without a word like this.
+_LOWEST = -4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,27 +48,34 @@ class PairView:
 
 
 class AlignFeatures:
-    """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors, and ``judge``'s marks.
+    """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors, and what reads a summary alone.
 
-    ``judge`` None: the frozen variant, without marks. A text is kept as its UTF-8 bytes; it is read when a batch asks for
-    it, and a document's view is remembered while its summaries go by. Nothing is cut.
+    ``judge``, ``lm``: None where a head goes without (the frozen variant has neither). A text is kept as its UTF-8 bytes;
+    it is read when a batch asks for it, and a document's view is remembered while its summaries go by. Nothing is cut.
     """
 
     dtype, width, unit = "uint8", 1, "byte"
 
-    def __init__(self, encoder: "Encoder", judge: Judge | None = None, cache: EmbeddingCache | None = None) -> None:
+    def __init__(
+        self,
+        encoder: "Encoder",
+        judge: Judge | None = None,
+        lm: Fluency | None = None,
+        cache: EmbeddingCache | None = None,
+    ) -> None:
         self.encoder = encoder
         self.judge = judge
+        self.lm = lm
         self.reader = Reader(encoder, cache)
         self._views: OrderedDict[bytes, DocumentView] = OrderedDict()
 
     @property
-    def judged(self) -> bool:
-        """Whether the features have the judge's marks."""
-        return self.judge is not None
+    def sources(self) -> list[str]:
+        """What gives features beside the alignment (``SOURCES``)."""
+        return [name for name, there in (("judge", self.judge), ("lm", self.lm)) if there is not None]
 
     def to(self, device: torch.device | None) -> None:
-        """Let the judge compute on ``device``, where one is given; the encoder has chosen its own."""
+        """Let the judge compute on ``device``, where one is given; the encoder and the language model chose their own."""
         if self.judge is not None and device is not None:
             self.judge.network.to(device)
 
@@ -103,43 +113,44 @@ class AlignFeatures:
 
     def compare(self, documents: Sequence[str], summaries: Sequence[str]) -> list[Compared]:
         """The features of pairs of texts."""
-        marks = self.judge.marks(summaries) if self.judge is not None else None
-        compared = []
-        for number, pair in enumerate(self.view_pairs(documents, summaries)):
-            own = marks[number] if marks is not None else None
-            compared.append(self._compared(pair, own))
-        return compared
+        pairs = zip(self.view_pairs(documents, summaries), self._alone(summaries), strict=True)
+        return [self._compared(pair, alone) for pair, alone in pairs]
 
-    def _compared(self, pair: PairView, marks: np.ndarray | None) -> Compared:
+    def _alone(self, summaries: Sequence[str]) -> list[dict[str, float]]:
+        """For each summary, by name, what the judge and the language model say of it."""
+        found: dict[str, np.ndarray] = {}
+        if self.judge is not None:
+            found.update(zip(SOURCES["judge"], self.judge.readings(summaries).T, strict=True))
+        if self.lm is not None:
+            found.update(zip(SOURCES["lm"], [self.lm.marks(summaries)], strict=True))
+        return [{name: float(column[i]) for name, column in found.items()} for i in range(len(summaries))]
+
+    def _compared(self, pair: PairView, alone: dict[str, float]) -> Compared:
         document, summary = pair.document, pair.summary
         if pair.alignment is None:
-            return self._unworded(document, summary, marks)
+            return self._unworded(document, summary, alone)
         found = values(document, summary, pair.alignment)
         return Compared(
-            row(found, marks),
+            row({**found, **alone}, self.sources),
             document.salience,
             matches(document, summary, pair.alignment),
             np.ones(len(ASPECTS), bool),
         )
 
-    def _unworded(self, document: DocumentView, summary: Text, marks: np.ndarray | None) -> Compared:
+    def _unworded(self, document: DocumentView, summary: Text, alone: dict[str, float]) -> Compared:
         """A pair of which a text has no word.
 
         A summary without a word has the lowest value of every feature and no aspect. Beside a document without one,
         only what the summary shows alone can be judged: nothing of it is in the document, and the features are at their
         centres.
         """
-        features = feature_set(self.judged)
-        n = len(document.text.pieces)
-        if not summary.forms:
-            lowest = np.array([0.0 if f.direction > 0 else 1.0 for f in features], np.float32)
-            if marks is not None:
-                lowest[[f.judged for f in features]] = -4.0
-            zeros = np.zeros((n, len(MATCHES)), np.float32)
-            return Compared(lowest, document.salience, zeros, np.zeros(len(ASPECTS), bool))
-        centres = {f.name: f.centre for f in features}
-        zeros = np.zeros((n, len(MATCHES)), np.float32)
-        return Compared(row(centres, marks), document.salience, zeros, np.zeros(len(ASPECTS), bool))
+        features = feature_set(self.sources)
+        if summary.forms:
+            found = {f.name: f.centre for f in features} | alone
+        else:
+            found = {f.name: _LOWEST if f.source else float(f.direction < 0) for f in features}
+        zeros = np.zeros((len(document.text.pieces), len(MATCHES)), np.float32)
+        return Compared(row(found, self.sources), document.salience, zeros, np.zeros(len(ASPECTS), bool))
 
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
         """``features`` [B, F], ``salience`` [B, N, 6], ``matches`` [B, N, 3], ``mask`` [B, N], ``present`` [B, 4]."""
@@ -153,11 +164,12 @@ class AlignFeatures:
         return None
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the encoder (or the reference to its package) into ``folder/encoder``, the judge into ``folder/judge``."""
+        """Write the encoder (or the reference to its package), the judge and the language model into folders of their own."""
         path = folder / "encoder"
         path.mkdir(parents=True, exist_ok=True)
         judge = self.judge.save(folder / "judge") if self.judge is not None else None
-        return {"encoder": self.encoder.save(path), "judge": judge}
+        lm = self.lm.save(folder / "lm") if self.lm is not None else None
+        return {"encoder": self.encoder.save(path), "judge": judge, "lm": lm}
 
 
 def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:

@@ -1,6 +1,6 @@
 """The ``align`` head: a monotone network for each aspect over alignment features, and a monotone mix of the aspects."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,9 @@ from negsample.models.align.monotone import Monotone
 
 # Standardised features bend towards this bound: one odd value must not decide a score.
 _MOST = 4.0
+# How far the untrained aspects of the summaries of one document spread (machine-made summaries of news), so that each
+# counts alike in the mix.
+_SPREADS = {"coverage": 0.67, "support": 0.65, "coherence": 0.42, "form": 0.50}
 # What an untrained head takes for salience: likeness to the whole document, and an early place.
 _PRIOR = (0.0, 0.5, 0.0, 3.0, 0.0, 0.0)
 
@@ -19,9 +22,10 @@ class Align(nn.Module):
     """Logits of the overall score and of ``ASPECTS``.
 
     Coverage: salience, a softmax over the document's sentences of a small network, weights how well each is matched.
-    ``judged`` says whether the features have the judge's marks. Each aspect rises only in the features that speak for it
-    (falls in those of direction −1), and the overall score rises in every aspect; with salience held, more similarity to
-    the document never lowers anything. As made it is the sum of the features with equal weights.
+    ``sources``: what gives features beside the alignment (``features.SOURCES``). Each aspect rises only in the features
+    that speak for it (falls in those of direction −1); the overall score rises in every aspect, and in the weakest of
+    them. With salience held, more similarity to the document never lowers anything. As made, an aspect is the sum of its
+    features with equal weights, and the score that of the aspects and the weakest one.
     """
 
     takes = "align"
@@ -33,16 +37,18 @@ class Align(nn.Module):
     match_centre: Tensor
     match_scale: Tensor
     prior: Tensor
+    spread: Tensor
 
-    def __init__(self, judged: bool = True, hidden: int = 8) -> None:
+    def __init__(self, sources: Collection[str] = (), hidden: int = 8) -> None:
         super().__init__()
-        features = feature_set(judged)
+        features = feature_set(sources)
         self.register_buffer("direction", torch.tensor([float(f.direction) for f in features]), persistent=False)
         self.register_buffer("centre", torch.tensor([f.centre for f in features]), persistent=False)
         self.register_buffer("scale", torch.tensor([f.scale for f in features]), persistent=False)
         self.register_buffer("match_centre", torch.from_numpy(MATCH_CENTRES), persistent=False)
         self.register_buffer("match_scale", torch.from_numpy(MATCH_SCALES), persistent=False)
         self.register_buffer("prior", torch.tensor(_PRIOR), persistent=False)
+        self.register_buffer("spread", torch.tensor([_SPREADS[aspect] for aspect in ASPECTS]), persistent=False)
         self._columns = [[i for i, f in enumerate(features) if aspect in f.aspects] for aspect in ASPECTS]
         last = nn.Linear(hidden, len(MATCHES))
         nn.init.zeros_(last.weight)
@@ -50,7 +56,7 @@ class Align(nn.Module):
         self.salience = nn.Sequential(nn.Linear(SALIENCE, hidden), nn.Tanh(), last)
         sizes = [len(columns) + (len(MATCHES) if aspect == "coverage" else 0) for aspect, columns in self._named()]
         self.aspects = nn.ModuleList(Monotone(size) for size in sizes)
-        self.mix = Monotone(len(ASPECTS))
+        self.mix = Monotone(len(ASPECTS) + 1)
 
     def _named(self) -> Sequence[tuple[str, list[int]]]:
         return list(zip(ASPECTS, self._columns, strict=True))
@@ -75,7 +81,9 @@ class Align(nn.Module):
             parts = x[:, columns]
             logits.append(network(torch.cat([parts, c], dim=1) if aspect == "coverage" else parts))
         aspects = torch.stack(logits, dim=1)
-        overall = self.mix(aspects.detach() if self.training else aspects)
+        alike = (aspects.detach() if self.training else aspects) / self.spread
+        # A fault in one aspect is not made up for by the others: readers notice the worst.
+        overall = self.mix(torch.cat([alike, alike.min(dim=1, keepdim=True).values], dim=1))
         return torch.cat([overall.unsqueeze(1), aspects.masked_fill(~present, float("nan"))], dim=1)
 
     def drift(self) -> Tensor:
@@ -84,11 +92,11 @@ class Align(nn.Module):
         return sum((network.drift() for network in self.aspects), start=held)  # type: ignore[operator, misc]
 
 
-def untrained(judged: bool, seed: int = 0) -> Align:
+def untrained(sources: Collection[str] = (), seed: int = 0) -> Align:
     """The head as it is made: the equal-weight sum. ``seed`` is for the hidden units, which weigh next to nothing."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return Align(judged).eval()
+        return Align(sources).eval()
 
 
 def _bounded(x: Tensor) -> Tensor:

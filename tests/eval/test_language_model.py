@@ -2,57 +2,17 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tiny_lm import WORDS, build
 
 from negsample.errors import InputError
 from negsample.eval.metrics import Item, make_metric
-from negsample.eval.metrics.language_model import causal_losses, masked_losses
-from negsample.eval.metrics.pretrained import load_head
+from negsample.models.head_models import load_head
+from negsample.models.language_model import causal_losses, masked_losses
 
 torch = pytest.importorskip("torch")
-
-WORDS = ["<pad>", "<unk>", "<s>", "</s>", "<mask>", "the", "cat", "sat", "on", "a", "mat", "very", "long", "."]
-LIMIT = 16
-
-
-def save_tokenizer(folder: Path, begin: bool) -> None:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    words = Tokenizer(models.WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="<unk>"))
-    words.normalizer = normalizers.Lowercase()
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    marks = {"unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>"}
-    if begin:
-        words.post_processor = processors.TemplateProcessing(
-            single="<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)]
-        )
-        marks |= {"bos_token": "<s>", "eos_token": "</s>"}
-    PreTrainedTokenizerFast(tokenizer_object=words, model_max_length=LIMIT, **marks).save_pretrained(folder)
-
-
-def build(folder: Path, kind: str, begin: bool = True) -> Path:
-    import transformers
-
-    save_tokenizer(folder, begin)
-    bert = {
-        "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
-        "max_position_embeddings": LIMIT, "initializer_range": 0.5, "pad_token_id": 0,
-    }  # fmt: skip
-    gpt = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": LIMIT, "initializer_range": 0.5}
-    config: Any
-    with torch.random.fork_rng():
-        torch.manual_seed(11)
-        if kind == "gpt":
-            config = transformers.GPT2Config(vocab_size=len(WORDS), bos_token_id=2, eos_token_id=3, **gpt)
-            transformers.GPT2LMHeadModel(config).save_pretrained(folder)
-        else:
-            config = transformers.BertConfig(vocab_size=len(WORDS), **bert)
-            transformers.BertForMaskedLM(config).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from negsample.errors import InputError
 from negsample.eval.metrics import Item, make_metric
 from negsample.eval.metrics.cloze import Question, questions, rule_entities, spacy_finder
-from negsample.eval.metrics.pretrained import HeadModel
 from negsample.eval.metrics.qa_model import (
     NO_ANSWER,
     QaModel,
@@ -24,6 +23,7 @@ from negsample.eval.metrics.qa_model import (
     squad_f1,
     squad_tokens,
 )
+from negsample.models.head_models import HeadModel
 
 torch = pytest.importorskip("torch")
 

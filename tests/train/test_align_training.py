@@ -1,6 +1,7 @@
 import dataclasses
 import itertools
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,13 +10,14 @@ import numpy as np
 import pytest
 import torch
 from tests_support import story
+from tiny_lm import build
 
 from negsample.errors import InputError
 from negsample.models.align.alignment import SALIENCE
 from negsample.models.align.features import ASPECTS, MATCHES, feature_set
 from negsample.models.align.judge import Judge, JudgeNetwork, load_judge
 from negsample.models.estimator import Estimator
-from negsample.models.features.align import Compared
+from negsample.models.features.align import AlignFeatures, Compared
 from negsample.models.heads.align import untrained
 from negsample.models.pretrained import load_pretrained
 from negsample.train import align, judges
@@ -89,9 +91,9 @@ def test_a_copy_stands_beside_its_own_original() -> None:
 def test_the_loss_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     split = split_of(["original", "swap", "original", "swap", "entity"], [1, 0.5, 1, 0.4, 0.2], [0, 0, 1, 1, 1])
     rng = np.random.default_rng(0)
-    network = untrained(judged=False)
+    network = untrained()
     matrix = Matrix(
-        rng.random((5, len(feature_set(False))), np.float32),
+        rng.random((5, len(feature_set())), np.float32),
         np.ones((5, len(ASPECTS)), bool),
         rng.random((15, SALIENCE), np.float32),
         rng.random((15, len(MATCHES)), np.float32),
@@ -168,10 +170,10 @@ def test_a_judge_that_was_killed_ends_with_the_same_weights(
     one, other = (judge.network.state_dict() for judge in results)
     assert all(torch.equal(one[name], other[name]) for name in one)
     texts = ["The baker sold a lamp.", "Lamp a sold baker the. " * 40, ""]
-    assert np.isfinite(results[0].marks(texts)).all()
+    assert np.isfinite(results[0].readings(texts)).all()
     saved = results[0].save(tmp_path / "judge")
     again = load_judge(tmp_path / "judge", saved["fingerprint"])
-    np.testing.assert_allclose(again.marks(texts), results[0].marks(texts), atol=1e-5)
+    np.testing.assert_allclose(again.readings(texts), results[0].readings(texts), atol=1e-5)
     with pytest.raises(InputError, match="damaged or changed"):
         load_judge(tmp_path / "judge", "0" * 64)
 
@@ -226,7 +228,7 @@ def test_training_leaves_a_model_with_aspects(pairs_file: Path, tiny_bert: Path,
     assert set(found["judge"]) == {"form", "coherence"}
     told = json.loads((tmp_path / "model" / "config.json").read_text())
     assert told["loss"] == "ranking+bce"
-    assert told["head_options"] == {"judged": True}
+    assert told["head_options"] == {"sources": ["judge"]}
     estimator = Estimator.load(tmp_path / "model")
     documents, summaries = zip(*(story(number) for number in range(6)), strict=True)
     scores, aspects = estimator.score(documents, summaries, aspects=True)
@@ -251,6 +253,32 @@ def test_without_training_it_is_the_untrained_sum(pairs_file: Path, tiny_bert: P
     assert Estimator.load(tmp_path / "model").score([document], [summary])[0] == pytest.approx(score, abs=1e-5)
     missing = metric.score([Item(document, "!!")])
     assert missing.reasons == ["the summary has no word, so no aspect can be judged"]
+
+
+def test_a_language_model_goes_into_form(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    lm = build(tmp_path / "lm", "gpt")
+    found = train(make_config(settings(pairs_file, tiny_bert, judges=False, lm=str(lm))), tmp_path / "model")
+    assert found is not None
+    told = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert told["head_options"] == {"sources": ["lm"]}
+    shutil.rmtree(lm)
+    estimator = Estimator.load(tmp_path / "model")
+    documents, summaries = zip(*(story(number) for number in range(4)), strict=True)
+    before = estimator.score(documents, summaries, aspects=True)[1]
+    features = estimator._features
+    assert isinstance(features, AlignFeatures)
+    fluency = features.lm
+    assert fluency is not None
+    fluency.centre -= 5 * fluency.scale
+    after = estimator.score(documents, summaries, aspects=True)[1]
+    # Every text is now more fluent than real text: form rises, and nothing else moves.
+    assert (after["form"] > before["form"]).all()
+    assert all((after[name] == before[name]).all() for name in ("coverage", "support", "coherence"))
+
+
+def test_a_language_model_is_for_align_alone() -> None:
+    with pytest.raises(InputError, match="lm goes with head align"):
+        make_config({"head": "fc", "lm": "gpt2"})
 
 
 def test_training_twice_gives_the_same_weights(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:

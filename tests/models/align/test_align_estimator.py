@@ -63,7 +63,7 @@ def features(tmp_path_factory: pytest.TempPathFactory) -> AlignFeatures:
 
 @pytest.fixture(scope="module")
 def judge(features: AlignFeatures) -> Callable[[str, str], np.ndarray]:
-    network = untrained(judged=False)
+    network = untrained()
 
     def score(document: str, summary: str) -> np.ndarray:
         with torch.inference_mode():
@@ -119,7 +119,7 @@ def test_damage_lowers_the_aspect_on_average(kind: str, judge: Callable[[str, st
 
 
 def test_a_text_without_words_has_no_aspects(features: AlignFeatures) -> None:
-    network = untrained(judged=False)
+    network = untrained()
     with torch.inference_mode():
         logits = network(**stack(features.compare([DOCUMENT, "?!"], ["… !!", SUMMARY])))
     assert torch.isnan(logits[:, 1:]).all()
@@ -222,7 +222,7 @@ FAULTS: dict[str, tuple[str, Callable[[dict], bool]]] = {
 
 def explained(features: AlignFeatures, summary: str) -> dict:
     nothing = Scored(np.array([0.5], np.float32), np.array([False]), {}, [None])
-    return explain(features, untrained(judged=False), DOCUMENT, summary, nothing)
+    return explain(features, untrained(), DOCUMENT, summary, nothing)
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))

@@ -9,6 +9,7 @@ from negsample.models.align.alignment import Alignment, DocumentView, sentence_m
 from negsample.models.align.features import (
     ASPECTS,
     FEATURES,
+    SOURCES,
     feature_set,
     lowest_mean,
     matches,
@@ -93,13 +94,16 @@ def test_lowest_mean_by_hand() -> None:
 
 def test_the_list_of_features_is_whole() -> None:
     told = found(DOCUMENT, DOCUMENT)
-    assert set(told) == {feature.name for feature in FEATURES if not feature.judged}
-    assert len(row(told, None)) == len(feature_set(False))
-    judged = row(told, (0.25, -0.5))
-    assert [judged[[f.name for f in FEATURES].index(name)] for name in ("judged_form", "judged_coherence")] == [
-        0.25,
-        -0.5,
-    ]
+    assert set(told) == {feature.name for feature in FEATURES if not feature.source}
+    assert len(row(told)) == len(feature_set())
+    assert {f.source: [g.name for g in FEATURES if g.source == f.source] for f in FEATURES if f.source} == {
+        source: list(names) for source, names in SOURCES.items()
+    }
+    judged = row(told | dict(zip(SOURCES["judge"], (0.25, -1.0, -0.5), strict=True)), ["judge"])
+    assert judged[-3:].tolist() == [0.25, -1.0, -0.5]
+    fluent = row(told | {"lm_fluency": 1.5}, ["lm"])
+    assert len(fluent) == len(feature_set()) + 1
+    assert fluent[-1] == 1.5
     assert {aspect for feature in FEATURES for aspect in feature.aspects} == set(ASPECTS)
     assert all(feature.direction in (1, -1) and feature.scale > 0 for feature in FEATURES)
 
@@ -129,6 +133,6 @@ def test_a_higher_similarity_lowers_no_feature_that_raises_and_no_match(
         dataclasses.replace(before, sentences=closer),
     ):
         one, other = values(document, SUMMARY, before), values(document, SUMMARY, after)
-        for feature in feature_set(False):
+        for feature in feature_set():
             assert (other[feature.name] - one[feature.name]) * feature.direction >= -1e-6, feature.name
         assert (matches(document, SUMMARY, after) >= matches(document, SUMMARY, before) - 1e-6).all()

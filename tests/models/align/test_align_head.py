@@ -1,19 +1,21 @@
+from collections.abc import Collection
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.align.features import ASPECTS, MATCH_CENTRES, feature_set
+from negsample.models.align.features import ASPECTS, MATCH_CENTRES, SOURCES, feature_set
 from negsample.models.align.monotone import Monotone
 from negsample.models.heads.align import Align, untrained
 
 N = 5
 
 
-def arguments(seed: int, judged: bool = True, batch: int = 3) -> dict[str, torch.Tensor]:
+def arguments(seed: int, sources: Collection[str] = tuple(SOURCES), batch: int = 3) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
-    features = feature_set(judged)
+    features = feature_set(sources)
     spread = torch.randn(batch, len(features), generator=generator)
     mask = torch.ones(batch, N, dtype=torch.bool)
     mask[0, 3:] = False
@@ -26,9 +28,9 @@ def arguments(seed: int, judged: bool = True, batch: int = 3) -> dict[str, torch
     }
 
 
-def shaken(seed: int, judged: bool = True) -> Align:
+def shaken(seed: int) -> Align:
     """A head with random weights, as training might leave it."""
-    network = untrained(judged, seed)
+    network = untrained(tuple(SOURCES), seed)
     torch.manual_seed(seed)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -41,7 +43,7 @@ def shaken(seed: int, judged: bool = True) -> Align:
 def test_no_output_falls_when_evidence_gets_better(seed: int, more: float) -> None:
     network, given_ = shaken(seed % 7), arguments(seed)
     before = network(**given_)
-    for place, feature in enumerate(feature_set(True)):
+    for place, feature in enumerate(feature_set(tuple(SOURCES))):
         better = dict(given_, features=given_["features"].clone())
         better["features"][:, place] += more * feature.scale * feature.direction
         after = network(**better)
@@ -56,9 +58,9 @@ def test_no_output_falls_when_evidence_gets_better(seed: int, more: float) -> No
 
 @torch.no_grad()
 def test_untrained_is_the_mean_of_the_bounded_features() -> None:
-    network, given_ = untrained(judged=False), arguments(1, judged=False)
+    network, given_ = untrained(), arguments(1, ())
     given_["matches"][:] = torch.from_numpy(MATCH_CENTRES)
-    features = feature_set(False)
+    features = feature_set()
     x = np.array(
         [(given_["features"][:, i].numpy() - f.centre) / f.scale * f.direction for i, f in enumerate(features)]
     ).T
@@ -68,7 +70,9 @@ def test_untrained_is_the_mean_of_the_bounded_features() -> None:
         own = x[:, [i for i, f in enumerate(features) if aspect in f.aspects]]
         # The three matches stand at their centres and add nothing to coverage but their number.
         aspects.append(own.sum(1) / (own.shape[1] + 3 * (aspect == "coverage")))
-    expected = np.stack([np.mean(aspects, axis=0), *aspects], axis=1)
+    # In the overall score each aspect counts by its spread, and the weakest once more.
+    alike = [aspect / spread for aspect, spread in zip(aspects, (0.67, 0.65, 0.42, 0.5), strict=True)]
+    expected = np.stack([(sum(alike) + np.min(alike, axis=0)) / 5, *aspects], axis=1)
     np.testing.assert_allclose(network(**given_).numpy(), expected, atol=0.03)
 
 

@@ -32,7 +32,7 @@ def test_every_damage_lowers_the_score_of_a_lead(tmp_path: Path) -> None:
             owner.append(number)
     features = AlignFeatures(make_encoder("sentence-transformer"))
     features.reader.cache = EmbeddingCache(features.reader.states, tmp_path)
-    network = untrained(judged=False)
+    network = untrained()
     with torch.inference_mode():
         compared = features.compare([row[1] for row in rows], [row[2] for row in rows])
         scores = network(**stack(compared))[:, 0].numpy()
