@@ -1,13 +1,16 @@
 """Fine-tuning the judge of form and coherence: stretches of real sentences ranked above damaged copies (SPEC §9).
 
-A group is a stretch of one to four sentences of a document and copies of it, some damaged in form, some in coherence.
-Each mark learns to rank the stretch above the copies of its own kinds. No human label and no summary is used.
+A group is a stretch of a document and copies of it that are damaged in one aspect: of form a single sentence, for that
+is how form is read, of coherence two to four sentences. The aspect's mark learns to rank the stretch above its copies. No
+human label and no summary is used.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,19 +27,30 @@ from negsample.records import Pair
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
 
-FORM = ("shuffle", "drop", "double", "glue", "truncate", "add", "replace")
-COHERENCE = ("swap", "repeat", "intrude", "sentence-replace")
-# Copies of a stretch in a group, of each aspect.
-_COPIES = {"form": 2, "coherence": 2}
-_SIZES = (1, 2, 2, 3, 3, 4)
-GROUPS = 8
+KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "form": ("shuffle", "drop", "double", "glue", "truncate", "add", "replace"),
+        "coherence": ("swap", "repeat", "intrude", "sentence-replace"),
+    }
+)
+"""Aspect → the kinds of negatives that damage its stretches."""
+# Groups of a step, copies in a group, and sentences in a stretch.
+GROUPS: Mapping[str, int] = MappingProxyType({"form": 8, "coherence": 5})
+_COPIES = 3
+_SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType({"form": (1,), "coherence": (2, 2, 3, 3, 4)})
+# Words of a stretch at least: in a shorter one damage hardly shows.
+_LEAST_WORDS = 6
+# Draws for each group that is wanted; some stretches can't be damaged.
+_DRAWS = 8
 # Sentences that a document must have for stretches to be taken from it.
 _LEAST = 4
 # Held-out documents that are too few to tell anything: the training ones are taken in their place.
 _FEW = 8
 # Groups of like length that are computed together.
 _PART = 4
-# Documents that stretches are taken from at most; a step sees GROUPS of them.
+# Groups of each aspect that the trained judge is checked on.
+_CHECKED = 64
+# Documents that stretches are taken from at most; a step sees a dozen of them.
 MOST_DOCUMENTS = 8192
 _RATE, _WARMUP, _DECAY, _CLIP = 1e-4, 0.1, 0.01, 1.0
 _SAVE_EVERY = 25
@@ -44,15 +58,15 @@ _SAVE_EVERY = 25
 
 @dataclass(frozen=True)
 class Group:
-    """A stretch and its damaged copies; ``aspect`` says for each copy which mark must be lower."""
+    """A stretch and its copies, damaged in ``aspect``: that mark of theirs must be lower."""
 
+    aspect: str
     stretch: str
     copies: tuple[str, ...]
-    aspect: tuple[str, ...]
 
 
 class Stretches:
-    """Groups drawn from ``documents``; a group depends on (seed, number) alone."""
+    """Groups drawn from ``documents``; a group depends on (seed, aspect, number) alone."""
 
     def __init__(self, documents: Sequence[str], seed: int) -> None:
         read = [(text, split_sentences(text)) for text in documents]
@@ -70,42 +84,38 @@ class Stretches:
     def __len__(self) -> int:
         return len(self._documents)
 
-    def group(self, number: int) -> Group | None:
-        """Group ``number``; None where nothing of its stretch can be damaged."""
-        rng = generator(self._seed, "judge", number)
+    def group(self, aspect: str, number: int) -> Group | None:
+        """Group ``number`` of ``aspect``; None where its stretch is too short, or nothing of it can be damaged."""
+        rng = generator(self._seed, "judge", aspect, number)
         which = int(rng.integers(len(self._documents)))
         sentences = self._documents[which]
-        size = min(int(rng.choice(_SIZES)), len(sentences))
+        size = int(rng.choice(_SIZES[aspect]))
         # Summaries begin like articles more often than chance would have it.
         begin = 0 if rng.random() < 0.2 else int(rng.integers(len(sentences) - size + 1))
         stretch = " ".join(sentences[begin : begin + size])
+        if len(stretch.split()) < _LEAST_WORDS:
+            return None
         pair = Pair(str(which), self._texts[which], stretch)
         copies: list[str] = []
-        aspects: list[str] = []
-        for aspect, kinds in (("form", FORM), ("coherence", COHERENCE)):
-            made = 0
-            for kind in (kinds[place] for place in rng.permutation(len(kinds))):
-                if made == _COPIES[aspect]:
-                    break
-                try:
-                    damaged = NEGATIVES.get(kind)(pair, self._context, rng)
-                except CannotDamage:
-                    continue
-                if damaged.summary.split() != stretch.split():
-                    copies.append(damaged.summary)
-                    aspects.append(aspect)
-                    made += 1
-        return Group(stretch, tuple(copies), tuple(aspects)) if copies else None
+        kinds = KINDS[aspect]
+        for kind in (kinds[place] for place in rng.permutation(len(kinds))):
+            if len(copies) == _COPIES:
+                break
+            try:
+                damaged = NEGATIVES.get(kind)(pair, self._context, rng)
+            except CannotDamage:
+                continue
+            if damaged.summary.split() != stretch.split():
+                copies.append(damaged.summary)
+        return Group(aspect, stretch, tuple(copies)) if copies else None
 
-    def batch(self, step: int, size: int = GROUPS) -> list[Group]:
-        """The groups of a step."""
+    def batch(self, step: int, sizes: Mapping[str, int] = GROUPS) -> list[Group]:
+        """The groups of a step, as many of each aspect as ``sizes`` says; fewer where draws run out."""
         found: list[Group] = []
-        number = step * size * 4
-        while len(found) < size and number < (step + 1) * size * 4:
-            group = self.group(number)
-            number += 1
-            if group is not None:
-                found.append(group)
+        for aspect, size in sizes.items():
+            draws = range(step * size * _DRAWS, (step + 1) * size * _DRAWS)
+            groups = (self.group(aspect, number) for number in draws)
+            found.extend(islice((group for group in groups if group is not None), size))
         return found
 
 
@@ -114,13 +124,14 @@ def group_loss(marks: torch.Tensor, groups: Sequence[Group]) -> tuple[torch.Tens
 
     ``marks`` [texts, 2] of the groups' texts, each stretch followed by its copies.
     """
-    better, worse, column = [], [], []
+    better: list[int] = []
+    worse: list[int] = []
+    column: list[int] = []
     row = 0
     for group in groups:
-        for place, aspect in enumerate(group.aspect, start=1):
-            better.append(row)
-            worse.append(row + place)
-            column.append(MARKS.index(aspect))
+        better += [row] * len(group.copies)
+        worse += range(row + 1, row + 1 + len(group.copies))
+        column += [MARKS.index(group.aspect)] * len(group.copies)
         row += 1 + len(group.copies)
     gap = marks[better, column] - marks[worse, column]
     columns = np.array(column)
@@ -187,11 +198,12 @@ def train_judge(
                 _save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, path)
     network.eval()
     held = Stretches(held_out, seed + 1)
-    checked = (held if len(held) > _FEW else Stretches(documents, seed + 1)).batch(0, 64)
+    checked = (held if len(held) > _FEW else Stretches(documents, seed + 1)).batch(0, dict.fromkeys(MARKS, _CHECKED))
     marks = torch.from_numpy(judge._run(texts_of(checked))).to(device)
     # The scale of real text: the spread between whole and broken text is far wider than what tells summaries apart.
     firsts = np.cumsum([0, *(1 + len(group.copies) for group in checked[:-1])])
-    network.calibrate(marks[firsts])
+    aspects = np.array([group.aspect for group in checked])
+    network.calibrate([marks[firsts[aspects == name], column] for column, name in enumerate(MARKS)])
     _, right = group_loss(marks, checked)
     return right
 
@@ -209,7 +221,8 @@ def _backward(judge: Judge, groups: Sequence[Group], device: torch.device, mixed
         loss, right = group_loss(marks, part)
         (loss * sum(len(group.copies) for group in part) / total).backward()
         rights.append(right)
-    return {name: float(np.mean([right[name] for right in rights if name in right])) for name in MARKS}
+    names = [name for name in MARKS if any(name in right for right in rights)]
+    return {name: float(np.mean([right[name] for right in rights if name in right])) for name in names}
 
 
 def _groups(network: nn.Module) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ summaries of news, and the spread between the summaries of one document. No huma
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -64,6 +65,10 @@ FEATURES: tuple[Feature, ...] = (
     # Content words said again, and pairs of words.
     Feature("repeated_words", ("coherence",), -1, 0.12, 0.08),
     Feature("repeated_pairs", ("coverage", "coherence"), -1, 0.035, 0.055),
+    # The same over neighbouring content words: names and phrases.
+    Feature("repeated_phrases", ("coherence",), -1, 0.04, 0.08),
+    # Whether the first word points back at something that has not been said.
+    Feature("dangling_start", ("coherence",), -1, 0.05, 0.22),
     # Share of the sentences (those with a word) that close with an end mark, and of those of fewer than five words.
     Feature("proper_ends", ("form",), +1, 0.97, 0.10),
     Feature("fragments", ("coherence", "form"), -1, 0.01, 0.06),
@@ -78,6 +83,11 @@ SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType({"judge": READINGS, "l
 """Models that read the summary alone, where a head has them → their features."""
 _LOWEST = 0.1
 _SHORT = 5
+# Words (English) that a text can hardly begin with: they point back.
+_POINTING_BACK = frozenset(
+    "he she it they him her them his its their this that these those "
+    "and but so also then however therefore moreover meanwhile".split()
+)
 # Every word counts a little, so that texts of function words alone have a value.
 _LEAST_WEIGHT = 0.02
 _TELLING = 0.25
@@ -169,12 +179,15 @@ def repeated(items: Sequence[object]) -> float:
 def _coherence(summary: Text, alignment: Alignment) -> dict[str, float]:
     forms = whole_numbers(summary.forms, summary.weights)
     content = [form for form, weight in forms if weight > _TELLING]
+    phrases = [(one, other) for (one, first), (other, second) in pairwise(forms) if min(first, second) > _TELLING]
     step = np.diff(alignment.rests_on)
     return {
         "near_order": float(np.exp(-np.abs(step - 1) / 3).mean()) if len(step) else 1.0,
         "forward_order": float((step > 0).mean()) if len(step) else 1.0,
         "repeated_words": repeated(content),
         "repeated_pairs": repeated(grams(tuple(form for form, _ in forms), 2)),
+        "repeated_phrases": repeated(phrases),
+        "dangling_start": float(summary.forms[0].split("'")[0] in _POINTING_BACK),
     }
 
 

@@ -55,10 +55,13 @@ class JudgeNetwork(nn.Module):
         mean = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
         return (self.out(self.dropout(mean)).float() - self.centre) / self.scale
 
-    def calibrate(self, marks: Tensor) -> None:
-        """Take the mean and spread of ``marks`` [n, 2] (as ``forward`` gives them now) out of all later marks."""
-        self.centre += marks.mean(0) * self.scale
-        self.scale *= marks.std(0).clamp(min=1e-3)
+    def calibrate(self, marks: Sequence[Tensor]) -> None:
+        """Take the mean and spread of ``marks`` (of real text, as ``forward`` gives them now; [n] for each mark) out of all
+        later marks. A mark of fewer than two texts stays as it is."""
+        for column, own in enumerate(marks):
+            if len(own) > 1:
+                self.centre[column] += own.mean() * self.scale[column]
+                self.scale[column] *= own.std().clamp(min=1e-3)
 
 
 class Judge:

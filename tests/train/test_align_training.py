@@ -20,6 +20,7 @@ from negsample.models.estimator import Estimator
 from negsample.models.features.align import AlignFeatures, Compared
 from negsample.models.heads.align import untrained
 from negsample.models.pretrained import load_pretrained
+from negsample.sentences import split_sentences
 from negsample.train import align, judges
 from negsample.train import matrix as matrices
 from negsample.train.align import beginning, compare_untrained, ranked
@@ -110,28 +111,66 @@ def test_the_loss_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_judge_loss_by_hand() -> None:
-    group = Group("a", ("b", "c"), ("form", "coherence"))
-    marks = torch.tensor([[1.0, 5.0], [0.0, 9.0], [9.0, 6.0]])
-    loss, right = group_loss(marks, [group])
-    # The first copy must be lower in form (1 against 0), the second in coherence (5 against 6, which it is not).
-    assert float(loss) == pytest.approx((np.log1p(np.exp(-1)) + np.log1p(np.exp(1))) / 2, rel=1e-5)
-    assert right == {"form": 1.0, "coherence": 0.0}
+    groups = [Group("form", "a", ("b", "c")), Group("coherence", "d", ("e",))]
+    marks = torch.tensor([[1.0, 5.0], [0.0, 9.0], [3.0, 6.0], [0.0, 2.0], [7.0, 1.5]])
+    loss, right = group_loss(marks, groups)
+    # In form b (0) is below a (1), c (3) is not; in coherence e (1.5) is below d (2). The other marks say nothing.
+    gaps = np.array([1.0, -2.0, 0.5])
+    assert float(loss) == pytest.approx(np.log1p(np.exp(-gaps)).mean(), rel=1e-5)
+    assert right == {"form": 0.5, "coherence": 1.0}
+    assert group_loss(marks[:3], groups[:1])[1] == {"form": 0.5}
 
 
 DOCUMENTS = [" ".join(story(number)[0] for number in range(k, k + 2)) for k in range(12)]
 
 
-def test_groups_depend_on_seed_and_number_alone() -> None:
+def test_groups_depend_on_seed_aspect_and_number_alone() -> None:
     one, other = Stretches(DOCUMENTS, 1), Stretches(DOCUMENTS, 1)
-    assert one.group(5) == other.group(5)
-    other.group(3)
-    assert one.group(7) == other.group(7)
-    groups = one.batch(0, 8)
-    assert len(groups) == 8
+    assert one.group("form", 5) == other.group("form", 5)
+    other.group("coherence", 3)
+    assert one.group("coherence", 7) == other.group("coherence", 7)
+    groups = one.batch(0)
+    assert [group.aspect for group in groups] == ["form"] * 8 + ["coherence"] * 5
     for group in groups:
         assert any(group.stretch in document for document in DOCUMENTS)
-        assert set(group.aspect) <= {"form", "coherence"}
         assert all(copy.split() != group.stretch.split() for copy in group.copies)
+        # Form is judged of one sentence, coherence of several.
+        sentences = len(split_sentences(group.stretch))
+        assert sentences == 1 if group.aspect == "form" else 2 <= sentences <= 4
+
+
+def test_calibration_gives_each_mark_mean_0_and_spread_1_over_its_own_texts(tiny_bert: Path) -> None:
+    network = small_judge(tiny_bert).network
+    network.centre, network.scale = torch.tensor([1.0, 2.0]), torch.tensor([2.0, 0.5])
+    raw = torch.tensor([[4.0, 3.0], [8.0, 9.0], [9.0, 4.0], [1.0, 5.0]])
+    shown = (raw - network.centre) / network.scale
+    network.calibrate([shown[:2, 0], shown[2:, 1]])
+    again = (raw - network.centre) / network.scale
+    # 4 and 8 are the texts of form, 4 and 5 those of coherence: each half a gap from their mean, spread gap / √2.
+    np.testing.assert_allclose(again[:2, 0], [-(0.5**0.5), 0.5**0.5], atol=1e-6)
+    np.testing.assert_allclose(again[2:, 1], [-(0.5**0.5), 0.5**0.5], atol=1e-6)
+    before = network.centre.clone()
+    network.calibrate([shown[:1, 0], shown[:0, 1]])
+    assert torch.equal(network.centre, before)
+
+
+def test_readings_by_hand(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = small_judge(tiny_bert)
+    read: list[str] = []
+    form = {"The baker sold a lamp.": 2.0, "A lamp sold.": -1.0, "The baker sold a lamp. A lamp sold.": 9.0}
+    coherence = {"The baker sold a lamp.": 0.5, "A lamp sold.": 4.0, "The baker sold a lamp. A lamp sold.": 3.0}
+
+    def run(texts: list[str]) -> np.ndarray:
+        read.extend(texts)
+        return np.array([[form[text], coherence[text]] for text in texts], np.float32).reshape(-1, 2)
+
+    monkeypatch.setattr(judge, "_run", run)
+    both = "The baker sold a lamp. A lamp sold."
+    # Form: mean and least over the sentences, each read alone; coherence: the text as a whole.
+    assert judge.readings([both, "A lamp sold.", ""]).tolist() == [[0.5, -1.0, 3.0], [-1.0, -1.0, 4.0], [0.0, 0.0, 0.0]]
+    assert sorted(read) == sorted(form)
+    judge.readings([both])
+    assert len(read) == 3
 
 
 def small_judge(tiny_bert: Path) -> Judge:

@@ -81,6 +81,15 @@ def test_a_copy_of_the_document_is_known_through_and_through() -> None:
         assert told[name] == pytest.approx(1.0)
 
 
+def test_phrases_and_openings_by_hand() -> None:
+    told = found(DOCUMENT, text("they saw red boats sink", "red boats of ADA !"))
+    # Ten words that all tell something make nine pairs, of which "red boats" comes again.
+    assert told["repeated_phrases"] == pytest.approx(1 / 9)
+    assert told["dangling_start"] == 1.0
+    assert found(DOCUMENT, text("it's late"))["dangling_start"] == 1.0
+    assert found(DOCUMENT, text("boats they saw"))["dangling_start"] == 0.0
+
+
 def test_repetition_by_hand() -> None:
     assert repeated(["a", "b", "a", "a"]) == 0.5
     assert repeated([]) == 0.0
