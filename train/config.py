@@ -86,7 +86,7 @@ class TrainConfig:
     checkpoint_every: int = 500
     log_examples: bool = False
     judges: bool = True
-    judge_steps: int = 300
+    judge_steps: int = 200
     lm: str | None = None
     seed: int = 0
 

@@ -66,16 +66,16 @@ FEATURES: tuple[Feature, ...] = (
     Feature("repeated_words", ("coherence",), -1, 0.12, 0.08),
     Feature("repeated_pairs", ("coverage", "coherence"), -1, 0.035, 0.055),
     # The same over neighbouring content words: names and phrases.
-    Feature("repeated_phrases", ("coherence",), -1, 0.04, 0.08),
+    Feature("repeated_phrases", ("coherence",), -1, 0.035, 0.06),
     # Whether the first word points back at something that has not been said.
-    Feature("dangling_start", ("coherence",), -1, 0.05, 0.22),
+    Feature("dangling_start", ("coherence",), -1, 0.025, 0.14),
     # Share of the sentences (those with a word) that close with an end mark, and of those of fewer than five words.
     Feature("proper_ends", ("form",), +1, 0.97, 0.10),
     Feature("fragments", ("coherence", "form"), -1, 0.01, 0.06),
     # What the judge says of the summary alone, on the scale of real text: of its sentences' form the mean and the least.
-    Feature("judged_form", ("form",), +1, -0.5, 0.8, source="judge"),
-    Feature("weakest_form", ("form",), +1, -1.5, 1.2, source="judge"),
-    Feature("judged_coherence", ("coherence",), +1, 0.0, 1.0, source="judge"),
+    Feature("judged_form", ("form",), +1, -0.15, 0.55, source="judge"),
+    Feature("weakest_form", ("form",), +1, -1.05, 0.8, source="judge"),
+    Feature("judged_coherence", ("coherence",), +1, -1.0, 0.6, source="judge"),
     # What a language model says of the summary alone, on the scale of real summaries.
     Feature("lm_fluency", ("form",), +1, 0.0, 1.0, source="lm"),
 )
