@@ -43,11 +43,13 @@ def new_parts(
     max_summary: int | None = None,
     freeze: bool = False,
     attention: str = "sdpa",
+    lm: str | None = None,
     seed: int = 0,
 ) -> Parts:
     """Parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
 
-    Raises InputError for an unknown head or encoder, or a ``max_length`` beyond the encoder's positions.
+    ``lm``: a language model for head ``align``; other heads have none. Raises InputError for an unknown head, encoder or
+    language model, or a ``max_length`` beyond the encoder's positions.
     """
     if takes(head) == "rows":
         from negsample.models.encoders import make_encoder
@@ -57,11 +59,15 @@ def new_parts(
         features = RowFeatures(made, max_document, max_summary)
         return Parts(head, {}, features, None, {"name": encoder, "fingerprint": made.fingerprint})
     if takes(head) == "align":
+        from negsample.models.align.fluency import new_fluency
         from negsample.models.encoders import make_encoder
         from negsample.models.features.align import AlignFeatures
 
         made = make_encoder(encoder)
-        return Parts(head, {}, AlignFeatures(made), None, {"name": encoder, "fingerprint": made.fingerprint})
+        fluency = new_fluency(lm) if lm is not None else None
+        return Parts(
+            head, {}, AlignFeatures(made, lm=fluency), None, {"name": encoder, "fingerprint": made.fingerprint}
+        )
     from negsample.models.encoders import ENCODERS
     from negsample.models.features.tokens import TokenFeatures
     from negsample.models.pretrained import load_pretrained

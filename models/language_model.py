@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.head_models import HeadModel, batches, clean, load_head, padded, read_head
+from negsample.models.pretrained_heads import HeadModel, batches, clean, load_head, padded, read_head
 
 KINDS = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}
 """Kind of language model → the class that loads it."""
@@ -45,7 +45,7 @@ def load_lm(kind: str, model: str, device: str = "auto", *, shared: bool = True)
     if kind == "masked" and head.tokenizer.mask_token_id is None:
         raise InputError(f"{model}: its tokenizer has no mask token; give a masked language model")
     if kind == "causal" and not _looks_back_only(head):
-        raise InputError(f"{model}: its predictions depend on later tokens; give a causal language model, or use mlm")
+        raise InputError(f"{model}: its predictions depend on later tokens; give a causal language model")
     return LanguageModel(kind, head)
 
 
@@ -55,10 +55,11 @@ def lm_kind(model: str) -> str:
 
     folder = model_folder(model)
     try:
-        made_for = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("architectures") or [""]
-    except (OSError, ValueError, AttributeError) as error:
+        told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise InputError(f"{model}: its config.json cannot be read ({error}); give a language model") from None
-    name = str(made_for[0])
+    made_for = told.get("architectures") if isinstance(told, dict) else None
+    name = str(made_for[0]) if isinstance(made_for, list) and made_for else ""
     if name.endswith("ForMaskedLM"):
         return "masked"
     if name.endswith(("ForCausalLM", "LMHeadModel")):

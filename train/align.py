@@ -13,7 +13,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from negsample.models.align.features import ASPECTS
-from negsample.models.align.fluency import new_fluency
 from negsample.models.align.judge import new_judge
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures
@@ -263,7 +262,7 @@ def fit_align(
 ) -> dict[str, Any]:
     """Train the judge (where ``config.judges``) and the head of ``parts`` on the train and validation splits.
 
-    A language model (``config.lm``) is not trained; what is ordinary for it is learned from the originals. Where ``parts``
+    A language model is not trained; what is ordinary for it is learned from the originals. Where ``parts``
     have a head already (loaded from a model folder), its training goes on; its judge and its language model stay.
     The judge computes on ``device`` (default: where it is), the head, with its few hundred weights, on the CPU.
     Returns what the judge learned. What is finished lies in ``work``: the judge's checkpoints, the features of each split.
@@ -273,8 +272,7 @@ def fit_align(
     fresh = network is None and config.judges and bool(config.epochs)
     if fresh:
         features.judge = new_judge(features.encoder, config.attention, config.seed)
-    if network is None and config.lm:
-        features.lm = new_fluency(config.lm)
+    if network is None and features.lm is not None:
         features.lm.calibrate(originals(splits["train"]))
     features.to(device)
     if fresh:

@@ -28,6 +28,7 @@ def model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
         for key, split in data["splits"].items()
     )
     skipped = f"\n{data['skipped_text']}.\n" if data["skipped_text"] else ""
+    lm = f", language model: `{facts['training']['lm']}`" if facts["training"].get("lm") else ""
     limit = f" (the first {data['limit']} pairs of each)" if data["limit"] else ""
     return f"""---
 library_name: negsample
@@ -38,7 +39,7 @@ tags: [summarization, evaluation, reference-free]
 An estimator of summary quality: given a document and a summary it answers with a number in [0, 1], higher is better,
 without a reference summary. Trained by negsample {negsample.__version__} on damaged summaries; no human judgment was used.
 
-- head: `{parts.head}`, encoder: `{parts.encoder["name"]}`
+- head: `{parts.head}`, encoder: `{parts.encoder["name"]}`{lm}
 - recipe: `{facts["recipe"]}`, {facts["training"]["negatives"]} negative(s) a document; loss: {facts["loss"]}
 - corpora: {", ".join(f"`{corpus}`" for corpus in data["corpora"])}{limit}; seed {facts["training"]["seed"]}
 

@@ -49,8 +49,9 @@ class TrainConfig:
 
     Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps; false: the frozen
     variant, trained in seconds), ``lm`` (folder or hub id of a masked or causal language model, whose word on fluency
-    goes into *form*), ``epochs: 0`` (the untrained equal-weight sum, without a judge); ``batch_size`` counts
-    documents; of the other settings of optimisation it heeds ``learning_rate``, ``epochs`` and ``patience``.
+    goes into *form*; refused with other heads), ``epochs: 0`` (the untrained equal-weight sum, without a judge);
+    ``batch_size`` counts documents; of the other settings of optimisation it heeds ``learning_rate``, ``epochs`` and
+    ``patience``.
     """
 
     corpus: str | list[str] = "sample"
@@ -229,8 +230,8 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
     config = TrainConfig(**checked)
     if config.redraws > 1 and config.head == "align":
         raise InputError(f"{where}: head align reads all negatives in every epoch; give negatives instead of redraws")
-    if config.lm is not None and config.head != "align":
-        raise InputError(f"{where}: lm goes with head align, not with {config.head}; leave it out")
+    if config.lm is not None and not config.lm.strip():
+        raise InputError(f"{where}: lm must be the folder or hub id of a language model, or null")
     if config.epochs == 0 and config.head != "align":
         raise InputError(f"{where}: epochs must be at least 1, not 0")
     if config.learning_rate is not None and not 0 < config.learning_rate < float("inf"):

@@ -134,11 +134,16 @@ def _run(
 
 
 def loss_of(config: TrainConfig, recipe: Recipe) -> str:
-    """The loss that ``config`` names, or the recipe's own (P3 §3.2); head ``align`` has one of its own."""
+    """The loss that ``config`` names, or the recipe's own (P3 §3.2); head ``align`` has one of its own.
+
+    Raises InputError for a loss or a language model that the head can't have.
+    """
     if takes(config.head) == "align":
         if config.loss is not None:
             raise InputError(f"loss={config.loss}: head align has a loss of its own (ranking and bce); leave loss out")
         return "ranking+bce"
+    if config.lm is not None:
+        raise InputError(f"lm={config.lm}: head {config.head} has no language model; leave lm out, or take head=align")
     return config.loss or ("mse" if recipe.graded else "bce")
 
 
@@ -153,6 +158,7 @@ def parts_of(config: TrainConfig) -> Parts:
         max_summary=config.max_summary,
         freeze=config.freeze_encoder,
         attention=config.attention,
+        lm=config.lm,
         seed=config.seed,
     )
 

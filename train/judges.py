@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from negsample.errors import InputError
 from negsample.models.align.judge import MARKS, Judge, tokenize
+from negsample.models.align.words import count_words
 from negsample.negatives import NEGATIVES
 from negsample.negatives.context import CannotDamage, Context, context_of
 from negsample.progress import Bar
@@ -44,7 +45,7 @@ _LEAST_WORDS = 6
 _DRAWS = 8
 # Sentences that a document must have for stretches to be taken from it.
 _LEAST = 4
-# Held-out documents that are too few to tell anything: the training ones are taken in their place.
+# Held-out documents, or groups of them, that are too few to tell anything: training ones are taken in their place.
 _FEW = 8
 # Groups of like length that are computed together.
 _PART = 4
@@ -93,14 +94,16 @@ class Stretches:
         # Summaries begin like articles more often than chance would have it.
         begin = 0 if rng.random() < 0.2 else int(rng.integers(len(sentences) - size + 1))
         stretch = " ".join(sentences[begin : begin + size])
-        if len(stretch.split()) < _LEAST_WORDS:
+        if count_words(stretch) < _LEAST_WORDS:
             return None
-        pair = Pair(str(which), self._texts[which], stretch)
         copies: list[str] = []
         kinds = KINDS[aspect]
         for kind in (kinds[place] for place in rng.permutation(len(kinds))):
             if len(copies) == _COPIES:
                 break
+            # A sentence that is glued to the next is read as one; more sentences than one are glued among themselves.
+            taken = 2 if kind == "glue" and size == 1 else size
+            pair = Pair(str(which), self._texts[which], " ".join(sentences[begin : begin + taken]))
             try:
                 damaged = NEGATIVES.get(kind)(pair, self._context, rng)
             except CannotDamage:
@@ -159,11 +162,18 @@ def train_judge(
 
     Returns the share of damaged copies that are ranked below their stretch on ``held_out`` documents, by mark. The weights
     depend on the documents, the seed and the steps, not on interruptions. Raises InputError where no training document
-    is long enough for a stretch.
+    is long enough for a stretch, or no stretch can be damaged in one of the aspects.
     """
     stretches = Stretches(documents, seed)
     if not len(stretches):
         raise InputError(f"no training document has {_LEAST} sentences or more; set judges=false")
+    able = {group.aspect for group in stretches.batch(0)}
+    for aspect in MARKS:
+        if aspect not in able:
+            raise InputError(
+                f"no stretch of the training documents can be damaged in {aspect} (sentences of {_LEAST_WORDS} words are "
+                "needed); set judges=false"
+            )
     network = judge.network
     device = next(network.parameters()).device
     # Half of a small encoder's numbers are its word vectors; with them fixed a step is cheaper and nothing is lost.
@@ -192,13 +202,12 @@ def train_judge(
             optimizer.step()
             optimizer.zero_grad()
             seen = [*seen[-19:], right]
-            share = np.mean([np.mean(list(item.values())) for item in seen])
+            share = np.mean([np.mean(list(item.values())) for item in seen if item])
             bar.advance(note=f"right {share:.3f}")
             if (step + 1) % _SAVE_EVERY == 0 or step + 1 == steps:
                 _save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, path)
     network.eval()
-    held = Stretches(held_out, seed + 1)
-    checked = (held if len(held) > _FEW else Stretches(documents, seed + 1)).batch(0, dict.fromkeys(MARKS, _CHECKED))
+    checked = _checked(Stretches(held_out, seed + 1), Stretches(documents, seed + 1))
     marks = torch.from_numpy(judge._run(texts_of(checked))).to(device)
     # The scale of real text: the spread between whole and broken text is far wider than what tells summaries apart.
     firsts = np.cumsum([0, *(1 + len(group.copies) for group in checked[:-1])])
@@ -206,6 +215,15 @@ def train_judge(
     network.calibrate([marks[firsts[aspects == name], column] for column, name in enumerate(MARKS)])
     _, right = group_loss(marks, checked)
     return right
+
+
+def _checked(held: Stretches, own: Stretches) -> list[Group]:
+    """Groups of each aspect to check a judge on: of ``held`` documents, of the training's ``own`` where those give too few."""
+    found: list[Group] = []
+    for aspect in MARKS:
+        groups = held.batch(0, {aspect: _CHECKED}) if len(held) > _FEW else []
+        found += groups if len(groups) > _FEW else own.batch(0, {aspect: _CHECKED})
+    return found
 
 
 def _backward(judge: Judge, groups: Sequence[Group], device: torch.device, mixed: bool) -> dict[str, float]:

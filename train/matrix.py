@@ -9,6 +9,7 @@ from zipfile import BadZipFile
 import numpy as np
 from torch import Tensor
 
+from negsample.models.align.features import feature_set
 from negsample.models.features.align import AlignFeatures, Compared, stack
 from negsample.progress import Bar
 from negsample.train.prepare import Split
@@ -48,12 +49,14 @@ def matrix_of(features: AlignFeatures, split: Split, folder: Path, name: str) ->
     """The matrix of ``split``; parts that lie in ``folder`` already are read, the others computed and written whole."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = []
+    width = len(feature_set(features.sources))
     with Bar(f"features of {name}", len(split)) as bar:
         for number, rows in enumerate(_parts(len(split))):
             path = folder / f"{name}-{number}.npz"
             part = _read(path)
             # The head may have learnt from the beginning of a split alone, whose last part is a shorter one.
-            if part is None or len(part["sizes"]) != len(rows):
+            whole = part is not None and len(part["sizes"]) == len(rows) and part["features"].shape[1] == width
+            if part is None or not whole:
                 part = _compute(features, split, rows)
                 _write(path, part)
             parts.append(part)

@@ -49,7 +49,8 @@ def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfi
     """``config`` made small enough for a CPU and seconds: recipe, head, loss, optimiser and batches stay as they are.
 
     Each corpus becomes a domain of the sample (``stand_in_corpora``) of at most ``PAIRS`` pairs, the encoder a packaged
-    one; at most two negatives a pair, two redraws, two epochs, two steps of a judge; short texts, no mixed precision.
+    one; at most two negatives a pair, two redraws, two epochs, two steps of a judge; short texts, no mixed precision, no
+    language model.
     ``say`` gets one line that tells every change. A configuration that is small already stays as it is, and nothing is
     said. Raises InputError for an unknown head.
     """
@@ -62,6 +63,7 @@ def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfi
         "corpus_config": None,
         "encoder": _encoder(config),
         "mixed_precision": "no",
+        "lm": None,
     }
     for key, most in {**_BOUNDS, **_MOST}.items():
         value = getattr(config, key)

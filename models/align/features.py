@@ -4,6 +4,7 @@ Centres and scales are plain constants, so that an untrained head can add the fe
 summaries of news, and the spread between the summaries of one document. No human score went into them.
 """
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -187,7 +188,7 @@ def _coherence(summary: Text, alignment: Alignment) -> dict[str, float]:
         "repeated_words": repeated(content),
         "repeated_pairs": repeated(grams(tuple(form for form, _ in forms), 2)),
         "repeated_phrases": repeated(phrases),
-        "dangling_start": float(summary.forms[0].split("'")[0] in _POINTING_BACK),
+        "dangling_start": float(re.split("['’]", summary.forms[0])[0] in _POINTING_BACK),
     }
 
 

@@ -12,8 +12,8 @@ from negsample.models.encoders.huggingface import copy_model, model_folder
 from negsample.models.language_model import SMALLEST_WINDOW, LanguageModel, lm_kind, load_lm
 
 _REMEMBERED = 8192
-# Below it a spread is that of one text repeated, and would blow up every other mark.
-_LEAST_SPREAD = 1e-3
+# Nats a token; a smaller spread would be that of texts that are nearly the same, and blow up every other mark.
+_LEAST_SPREAD = 0.1
 
 
 class Fluency:
@@ -28,9 +28,15 @@ class Fluency:
         self._known: OrderedDict[str, float] = OrderedDict()
 
     def means(self, texts: Sequence[str]) -> np.ndarray:
-        """Mean log probability of a token of each text, float64 [n]; NaN for a text with no token to predict."""
+        """Mean log probability of a token of each text, white space folded: float64 [n], NaN where no token is predicted.
+
+        Raises InputError where the language model answers with something that is no number.
+        """
+        texts = [" ".join(text.split()) for text in texts]
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         for text, losses in zip(new, self.lm.losses(new), strict=True):
+            if not np.isfinite(losses).all():
+                raise InputError(f"{self.source}: this language model's answers are no numbers; take another for lm")
             self._known[text] = -float(losses.mean()) if losses.size else np.nan
         found = np.array([self._known[text] for text in texts], np.float64)
         while len(self._known) > _REMEMBERED:
@@ -42,11 +48,16 @@ class Fluency:
         return np.nan_to_num((self.means(texts) - self.centre) / self.scale).astype(np.float32)
 
     def calibrate(self, texts: Sequence[str]) -> None:
-        """Take the mean and spread over ``texts``, those with a token, as the centre and the scale of marks."""
+        """Take the mean and spread over ``texts``, those with a token, as the centre and the scale of marks.
+
+        Of one text the mean alone is taken: the scale stays one nat.
+        """
         means = self.means(texts)
         means = means[np.isfinite(means)]
         if means.size:
-            self.centre, self.scale = float(means.mean()), max(float(means.std()), _LEAST_SPREAD)
+            self.centre = float(means.mean())
+        if means.size > 1:
+            self.scale = max(float(means.std()), _LEAST_SPREAD)
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the language model and its tokenizer into ``folder``; returns what ``load_fluency`` needs."""

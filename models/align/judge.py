@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from negsample.errors import InputError
 from negsample.models.align.words import pieces
-from negsample.models.encoders.base import file_digest
+from negsample.models.encoders.base import as_texts, file_digest
 
 MARKS = ("form", "coherence")
 READINGS = ("judged_form", "weakest_form", "judged_coherence")
@@ -94,7 +94,11 @@ class Judge:
 
     def _stretches(self, parts: list[str]) -> list[str]:
         """The sentences ``parts`` joined to texts of at most as many tokens as are read at a time."""
-        sizes = [len(ids) for ids in self.tokenizer(parts, add_special_tokens=False)["input_ids"]] if parts else []
+        sizes = (
+            [len(ids) for ids in self.tokenizer(as_texts(parts), add_special_tokens=False)["input_ids"]]
+            if parts
+            else []
+        )
         stretches: list[list[str]] = []
         limit = longest(self.tokenizer)
         used = limit
@@ -142,7 +146,12 @@ def tokenize(tokenizer: Any, texts: Sequence[str]) -> dict[str, Tensor]:
     step = None if limit % 16 else 16
     return dict(
         tokenizer(
-            list(texts), padding=True, truncation=True, max_length=limit, pad_to_multiple_of=step, return_tensors="pt"
+            as_texts(texts),
+            padding=True,
+            truncation=True,
+            max_length=limit,
+            pad_to_multiple_of=step,
+            return_tensors="pt",
         )
     )
 

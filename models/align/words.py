@@ -109,6 +109,11 @@ def stem(word: str) -> str:
     return form
 
 
+def count_words(text: str) -> int:
+    """How many words ``text`` has, as the alignment counts them: in scripts without spaces its characters."""
+    return sum(1 for _ in _WORD.finditer(text))
+
+
 def read_words(piece: str, weigh: Callable[[str], float]) -> Words:
     """The words of ``piece``; ``weigh`` gives the term weight of a lower-case word."""
     found = list(_WORD.finditer(piece))

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _KEPT_WORDS = 400_000
 # Bytes of text that count as one unit of a batch.
 _BYTES = 64
-# What reads a summary alone marks one without a word like this.
-_LOWEST = -4.0
+# What reads a summary alone marks one without a word like this: lower than any other.
+_LOWEST = -1e4
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,13 +42,14 @@ class Align(nn.Module):
     def __init__(self, sources: Collection[str] = (), hidden: int = 8) -> None:
         super().__init__()
         features = feature_set(sources)
-        self.register_buffer("direction", torch.tensor([float(f.direction) for f in features]), persistent=False)
-        self.register_buffer("centre", torch.tensor([f.centre for f in features]), persistent=False)
-        self.register_buffer("scale", torch.tensor([f.scale for f in features]), persistent=False)
-        self.register_buffer("match_centre", torch.from_numpy(MATCH_CENTRES), persistent=False)
-        self.register_buffer("match_scale", torch.from_numpy(MATCH_SCALES), persistent=False)
-        self.register_buffer("prior", torch.tensor(_PRIOR), persistent=False)
-        self.register_buffer("spread", torch.tensor([_SPREADS[aspect] for aspect in ASPECTS]), persistent=False)
+        # The constants go into the model's file: later ones do not change what a trained head answers.
+        self.register_buffer("direction", torch.tensor([float(f.direction) for f in features]))
+        self.register_buffer("centre", torch.tensor([f.centre for f in features]))
+        self.register_buffer("scale", torch.tensor([f.scale for f in features]))
+        self.register_buffer("match_centre", torch.from_numpy(MATCH_CENTRES))
+        self.register_buffer("match_scale", torch.from_numpy(MATCH_SCALES))
+        self.register_buffer("prior", torch.tensor(_PRIOR))
+        self.register_buffer("spread", torch.tensor([_SPREADS[aspect] for aspect in ASPECTS]))
         self._columns = [[i for i, f in enumerate(features) if aspect in f.aspects] for aspect in ASPECTS]
         last = nn.Linear(hidden, len(MATCHES))
         nn.init.zeros_(last.weight)

@@ -9,8 +9,8 @@ from tiny_lm import WORDS, build
 
 from negsample.errors import InputError
 from negsample.eval.metrics import Item, make_metric
-from negsample.models.head_models import load_head
 from negsample.models.language_model import causal_losses, masked_losses
+from negsample.models.pretrained_heads import load_head
 
 torch = pytest.importorskip("torch")
 

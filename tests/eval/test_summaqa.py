@@ -23,7 +23,7 @@ from negsample.eval.metrics.qa_model import (
     squad_f1,
     squad_tokens,
 )
-from negsample.models.head_models import HeadModel
+from negsample.models.pretrained_heads import HeadModel
 
 torch = pytest.importorskip("torch")
 

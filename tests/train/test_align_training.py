@@ -20,6 +20,7 @@ from negsample.models.estimator import Estimator
 from negsample.models.features.align import AlignFeatures, Compared
 from negsample.models.heads.align import untrained
 from negsample.models.pretrained import load_pretrained
+from negsample.negatives import NEGATIVES
 from negsample.sentences import split_sentences
 from negsample.train import align, judges
 from negsample.train import matrix as matrices
@@ -217,6 +218,46 @@ def test_a_judge_that_was_killed_ends_with_the_same_weights(
         load_judge(tmp_path / "judge", "0" * 64)
 
 
+def test_every_kind_of_damage_reaches_the_judge() -> None:
+    seen: dict[str, set[str]] = {"form": set(), "coherence": set()}
+    stretches = Stretches(DOCUMENTS, 1)
+    named = {id(NEGATIVES.get(kind)): kind for kinds in judges.KINDS.values() for kind in kinds}
+    real = NEGATIVES.get
+
+    class Watching:
+        def get(self, kind: str) -> Callable[..., object]:
+            def make(*arguments: object) -> object:
+                made = real(kind)(*arguments)
+                seen[aspect].add(named[id(real(kind))])
+                return made
+
+            return make
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judges, "NEGATIVES", Watching())
+        for aspect in seen:
+            for number in range(80):
+                stretches.group(aspect, number)
+    assert seen == {aspect: set(kinds) for aspect, kinds in judges.KINDS.items()}
+
+
+@pytest.mark.parametrize("sentence", ["I saw it all.", "It rained."])
+def test_sentences_too_short_to_damage(sentence: str, tiny_bert: Path, tmp_path: Path) -> None:
+    documents = [
+        " ".join([sentence, "He went home now.", "They came in again.", f"We left {number}."]) for number in range(9)
+    ]
+    with pytest.raises(InputError, match="can be damaged in form"):
+        train_judge(small_judge(tiny_bert), documents, documents, 2, 0, tmp_path)
+
+
+def test_scripts_without_spaces_have_stretches() -> None:
+    documents = [
+        f"今天天气很好我们都出去了。我们去公园散步看花{number}。公园里有很多人在跑步。晚上我们一起回家吃饭。"
+        for number in range(9)
+    ]
+    assert {group.aspect for group in Stretches(documents, 0).batch(0)} == {"form", "coherence"}
+
+
 def test_documents_without_stretches(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = [f"A lamp was sold. Nobody knew the price in week {number}." for number in range(12)]
     with monkeypatch.context() as patch:
@@ -315,9 +356,32 @@ def test_a_language_model_goes_into_form(pairs_file: Path, tiny_bert: Path, tmp_
     assert all((after[name] == before[name]).all() for name in ("coverage", "support", "coherence"))
 
 
-def test_a_language_model_is_for_align_alone() -> None:
-    with pytest.raises(InputError, match="lm goes with head align"):
-        make_config({"head": "fc", "lm": "gpt2"})
+def test_a_language_model_that_cannot_be_had_is_told_before_any_work(
+    pairs_file: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="head fc has no language model"):
+        train(make_config({"head": "fc", "lm": "gpt2", "corpus": str(pairs_file)}), tmp_path / "model")
+    with pytest.raises(InputError, match="lm must be"):
+        make_config({"head": "align", "lm": " "})
+    with pytest.raises(InputError, match="no masked or causal language model"):
+        train(make_config(settings(pairs_file, tiny_bert, lm=str(tiny_bert))), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_judge_and_language_model_together_and_a_folder_of_an_earlier_version(
+    pairs_file: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    lm = build(tmp_path / "lm", "bert")
+    train(make_config(settings(pairs_file, tiny_bert, lm=str(lm))), tmp_path / "model")
+    told = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert told["head_options"] == {"sources": ["judge", "lm"]}
+    assert f"language model: `{lm}`" in (tmp_path / "model" / "README.md").read_text()
+    documents, summaries = zip(*(story(number) for number in range(4)), strict=True)
+    assert np.isfinite(Estimator.load(tmp_path / "model").score(documents, summaries)).all()
+    told["head_options"] = {"judged": True}
+    (tmp_path / "model" / "config.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match="trained by an earlier negsample"):
+        Estimator.load(tmp_path / "model")
 
 
 def test_training_twice_gives_the_same_weights(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
@@ -354,6 +418,8 @@ class Texts:
 class Counted:
     """Features that count letters, and how many pairs they are given at a time."""
 
+    sources: tuple[str, ...] = ()
+
     def __init__(self) -> None:
         self.calls: list[int] = []
 
@@ -361,7 +427,8 @@ class Counted:
         self.calls.append(len(documents))
         one, present = np.ones((1, 1), np.float32), np.ones(4, bool)
         pairs = zip(documents, summaries, strict=True)
-        return [Compared(np.array([len(d), len(s)], np.float32), one, one, present) for d, s in pairs]
+        rest = [0] * (len(feature_set()) - 2)
+        return [Compared(np.array([len(d), len(s), *rest], np.float32), one, one, present) for d, s in pairs]
 
 
 def test_long_texts_are_compared_in_smaller_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,7 +440,7 @@ def test_long_texts_are_compared_in_smaller_groups(tmp_path: Path, monkeypatch: 
     for most, calls in ((1 << 20, [5]), (6, [1, 2, 2])):
         monkeypatch.setattr(matrices, "_BYTES", most)
         features = Counted()
-        found.append(matrix_of(features, split, tmp_path / str(most), "train").features)  # type: ignore[arg-type]
+        found.append(matrix_of(features, split, tmp_path / str(most), "train").features[:, :2])  # type: ignore[arg-type]
         assert features.calls == calls
     assert found[0].tolist() == found[1].tolist() == [[10, 1], [10, 2], [3, 1], [3, 1], [3, 1]]
 

@@ -87,6 +87,7 @@ def test_phrases_and_openings_by_hand() -> None:
     assert told["repeated_phrases"] == pytest.approx(1 / 9)
     assert told["dangling_start"] == 1.0
     assert found(DOCUMENT, text("it's late"))["dangling_start"] == 1.0
+    assert found(DOCUMENT, text("they’re late"))["dangling_start"] == 1.0
     assert found(DOCUMENT, text("boats they saw"))["dangling_start"] == 0.0
 
 

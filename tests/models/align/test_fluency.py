@@ -60,7 +60,18 @@ def test_a_text_without_a_token_is_ordinary_and_one_text_gives_a_finite_scale(fo
     fluency = new_fluency(str(folder))
     fluency.calibrate([TEXTS[0]])
     assert fluency.marks(["", TEXTS[0]]).tolist() == [0.0, 0.0]
-    assert np.isfinite(fluency.marks(TEXTS)).all()
+    # The scale is a nat still.
+    assert fluency.marks(TEXTS)[1] == pytest.approx(float(np.subtract(*fluency.means(TEXTS)[[1, 0]])), abs=1e-5)
+
+
+def test_layout_changes_nothing_and_answers_that_are_no_numbers_are_refused(folder: Path) -> None:
+    fluency = new_fluency(str(folder))
+    one, other = fluency.marks(["The cat sat. A cat sat.", " The cat\nsat.\n\nA cat sat. "])
+    assert one == other
+    with torch.no_grad():
+        next(fluency.lm.head.network.parameters()).fill_(float("nan"))
+    with pytest.raises(InputError, match="are no numbers"):
+        fluency.marks(["The mat sat."])
 
 
 def test_files_that_changed_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -71,6 +82,16 @@ def test_files_that_changed_are_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "lm" / "config.json").unlink()
     with pytest.raises(InputError, match=r"config\.json is missing"):
         load_fluency(tmp_path / "lm", saved)
+
+
+def test_a_configuration_that_names_nothing(tmp_path: Path) -> None:
+    for text in ('{"architectures": {"a": "b"}}', "[]", '{"architectures": []}'):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(InputError, match="no masked or causal language model"):
+            lm_kind(str(tmp_path))
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be read"):
+        lm_kind(str(tmp_path))
 
 
 def test_a_model_that_is_no_language_model(tiny_bert: Path) -> None:
