@@ -23,6 +23,8 @@ READINGS = ("judged_form", "weakest_form", "judged_coherence")
 # Tokens that the judge reads at a time; a longer text is read in stretches of whole sentences.
 MAX_TOKENS = 256
 _BATCH_TOKENS = 8192
+# Texts of a batch are at least this share as long as its longest.
+_ALIKE = 0.6
 # Sentences and longer stretches.
 _REMEMBERED = 32768
 
@@ -117,9 +119,11 @@ class Judge:
         device = next(self.network.parameters()).device
         start = 0
         while start < len(order):
-            size = max(1, _BATCH_TOKENS // (min(len(texts[order[start]]) // 3, MAX_TOKENS) + 8))
-            batch = order[start : start + size]
-            start += size
+            longest_here = len(texts[order[start]])
+            size = max(1, _BATCH_TOKENS // (min(longest_here // 3, MAX_TOKENS) + 8))
+            # Sentences beside whole texts would be mostly padding.
+            batch = [i for i in order[start : start + size] if len(texts[i]) >= _ALIKE * longest_here]
+            start += len(batch)
             encoded = tokenize(self.tokenizer, [texts[i] for i in batch])
             result[batch] = self.network(**{k: v.to(device) for k, v in encoded.items()}).cpu().numpy()
         return result
