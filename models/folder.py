@@ -1,6 +1,5 @@
 """The model folder: ``config.json``, ``model.safetensors``, ``encoder/`` and a model card; written whole, checked on reading."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -15,15 +14,12 @@ import negsample
 from negsample.errors import InputError
 from negsample.fileio import atomic_json
 from negsample.models.build import Parts, save_encoder_config
+from negsample.models.encoders.base import file_digest
+from negsample.models.weights import check_weights
 
 FORMAT = "negsample-estimator"
 FORMAT_VERSION = 1
 _NEEDED = ("head", "features", "encoder", "recipe", "loss", "weights_sha256")
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def save_folder(parts: Parts, folder: Path, facts: Mapping[str, Any], card: str) -> None:
@@ -50,7 +46,7 @@ def save_folder(parts: Parts, folder: Path, facts: Mapping[str, Any], card: str)
             "head_options": parts.options,
             "features": settings,
             "encoder": parts.encoder,
-            "weights_sha256": _sha256(draft / "model.safetensors"),
+            "weights_sha256": file_digest(draft / "model.safetensors").hex(),
             **facts,
         }
         (draft / "README.md").write_text(card, encoding="utf-8")
@@ -93,15 +89,6 @@ def read_description(folder: Path) -> dict[str, Any]:
     if missing:
         raise InputError(f"{path}: damaged (no {missing[0]!r}); copy the model again")
     return description
-
-
-def check_weights(folder: Path, expected: str) -> None:
-    """Raises InputError where ``model.safetensors`` is missing or its hash is not ``expected``."""
-    path = folder / "model.safetensors"
-    if not path.is_file():
-        raise InputError(f"{path} is missing; copy the model again")
-    if _sha256(path) != expected:
-        raise InputError(f"{path}: damaged or changed (its hash is not the one in config.json); copy the model again")
 
 
 def load_weights(network: nn.Module, folder: Path, expected: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.models.encoders.huggingface import MOST_TOKENS, like_lengths
 
-_MOST_ROWS = 64
 # Read at a time by a model that has neither a longest input nor a tokenizer that names one. Larger "limits" are ways
 # of saying that there is none.
 _DEFAULT_WINDOW = 512
@@ -40,8 +40,8 @@ def load_head(kind: str, model: str, device: str = "auto") -> HeadModel:
 def read_head(kind: str, model: str, device: str = "auto") -> HeadModel:
     """The model in the folder or hub id ``model``, loaded by transformers' class ``kind`` (``AutoModelFor…``).
 
-    Remote code is never run. Raises InputError where there is no such
-    model, it needs code of its own, or it lacks the head that ``kind`` asks for (transformers would make up weights).
+    Remote code is never run. Raises InputError where there is no such model, it needs code of its own, or it lacks the
+    head that ``kind`` asks for (transformers would make up weights).
     """
     import transformers
 
@@ -85,17 +85,10 @@ def clean(text: str) -> str:
     )
 
 
-def batches(lengths: Sequence[int], device: str, most_tokens: int = 16384) -> Iterator[list[int]]:
-    """Row numbers in groups of like length: at most 64 rows (256 on a GPU) and ``most_tokens`` padded tokens, but one
-    row at least."""
+def batches(lengths: Sequence[int], device: str, most_tokens: int = MOST_TOKENS) -> Iterator[list[int]]:
+    """Row numbers in groups of like length (``like_lengths``), rows of one length in their order."""
     order = sorted(range(len(lengths)), key=lambda row: (lengths[row], row))
-    most_rows = _MOST_ROWS if device == "cpu" else 4 * _MOST_ROWS
-    start = 0
-    for stop in range(1, len(order) + 1):
-        full = stop - start == most_rows
-        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > most_tokens:
-            yield order[start:stop]
-            start = stop
+    return like_lengths(order, lengths, device, most_tokens)
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int, device: str) -> tuple[Any, Any]:

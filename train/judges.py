@@ -207,7 +207,7 @@ def train_judge(
             if (step + 1) % _SAVE_EVERY == 0 or step + 1 == steps:
                 _save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, path)
     network.eval()
-    checked = _checked(Stretches(held_out, seed + 1), Stretches(documents, seed + 1))
+    checked = _checked(held_out, documents, seed + 1)
     marks = torch.from_numpy(judge._run(texts_of(checked))).to(device)
     # The scale of real text: the spread between whole and broken text is far wider than what tells summaries apart.
     firsts = np.cumsum([0, *(1 + len(group.copies) for group in checked[:-1])])
@@ -217,13 +217,15 @@ def train_judge(
     return right
 
 
-def _checked(held: Stretches, own: Stretches) -> list[Group]:
-    """Groups of each aspect to check a judge on: of ``held`` documents, of the training's ``own`` where those give too few."""
-    found: list[Group] = []
-    for aspect in MARKS:
-        groups = held.batch(0, {aspect: _CHECKED}) if len(held) > _FEW else []
-        found += groups if len(groups) > _FEW else own.batch(0, {aspect: _CHECKED})
-    return found
+def _checked(held_out: Sequence[str], documents: Sequence[str], seed: int) -> list[Group]:
+    """Groups of each aspect to check a judge on: from ``held_out``, where those give too few from training ``documents``."""
+    held = Stretches(held_out, seed)
+    groups = held.batch(0, dict.fromkeys(MARKS, _CHECKED)) if len(held) > _FEW else []
+    found = {aspect: [group for group in groups if group.aspect == aspect] for aspect in MARKS}
+    if few := [aspect for aspect, own in found.items() if len(own) <= _FEW]:
+        stretches = Stretches(documents, seed)
+        found |= {aspect: stretches.batch(0, {aspect: _CHECKED}) for aspect in few}
+    return [group for own in found.values() for group in own]
 
 
 def _backward(judge: Judge, groups: Sequence[Group], device: torch.device, mixed: bool) -> dict[str, float]:

@@ -55,8 +55,7 @@ def matrix_of(features: AlignFeatures, split: Split, folder: Path, name: str) ->
             path = folder / f"{name}-{number}.npz"
             part = _read(path)
             # The head may have learnt from the beginning of a split alone, whose last part is a shorter one.
-            whole = part is not None and len(part["sizes"]) == len(rows) and part["features"].shape[1] == width
-            if part is None or not whole:
+            if part is None or len(part["sizes"]) != len(rows) or part["features"].shape[1] != width:
                 part = _compute(features, split, rows)
                 _write(path, part)
             parts.append(part)

@@ -4,7 +4,6 @@ Centres and scales are plain constants, so that an untrained head can add the fe
 summaries of news, and the spread between the summaries of one document. No human score went into them.
 """
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 from negsample.models.align.alignment import Alignment, DocumentView, grams, sentence_means
 from negsample.models.align.judge import READINGS
 from negsample.models.align.reader import Text
-from negsample.models.align.words import whole_numbers
+from negsample.models.align.words import whole_numbers, without_clitic
 
 ASPECTS = ("coverage", "support", "coherence", "form")
 # Matches of a document sentence, which salience weights: by sentence vectors, by word vectors, by word forms.
@@ -188,7 +187,7 @@ def _coherence(summary: Text, alignment: Alignment) -> dict[str, float]:
         "repeated_words": repeated(content),
         "repeated_pairs": repeated(grams(tuple(form for form, _ in forms), 2)),
         "repeated_phrases": repeated(phrases),
-        "dangling_start": float(re.split("['’]", summary.forms[0])[0] in _POINTING_BACK),
+        "dangling_start": float(without_clitic(summary.forms[0]) in _POINTING_BACK),
     }
 
 

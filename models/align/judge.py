@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from negsample.errors import InputError
 from negsample.models.align.words import pieces
 from negsample.models.encoders.base import as_texts, file_digest
+from negsample.models.weights import check_weights
 
 MARKS = ("form", "coherence")
 READINGS = ("judged_form", "weakest_form", "judged_coherence")
@@ -182,11 +183,8 @@ def load_judge(folder: Path, fingerprint: str, attention: str = "sdpa") -> Judge
 
     from negsample.models.pretrained import load_shell
 
+    check_weights(folder, fingerprint)
     path = folder / "model.safetensors"
-    if not path.is_file():
-        raise InputError(f"{path} is missing; copy the model again")
-    if file_digest(path).hex() != fingerprint:
-        raise InputError(f"{path}: damaged or changed (its hash is not the one in config.json); copy the model again")
     model, tokenizer = load_shell(folder, attention)
     network = JudgeNetwork(model)
     try:

@@ -109,6 +109,11 @@ def stem(word: str) -> str:
     return form
 
 
+def without_clitic(word: str) -> str:
+    """``word`` up to its first apostrophe: ``they`` of "they're"."""
+    return re.split("['’]", word)[0]
+
+
 def count_words(text: str) -> int:
     """How many words ``text`` has, as the alignment counts them: in scripts without spaces its characters."""
     return sum(1 for _ in _WORD.finditer(text))
@@ -154,7 +159,7 @@ class TermWeights:
         )
         if place is None:
             # The clitics of English ("it's", "don't") are function words with an ending.
-            head = re.split("['’]", word)[0]
+            head = without_clitic(word)
             return self(head) if head and head != word else 1.0
         if place <= self._first:
             return 0.5 if not word.isascii() else 0.0

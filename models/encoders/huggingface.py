@@ -33,7 +33,7 @@ _NOT_DOWNLOADED = ["onnx/*", "openvino/*", "coreml/*"]
 
 _CHUNK = 4096
 _MOST_ROWS = 64
-_MOST_TOKENS = 16384
+MOST_TOKENS = 16384
 
 
 def model_folder(model: str, revision: str = "") -> Path:
@@ -251,7 +251,6 @@ def run_batches(model: TokenModel, texts: Sequence[str], counts: Counter[str], l
     fields = ["input_ids", "attention_mask", *({"token_type_ids"} & set(model.tokenizer.model_input_names))]
     # Padded places are masked: a tokenizer without a padding token may pad with any.
     padding = {"input_ids": model.tokenizer.pad_token_id or 0, "token_type_ids": model.tokenizer.pad_token_type_id}
-    most_rows = _MOST_ROWS if model.device == "cpu" else 4 * _MOST_ROWS
     for start in range(0, len(texts), _CHUNK):
         chunk = list(texts[start : start + _CHUNK])
         tokens = model.tokenizer(
@@ -260,7 +259,7 @@ def run_batches(model: TokenModel, texts: Sequence[str], counts: Counter[str], l
         counts["truncated"] += _truncated(model, chunk, tokens["input_ids"])
         lengths = [len(ids) for ids in tokens["input_ids"]]
         order = sorted((n for n in range(len(chunk)) if lengths[n]), key=lambda n: lengths[n])
-        for rows in _groups(order, lengths, most_rows):
+        for rows in like_lengths(order, lengths, model.device):
             longest = max(lengths[row] for row in rows)
             tensors = {
                 name: torch.full((len(rows), longest), padding.get(name, 0), dtype=torch.long)
@@ -277,12 +276,16 @@ def run_batches(model: TokenModel, texts: Sequence[str], counts: Counter[str], l
             yield Batch([start + row for row in rows], hidden, mask, special.to(model.device))
 
 
-def _groups(order: list[int], lengths: list[int], most_rows: int) -> Iterator[list[int]]:
-    """Runs of ``order`` (ascending in length) of at most ``most_rows`` texts and ``_MOST_TOKENS`` padded tokens."""
+def like_lengths(
+    order: list[int], lengths: Sequence[int], device: str, most_tokens: int = MOST_TOKENS
+) -> Iterator[list[int]]:
+    """Runs of ``order`` (rows, ascending in length): at most 64 rows (256 on a GPU) and ``most_tokens`` padded tokens, but
+    one row at least."""
+    most_rows = _MOST_ROWS if device == "cpu" else 4 * _MOST_ROWS
     start = 0
     for stop in range(1, len(order) + 1):
         full = stop - start == most_rows
-        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > _MOST_TOKENS:
+        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > most_tokens:
             yield order[start:stop]
             start = stop
 

@@ -68,7 +68,8 @@ def run_cache(name: str | None, clear: bool) -> None:
 
 def _model(folder: Path) -> None:
     from negsample.commands.train import print_figures
-    from negsample.models.folder import check_weights, read_description
+    from negsample.models.folder import read_description
+    from negsample.models.weights import check_weights
 
     about = read_description(folder)
     check_weights(folder, about["weights_sha256"])
