@@ -14,9 +14,9 @@ import time
 import numpy as np
 from scipy import stats
 
-from negsample.eval.agreement import agreement
-from negsample.eval.levels import Resamples, Table, make_resamples, make_table
-from negsample.eval.significance import compare_metrics
+from negsample.eval.stats.agreement import agreement
+from negsample.eval.stats.correlation_levels import Resamples, Table, make_resamples, make_table
+from negsample.eval.stats.significance import compare_metrics
 
 COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 

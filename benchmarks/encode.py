@@ -27,7 +27,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 def sentences_of(examples: Path) -> list[str]:
     """The distinct sentences of the training examples."""
-    from negsample.examples import read_examples
+    from negsample.io.examples import read_examples
 
     texts = (
         text for example in read_examples(examples / "train.jsonl.gz") for text in (example.document, example.summary)
@@ -39,13 +39,13 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     """Seconds to train, and the logits of the validation split; ``again``: the sentences are encoded anew for every epoch."""
     import torch
 
-    from negsample.models.cache import EmbeddingCache
     from negsample.models.encoders import make_encoder
     from negsample.models.features.rows import RowFeatures
     from negsample.models.heads import make_rows_head
+    from negsample.models.store.embedding_cache import EmbeddingCache
+    from negsample.train.data.prepare import open_split, prepare_split
+    from negsample.train.fit.loop import fit, predict
     from negsample.train.job import make_accelerator
-    from negsample.train.loop import fit, predict
-    from negsample.train.prepare import open_split, prepare_split
 
     encoder = make_encoder(ENCODER)
     encoder.encode(["Warm up."])
@@ -79,7 +79,7 @@ def plain_sentence_transformer() -> Encode:
     """The library's own ``encode`` with its defaults."""
     from sentence_transformers import SentenceTransformer
 
-    from negsample.models.packaged import minilm_folder
+    from negsample.models.language.packaged import minilm_folder
 
     model = SentenceTransformer(str(minilm_folder()), device="cpu")
     return lambda texts: model.encode(texts, show_progress_bar=False)
@@ -98,7 +98,7 @@ def plain_transformers() -> Encode:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from negsample.models.packaged import minilm_folder
+    from negsample.models.language.packaged import minilm_folder
 
     tokenizer = AutoTokenizer.from_pretrained(minilm_folder())
     model = AutoModel.from_pretrained(minilm_folder()).eval()
@@ -127,7 +127,7 @@ def plain_glove() -> Encode:
     """A dictionary and a loop: the mean of the vectors of the lower-cased words, without their outer punctuation."""
     from pyarrow import parquet
 
-    from negsample.models.packaged import glove_files
+    from negsample.models.language.packaged import glove_files
 
     numbers, words = glove_files()
     matrix = np.load(numbers, allow_pickle=False)

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from negsample.eval.agreement import Figure, agreement
 from negsample.eval.judgments import load_judgments
-from negsample.eval.levels import Table, make_table
+from negsample.eval.stats.agreement import Figure, agreement
+from negsample.eval.stats.correlation_levels import Table, make_table
 from negsample.records import Judged
 from negsample.sentences import words
 

@@ -8,11 +8,11 @@ from itertools import zip_longest
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.columns import Column, make_scorers, names_of, score_columns
-from negsample.eval.paired import Disagreement, SystemComparison, compare_systems, largest_differences
+from negsample.eval.score_columns import Column, make_scorers, names_of, score_columns
+from negsample.eval.stats.paired import Disagreement, SystemComparison, compare_systems, largest_differences
+from negsample.io.read import Row, open_text, read_rows, text_field
 from negsample.records import Judged, document_key
 from negsample.scoring import references_of
-from negsample.tables import Row, open_text, read_rows, text_field
 
 _SHOWN = 3  # documents that a message names
 _DIFFERENT = 5  # documents shown for each system

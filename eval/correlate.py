@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.agreement import Figure, agreement, check_bootstrap
-from negsample.eval.columns import Column, make_scorers, names_of, score_columns
+from negsample.eval.baseline_verdict import HEADLINE, Mark, marks, matrices
 from negsample.eval.disagreement import Apart, furthest_apart
 from negsample.eval.judgments import Missing, load_judgments
 from negsample.eval.judgments.files import HALVES
-from negsample.eval.levels import LEVELS, Table, make_table
-from negsample.eval.marks import HEADLINE, Mark, marks, matrices
-from negsample.eval.sampling import AverageRank, SampleSize, article_sampling, average_ranks
+from negsample.eval.score_columns import Column, make_scorers, names_of, score_columns
 from negsample.eval.scorefile import match_scores, parse_scores, read_scores
-from negsample.eval.significance import BeatsMatrix, Comparison, compare_metrics
+from negsample.eval.stats.agreement import Figure, agreement, check_bootstrap
+from negsample.eval.stats.correlation_levels import LEVELS, Table, make_table
+from negsample.eval.stats.sample_size import AverageRank, SampleSize, article_sampling, average_ranks
+from negsample.eval.stats.significance import BeatsMatrix, Comparison, compare_metrics
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion

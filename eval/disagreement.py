@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.eval.levels import Table
+from negsample.eval.stats.correlation_levels import Table
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.correlation import p_value
-from negsample.eval.figures import pearson
 from negsample.eval.metrics import Item, make_metric
+from negsample.eval.stats.correlation import p_value
+from negsample.io.read import Row, number_field, read_rows, text_field
+from negsample.models.evaluation import pearson
 from negsample.sentences import split_sentences
-from negsample.tables import Row, number_field, read_rows, text_field
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder

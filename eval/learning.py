@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.correlation import correlation_matrix
 from negsample.eval.metrics.learned import HeldOut, Learned
+from negsample.eval.stats.correlation import correlation_matrix
 from negsample.records import Judged
 from negsample.seeds import generator
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from negsample.eval.metrics import Item, Metric, make_metric
-from negsample.models.scored import Scored
+from negsample.scored import Scored
 
 
 class MetricScorer:

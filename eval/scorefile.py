@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.columns import Column
 from negsample.eval.judgments.collect import Missing, finite
+from negsample.eval.score_columns import Column
+from negsample.io.read import Row, number_field, read_rows
 from negsample.records import Judged
 from negsample.seeds import digest
-from negsample.tables import Row, number_field, read_rows
 
 NOT_SCORED = "the score file has no row for it"
 NULL = "the score file has no number for it"
@@ -42,7 +42,7 @@ def parse_scores(argument: str) -> tuple[str, str]:
 
 def read_scores(name: str, path: str) -> ScoreFile:
     """Rows with ``document_id`` (or ``doc_id``), ``system``, ``score`` (higher is better), and ``dataset`` if several
-    data sets have the same ids, in any format that ``negsample.tables`` reads.
+    data sets have the same ids, in any format that ``negsample.io.read`` reads.
 
     A row that can't be used is counted and named in ``faults``; of two rows for one summary the first is kept.
     Raises InputError for a file that can't be read and one without a single usable row.

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from negsample.errors import InputError
-from negsample.eval.agreement import agreement
-from negsample.eval.columns import make_scorers, score_columns
-from negsample.eval.correlation import check_coefficient
 from negsample.eval.judgments import Missing, load_judgments
-from negsample.eval.levels import LEVELS, make_table
+from negsample.eval.score_columns import make_scorers, score_columns
+from negsample.eval.stats.agreement import agreement
+from negsample.eval.stats.correlation import check_coefficient
+from negsample.eval.stats.correlation_levels import LEVELS, make_table
 from negsample.records import Judged, document_key
 from negsample.registry import suggestion
 from negsample.sentences import words

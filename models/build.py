@@ -70,7 +70,7 @@ def new_parts(
         )
     from negsample.models.encoders import ENCODERS
     from negsample.models.features.tokens import TokenFeatures
-    from negsample.models.pretrained import load_pretrained
+    from negsample.models.language.pretrained import load_pretrained
 
     if (name := encoder.partition(":")[0]) in ENCODERS and not Path(encoder).exists():
         raise InputError(
@@ -151,7 +151,7 @@ def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "s
         make_network(parts, seed=0)
         return parts
     from negsample.models.features.tokens import TokenFeatures
-    from negsample.models.pretrained import load_shell
+    from negsample.models.language.pretrained import load_shell
 
     model, tokenizer = load_shell(folder / "encoder", attention)
     network = HEADS.get(head)(model, **options)

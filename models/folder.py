@@ -12,7 +12,7 @@ from torch import nn
 
 import negsample
 from negsample.errors import InputError
-from negsample.fileio import atomic_json
+from negsample.io.files import atomic_json
 from negsample.models.build import Parts, save_encoder_config
 from negsample.models.encoders.base import file_digest
 from negsample.models.weights import check_weights

@@ -3,7 +3,7 @@
 import sys
 
 from negsample.cli import main
-from negsample.crew import Crew, warn_of_lone_process
+from negsample.processes import Crew, warn_of_lone_process
 
 if __name__ == "__main__":
     warn_of_lone_process("negsample.score")

@@ -13,12 +13,12 @@ from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from negsample.errors import InputError, RecordError
-from negsample.fileio import format_of
+from negsample.io.files import format_of
+from negsample.io.read import Row, open_text, open_writer, read_rows, text_field
 from negsample.progress import Bar
-from negsample.tables import Row, open_text, open_writer, read_rows, text_field
 
 if TYPE_CHECKING:
-    from negsample.models.scored import Scored
+    from negsample.scored import Scored
 
 T = TypeVar("T")
 # Records in memory at a time.

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from negsample.errors import InputError, RecordError
+from negsample.io.read import open_writer, read_rows
 from negsample.models.estimator import Scored
 from negsample.scoring import Outcome, Tally, score_lines, score_table
-from negsample.tables import open_writer, read_rows
 
 
 @dataclass

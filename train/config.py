@@ -248,7 +248,7 @@ def read_values(path: str | Path) -> dict[str, Any]:
     """
     import yaml
 
-    from negsample.yaml_text import load_yaml
+    from negsample.io.yaml_text import load_yaml
 
     try:
         text = find_config(path).read_text(encoding="utf-8")

@@ -15,24 +15,24 @@ import numpy as np
 import torch
 
 from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
-from negsample.crew import refuse_sharding
 from negsample.errors import InputError
-from negsample.eval.figures import as_json, by_kind, figures
-from negsample.fileio import atomic_json, failure
+from negsample.io.files import atomic_json, failure
+from negsample.io.run_record import Stopwatch, write_run
 from negsample.models.build import Parts, make_network, new_parts, takes
+from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description, save_folder
 from negsample.negatives.generate import GenerateOptions, GenerateReport, generate
 from negsample.negatives.recipe import Recipe, parse_recipe
+from negsample.processes import refuse_sharding
 from negsample.progress import Bar
 from negsample.records import Pair
-from negsample.runs import Stopwatch, write_run
-from negsample.train.card import model_card
-from negsample.train.checkpoint import find_checkpoint
 from negsample.train.config import TrainConfig
-from negsample.train.follow import Follow
-from negsample.train.loop import fit, predict
-from negsample.train.prepare import SPLITS, Split, open_split, prepare_split
-from negsample.train.state import own_state
+from negsample.train.data.prepare import SPLITS, Split, open_split, prepare_split
+from negsample.train.fit.callbacks import Follow
+from negsample.train.fit.checkpoint import find_checkpoint
+from negsample.train.fit.loop import fit, predict
+from negsample.train.fit.torch_state import own_state
+from negsample.train.model_card import model_card
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -184,7 +184,7 @@ def fit_and_test(
     if not accelerator.is_main_process:
         return {}
     if takes(parts.head) == "align":
-        from negsample.train.align import ranking_on
+        from negsample.train.fit.align import ranking_on
 
         facts["ranking"] = ranking_on(parts, test, work, config.seed)
     return {
@@ -211,7 +211,7 @@ def fit_parts(
     A network that ``parts`` have already (loaded from a model folder) is trained on. Arguments as of ``fit_and_test``.
     """
     if takes(parts.head) == "align":
-        from negsample.train.align import fit_align
+        from negsample.train.fit.align import fit_align
 
         # Its parts are trained one after another, on the main process alone.
         if not accelerator.is_main_process:
@@ -234,7 +234,7 @@ def scores_of(
     Head ``align`` keeps the split's features in ``work/features`` as ``name``.
     """
     if takes(parts.head) == "align":
-        from negsample.train.align import align_scores
+        from negsample.train.fit.align import align_scores
 
         return align_scores(parts, split, work, name) if accelerator.is_main_process else np.zeros(0, np.float32)
     network = make_network(parts, config.seed)

@@ -1,4 +1,4 @@
-"""The project's own layout: one record a line, in any format that ``negsample.tables`` reads."""
+"""The project's own layout: one record a line, in any format that ``negsample.io.read`` reads."""
 
 import json
 from collections import Counter
@@ -7,8 +7,8 @@ from typing import Any
 
 from negsample.errors import RecordError
 from negsample.eval.judgments.collect import Collector, finite
+from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged
-from negsample.tables import Row, read_rows, text_field
 
 HALVES = ("tune", "report")
 

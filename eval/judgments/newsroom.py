@@ -11,8 +11,8 @@ from collections import Counter
 
 from negsample.errors import RecordError
 from negsample.eval.judgments.collect import Collector
+from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged
-from negsample.tables import Row, read_rows, text_field
 
 RATINGS = {f"{name.capitalize()}Rating": name for name in ("coherence", "fluency", "informativeness", "relevance")}
 _BREAK = re.compile(r"\s*</?(?:br|p|div)\b[^<>]*>\s*", re.IGNORECASE)

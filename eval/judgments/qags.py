@@ -10,8 +10,8 @@ from pathlib import Path
 
 from negsample.errors import RecordError
 from negsample.eval.judgments.collect import Collector
+from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged
-from negsample.tables import Row, read_rows, text_field
 
 
 def load(path: str, missing: Counter[str]) -> list[Judged]:

@@ -22,8 +22,8 @@ from typing import Any
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, finite
+from negsample.io.read import open_text, read_rows, text_field
 from negsample.records import Judged
-from negsample.tables import open_text, read_rows, text_field
 
 SCORE = "litepyramid_recall"
 CONVERT = (

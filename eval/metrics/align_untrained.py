@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
-from negsample.models.align.features import ASPECTS
+from negsample.models.align.named_features import ASPECTS
 
 if TYPE_CHECKING:
     from negsample.models.features.align import AlignFeatures

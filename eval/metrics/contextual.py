@@ -10,7 +10,7 @@ from negsample.eval.metrics.tokens import content_spans
 
 if TYPE_CHECKING:
     from negsample.models.encoders.hf import TokenPooling
-    from negsample.models.encoders.huggingface import TokenModel
+    from negsample.models.language.transformer_models import TokenModel
 
 
 def words_in_context(encoder: "TokenPooling", sentences: Sequence[str]) -> list[np.ndarray]:
@@ -25,7 +25,7 @@ def words_in_context(encoder: "TokenPooling", sentences: Sequence[str]) -> list[
     import torch
 
     from negsample.models.encoders.base import as_texts
-    from negsample.models.encoders.huggingface import run_batches
+    from negsample.models.language.transformer_models import run_batches
 
     if not encoder.model.tokenizer.is_fast:
         raise InputError(

@@ -6,7 +6,7 @@ from functools import partial
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
 from negsample.eval.metrics.pretrained import need_model, pick_window
-from negsample.models.language_model import SMALLEST_WINDOW, LanguageModel, load_lm
+from negsample.models.language.language_models import SMALLEST_WINDOW, LanguageModel, load_lm
 
 
 def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Metric:

@@ -16,7 +16,7 @@ import numpy as np
 from negsample import __version__
 from negsample.errors import InputError
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, quote
-from negsample.fileio import atomic_json, failure
+from negsample.io.files import atomic_json, failure
 from negsample.seeds import digest
 
 _FORMAT = "negsample-learned-metric"

@@ -2,7 +2,7 @@
 
 from negsample.errors import InputError
 from negsample.eval.metrics.base import number
-from negsample.models.pretrained_heads import HeadModel
+from negsample.models.language.head_models import HeadModel
 
 
 def pick_window(model: HeadModel, window: int | str, smallest: int) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from negsample.eval.metrics.base import number
 from negsample.eval.metrics.cloze import Question, Span
 from negsample.eval.metrics.pretrained import pick_window
-from negsample.models.pretrained_heads import HeadModel, batches, clean, load_head, padded
+from negsample.models.language.head_models import HeadModel, batches, clean, load_head, padded
 
 # The fewest tokens a window may have: half of it is left for the question, a quarter overlaps.
 _SMALLEST_WINDOW = 16

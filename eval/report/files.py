@@ -15,10 +15,10 @@ from negsample.eval.correlate import Correlation
 from negsample.eval.report.html import comparison_page, correlation_page
 from negsample.eval.report.plain import CSV_COLUMNS, SCORE_COLUMNS, as_plain, csv_rows, score_rows
 from negsample.eval.report.plain_compare import COMPARE_COLUMNS, compare_as_plain, compare_rows
-from negsample.eval.targets import check_folder
-from negsample.fileio import atomic_json, atomic_text, failure
-from negsample.runs import Stopwatch, write_run
-from negsample.tables import open_writer
+from negsample.io.files import atomic_json, atomic_text, failure
+from negsample.io.read import open_writer
+from negsample.io.run_record import Stopwatch, write_run
+from negsample.io.writable import check_folder
 
 
 def check_new(out: str) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
-from negsample.eval.agreement import Figure
+from negsample.eval.baseline_verdict import HEADLINE, TESTS
 from negsample.eval.compare import Comparison, Section
 from negsample.eval.correlate import Correlation, Measured
-from negsample.eval.marks import HEADLINE, TESTS
 from negsample.eval.report import plots, view
 from negsample.eval.report.plain import CAVEATS
+from negsample.eval.stats.agreement import Figure
+from negsample.io.run_record import versions
 from negsample.records import Judged
-from negsample.runs import versions
 
 # Metrics drawn for each human score, and metrics whose disagreements are shown with texts.
 _DRAWN = 6

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from negsample.eval.agreement import Figure
+from negsample.eval.baseline_verdict import HEADLINE, TESTS
 from negsample.eval.correlate import Correlation, Measured, unscored
-from negsample.eval.marks import HEADLINE, TESTS
-from negsample.eval.significance import Comparison, bonferroni, holm
+from negsample.eval.stats.agreement import Figure
+from negsample.eval.stats.significance import Comparison, bonferroni, holm
 
 CSV_COLUMNS = (
     "dataset",

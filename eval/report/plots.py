@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup, escape
 
-from negsample.eval.sampling import SampleSize
+from negsample.eval.stats.sample_size import SampleSize
 
 # As many as there are colours in report.css.
 CURVES = 6

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from negsample.eval.agreement import Figure
-from negsample.eval.columns import TRIVIAL, Column
+from negsample.eval.baseline_verdict import HEADLINE, Mark
 from negsample.eval.correlate import Correlation, Measured, unscored
-from negsample.eval.marks import HEADLINE, Mark
+from negsample.eval.score_columns import TRIVIAL, Column
+from negsample.eval.stats.agreement import Figure
 
 SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from negsample.models.align.alignment import Alignment, DocumentView
-from negsample.models.align.features import matches, repetitions, telling_facts
+from negsample.models.align.named_features import matches, repetitions, telling_facts
 from negsample.models.align.reader import Text
 from negsample.models.align.words import read_words
 

@@ -168,7 +168,7 @@ def longest(tokenizer: Any) -> int:
 
 def new_judge(encoder: Any, attention: str, seed: int) -> Judge:
     """A judge that starts from the weights of the sentence-transformer ``encoder``. Raises InputError."""
-    from negsample.models.pretrained import load_pretrained
+    from negsample.models.language.pretrained import load_pretrained
 
     model, tokenizer, _ = load_pretrained(str(encoder.folder / encoder.layout.transformer), attention)
     with torch.random.fork_rng(devices=[]):
@@ -181,7 +181,7 @@ def load_judge(folder: Path, fingerprint: str, attention: str = "sdpa") -> Judge
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    from negsample.models.pretrained import load_shell
+    from negsample.models.language.pretrained import load_shell
 
     check_weights(folder, fingerprint)
     path = folder / "model.safetensors"

@@ -10,9 +10,9 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, join, pieces, read_words
-from negsample.models.cache import EmbeddingCache
 from negsample.models.encoders import Encoder
 from negsample.models.encoders.base import as_texts
+from negsample.models.store.embedding_cache import EmbeddingCache
 
 # Bytes of word vectors that are kept for sentences that may come again.
 _KEPT = 384 << 20

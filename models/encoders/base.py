@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.fileio import replacing
+from negsample.io.files import replacing
 
 
 class Encoder(Protocol):

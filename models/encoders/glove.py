@@ -7,7 +7,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.models.encoders.vectors import WordVectors, read_vectors, table
 from negsample.models.encoders.words import WordEncoder, word_encoder
-from negsample.models.packaged import glove_files
+from negsample.models.language.packaged import glove_files
 
 
 def make(path: str = "", unit: str = "word", pool: str = "mean", lower: bool = True, limit: int = 0) -> WordEncoder:

@@ -10,7 +10,8 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.encoders.base import as_texts, choice, fingerprint
-from negsample.models.encoders.huggingface import (
+from negsample.models.language.packaged import minilm_folder
+from negsample.models.language.transformer_models import (
     TokenModel,
     copy_model,
     fingerprint_parts,
@@ -19,7 +20,6 @@ from negsample.models.encoders.huggingface import (
     run_batches,
     to_rows,
 )
-from negsample.models.packaged import minilm_folder
 
 
 @dataclass(frozen=True, eq=False)

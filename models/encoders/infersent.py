@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.fileio import replacing
+from negsample.io.files import replacing
 from negsample.models.encoders.base import as_texts, fingerprint, pick_device
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
 

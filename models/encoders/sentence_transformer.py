@@ -16,7 +16,8 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.models.encoders.base import as_texts, copy_file, fingerprint
 from negsample.models.encoders.hf import TokenPooling, pooled
-from negsample.models.encoders.huggingface import (
+from negsample.models.language.packaged import minilm_folder
+from negsample.models.language.transformer_models import (
     TokenModel,
     copy_model,
     fingerprint_parts,
@@ -27,7 +28,6 @@ from negsample.models.encoders.huggingface import (
     to_rows,
     weights,
 )
-from negsample.models.packaged import minilm_folder
 
 _ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "ELU", "LeakyReLU")
 _LEGACY = "pooling_mode_{}_tokens"

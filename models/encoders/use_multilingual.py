@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from negsample.models.encoders.base import as_texts, file_digest, fingerprint
-from negsample.models.packaged import use_multilingual_files
+from negsample.models.language.packaged import use_multilingual_files
 
 _MOST_THREADS = 4
 

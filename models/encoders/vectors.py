@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.fileio import atomic_text, replacing
+from negsample.io.files import atomic_text, replacing
 
 _BLOCK_LINES = 4096
 _BLOCK_BYTES = 1 << 24

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from negsample.models.align.alignment import SALIENCE, Alignment, DocumentView, align, view
-from negsample.models.align.features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.fluency import Fluency
 from negsample.models.align.judge import Judge
+from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.reader import Reader, Text
-from negsample.models.cache import EmbeddingCache
+from negsample.models.store.embedding_cache import EmbeddingCache
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -194,7 +194,7 @@ def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
 
 
 def _key(text: str) -> bytes:
-    from negsample.models.cache import key
+    from negsample.models.store.embedding_cache import key
 
     return key(text)
 

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from negsample.errors import InputError
-from negsample.models.cache import EmbeddingCache, keys
-from negsample.models.padding import percentile_length
-from negsample.models.segments import KEY_BYTES
+from negsample.models.features.padding import percentile_length
+from negsample.models.store.embedding_cache import EmbeddingCache, keys
+from negsample.models.store.segments import KEY_BYTES
 from negsample.sentences import split_sentences, words
 
 if TYPE_CHECKING:

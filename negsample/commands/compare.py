@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from negsample.errors import InputError
-from negsample.runs import Stopwatch
+from negsample.io.run_record import Stopwatch
 
 if TYPE_CHECKING:
     from negsample.eval.compare import Comparison

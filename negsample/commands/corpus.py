@@ -19,8 +19,8 @@ def run(
 ) -> None:
     """Print the corpus metric of two files of texts; write its figures to ``json`` and a map by ``encoder`` to ``map_file``."""
     from negsample.eval.metrics.corpus import corpus_metric
-    from negsample.eval.targets import check_file
-    from negsample.fileio import atomic_json, replacing
+    from negsample.io.files import atomic_json, replacing
+    from negsample.io.writable import check_file
     from negsample.models.encoders import make_encoder
 
     if map_file is None and encoder is not None:
@@ -55,8 +55,8 @@ def run(
 
 def read_texts(path: str, field: str) -> list[str]:
     """The texts of a file: ``field`` of each record of a table, or each line of a text file. Raises InputError."""
-    from negsample.fileio import ENDINGS
-    from negsample.tables import open_text, read_rows, text_field
+    from negsample.io.files import ENDINGS
+    from negsample.io.read import open_text, read_rows, text_field
 
     if path.lower().endswith(tuple(ENDINGS)):
         return [text_field(row, field) for row in read_rows(path)]

@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from negsample.runs import Stopwatch
+from negsample.io.run_record import Stopwatch
 
 if TYPE_CHECKING:
     from negsample.eval.correlate import Correlation
@@ -51,7 +51,7 @@ def print_correlation(result: "Correlation") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from negsample.eval.marks import HEADLINE
+    from negsample.eval.baseline_verdict import HEADLINE
     from negsample.eval.report import view
 
     levels = [level for level in HEADLINE if level in result.settings.levels]

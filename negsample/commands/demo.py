@@ -15,7 +15,7 @@ def run(out: str) -> None:
     from negsample.commands import generate
     from negsample.commands.evaluate import evaluate
     from negsample.commands.train import print_figures
-    from negsample.fileio import atomic_json
+    from negsample.io.files import atomic_json
     from negsample.models.estimator import Estimator
     from negsample.train.config import read_config
     from negsample.train.job import train
@@ -43,7 +43,7 @@ def show(estimator: object, examples: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from negsample.examples import read_examples
+    from negsample.io.examples import read_examples
     from negsample.models.estimator import Estimator
 
     assert isinstance(estimator, Estimator)

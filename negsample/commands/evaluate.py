@@ -8,8 +8,8 @@ from negsample.errors import InputError
 def run(model: str, examples: str, json: str | None, batch_size: int, seed: int) -> None:
     """Print how well the model's scores follow the labels of ``examples``, and write the figures to ``json``."""
     from negsample.commands.train import print_figures
-    from negsample.eval.targets import check_file
-    from negsample.fileio import atomic_json
+    from negsample.io.files import atomic_json
+    from negsample.io.writable import check_file
     from negsample.models.estimator import Estimator
 
     if json is not None:
@@ -27,8 +27,8 @@ def evaluate(estimator: Any, examples: str, *, batch_size: int = 32, seed: int =
     """Figures of ``estimator`` on an example file, by the kind of label, as plain values."""
     import numpy as np
 
-    from negsample.eval.figures import as_json, by_kind, figures
-    from negsample.examples import read_examples
+    from negsample.io.examples import read_examples
+    from negsample.models.evaluation import as_json, by_kind, figures
     from negsample.progress import Bar
     from negsample.scoring import chunks
 

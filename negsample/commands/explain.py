@@ -4,14 +4,14 @@ from itertools import islice
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.tables import open_writer, read_rows, text_field
+from negsample.io.read import open_writer, read_rows, text_field
 
 
 def run(
     model: str, source: str, output: str | None, limit: int | None, document_field: str, summary_field: str
 ) -> None:
     """Explain the records of a table in the terminal, or as JSON lines in ``output``."""
-    from negsample.fileio import format_of
+    from negsample.io.files import format_of
     from negsample.models.estimator import Estimator
 
     if output is not None and format_of(output) != "jsonl":

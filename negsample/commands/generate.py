@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.runs import Stopwatch, write_run
+from negsample.io.run_record import Stopwatch, write_run
 
 
 def run(corpus: str, out: str, **settings: Any) -> None:

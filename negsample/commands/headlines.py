@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from negsample.errors import InputError
-from negsample.runs import Stopwatch, write_run
+from negsample.io.run_record import Stopwatch, write_run
 
 if TYPE_CHECKING:
     from negsample.eval.headlines import HeadlineTable
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def run(headlines: str | None, metrics: list[str], out: str, alpha: float) -> None:
     """Write P4's Tables 3 and 4 for the judged ``headlines`` to the folder ``out``, and print them."""
     from negsample.eval.headlines import METRICS, load_headlines, p4_table3
-    from negsample.eval.targets import check_folder
-    from negsample.fileio import atomic_json, atomic_text
-    from negsample.tables import open_writer
+    from negsample.io.files import atomic_json, atomic_text
+    from negsample.io.read import open_writer
+    from negsample.io.writable import check_folder
 
     watch = Stopwatch()
     if headlines is None:

@@ -47,7 +47,7 @@ def _print(facts: dict[str, Any]) -> None:
 
 
 def _installation() -> None:
-    from negsample.runs import versions
+    from negsample.io.run_record import versions
 
     _print(versions())
     run_cache(None, clear=False)
@@ -55,7 +55,7 @@ def _installation() -> None:
 
 def run_cache(name: str | None, clear: bool) -> None:
     """Print each embedding cache and its size, or delete them; or the one called ``name``. Raises InputError for none."""
-    from negsample.models.cache_folders import cache_root, clear_cache, find_caches
+    from negsample.models.store.cache_folders import cache_root, clear_cache, find_caches
 
     if clear:
         print(f"freed {clear_cache(name) / 1e6:.1f} MB")
@@ -93,7 +93,7 @@ def _model(folder: Path) -> None:
 
 
 def _unfinished(folder: Path) -> None:
-    from negsample.train.checkpoint import find_checkpoint
+    from negsample.train.fit.checkpoint import find_checkpoint
 
     found = find_checkpoint(folder / "work")
     place = f"at step {found[1].step}, epoch {found[1].epoch + 1}" if found else "before its first checkpoint"
@@ -114,8 +114,8 @@ def _run(path: Path) -> None:
 
 
 def _file(path: str) -> None:
+    from negsample.io.read import read_rows
     from negsample.sentences import words
-    from negsample.tables import read_rows
 
     fields: Counter[str] = Counter()
     kinds: Counter[str] = Counter()

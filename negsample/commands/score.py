@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from negsample.crew import Crew
 from negsample.errors import InputError
-from negsample.fileio import format_of
+from negsample.io.files import format_of
+from negsample.io.read import Row
+from negsample.processes import Crew
 from negsample.progress import silence
 from negsample.scoring import (
     ItemScorer,
@@ -21,7 +22,6 @@ from negsample.scoring import (
     score_table,
     table_chunks,
 )
-from negsample.tables import Row
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
 ) -> None:
     """Score a table, or text files aligned by line; print a line for each system, and the signature.
 
-    Where ``crew`` has several processes they share the input (``negsample.sharing``), and the first one writes and prints.
+    Where ``crew`` has several processes they share the input (``negsample.parallel_scoring``), and the first one writes and prints.
     """
     if on_bad not in ("stop", "skip"):
         raise InputError(f"--on-bad {on_bad}: give stop or skip")
@@ -93,7 +93,7 @@ def run(
     if crew is None:
         tallies = write(None)
     else:
-        from negsample.sharing import score_together
+        from negsample.parallel_scoring import score_together
 
         if crew.rank:
             silence()

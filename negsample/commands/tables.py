@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
-    from negsample.train.grid import Grid
+    from negsample.train.experiments.grid import Grid
 
 # Settings that have an option of their own, or that the grid decides.
 _OPTIONS = ("corpus", "limit", "seed", "encoders", "heads")
@@ -37,10 +37,10 @@ class Request:
 
 def run(request: Request) -> None:
     """Work out P3's Table 1 or 2; print it, with the published one, as it stands in ``table.md``."""
-    from negsample.train.grid import Grid
-    from negsample.train.smoke import smoke, stand_in_encoders
-    from negsample.train.table_files import markdown
-    from negsample.train.tables import run_table
+    from negsample.train.experiments.grid import Grid
+    from negsample.train.experiments.smoke import smoke, stand_in_encoders
+    from negsample.train.experiments.table_files import markdown
+    from negsample.train.experiments.tables import run_table
 
     if request.config is None and not request.corpus and not request.smoke:
         raise InputError("nothing says what to train on; give --config FILE or --corpus PATH")
@@ -68,8 +68,8 @@ def run(request: Request) -> None:
 def _grid(request: Request) -> "Grid":
     """The grid that the file, the words and the options together ask for."""
     from negsample.models.build import takes
-    from negsample.train.grid import Grid, read_grid
-    from negsample.train.tables import split_specs
+    from negsample.train.experiments.grid import Grid, read_grid
+    from negsample.train.experiments.tables import split_specs
 
     grid = read_grid(request.table, request.config, _words(request))
     config, heads = grid.config, grid.heads

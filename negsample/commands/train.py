@@ -23,8 +23,8 @@ _SHOWN = ("head", "encoder", "recipe")
 def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bool = False) -> None:
     """Train as the file and the ``key=value`` words say, or on stand-ins (``smoke``); print the test figures."""
     from negsample.train.config import read_config
+    from negsample.train.experiments.smoke import smoke as made_small
     from negsample.train.job import train
-    from negsample.train.smoke import smoke as made_small
 
     if config is None and not values:
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
@@ -103,7 +103,7 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str]) 
 
 def print_figures(found: dict[str, Any]) -> None:
     """Test figures with their intervals, means by kind, and what was cut."""
-    from negsample.train.card import figure_text
+    from negsample.train.model_card import figure_text
 
     for name, figure in found["test"].items():
         print(f"test {name}: {figure_text(figure)}")

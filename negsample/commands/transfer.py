@@ -7,18 +7,18 @@ from pathlib import Path
 def run(config: str, out: str, *, smoke: bool) -> None:
     """Run the experiment in ``config``, print its matrices, and leave the report in ``out``."""
     from negsample.eval.report.transfer import transfer_page
-    from negsample.fileio import atomic_json, atomic_text
-    from negsample.runs import Stopwatch, write_run
-    from negsample.train.claim import waiting
-    from negsample.train.transfer import clear_work, run_transfer
-    from negsample.train.transfer_config import read_transfer
-    from negsample.transfer_table import csv_text, markdown, published_beside, transfer_table
+    from negsample.io.files import atomic_json, atomic_text
+    from negsample.io.run_record import Stopwatch, write_run
+    from negsample.io.work_folder import waiting
+    from negsample.train.experiments.transfer import clear_work, run_transfer
+    from negsample.train.experiments.transfer_config import read_transfer
+    from negsample.train.experiments.transfer_table import csv_text, markdown, published_beside, transfer_table
 
     watch = Stopwatch()
     experiment = read_transfer(config)
     published = published_beside(experiment)
     if smoke:
-        from negsample.train.transfer_smoke import small_transfer
+        from negsample.train.experiments.transfer_smoke import small_transfer
 
         experiment = small_transfer(experiment)
     folder = Path(out)

@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
-from negsample.runs import Stopwatch
+from negsample.io.run_record import Stopwatch
 
 if TYPE_CHECKING:
-    from negsample.train.search import Search
-    from negsample.train.tune import Measure, Tuned
+    from negsample.train.search.settings import Search
+    from negsample.train.search.tune import Measure, Tuned
 
 
 def run(config: str, study: str, storage: str, trials: int, out: str, *, keep_models: bool) -> None:
     """Search as the file says, beside whatever other workers there are; write the results and a page to ``out``."""
     from negsample.eval.report.tune import tune_page
-    from negsample.fileio import atomic_text
-    from negsample.runs import write_run
-    from negsample.train.search import read_search
-    from negsample.train.storage import hide, safe_url
-    from negsample.train.tune import tune
-    from negsample.train.tune_files import study_as_plain
+    from negsample.io.files import atomic_text
+    from negsample.io.run_record import write_run
+    from negsample.train.search.files import study_as_plain
+    from negsample.train.search.settings import read_search
+    from negsample.train.search.storage import hide, safe_url
+    from negsample.train.search.tune import tune
 
     watch = Stopwatch()
     command = ["negsample", *(hide(word, storage) for word in sys.argv[1:])]
@@ -62,7 +62,7 @@ def run(config: str, study: str, storage: str, trials: int, out: str, *, keep_mo
 def _find_corpora(search: "Search") -> None:
     """InputError where no trial could read its corpora; those that differ between trials are left to them."""
     from negsample.train.config import make_config
-    from negsample.train.corpora import READING, find_corpora
+    from negsample.train.data.corpora import READING, find_corpora
 
     if not search.space.fields() & (set(READING) - {"limit"}):
         find_corpora(make_config({key: value for key, value in search.train.items() if key in READING}))

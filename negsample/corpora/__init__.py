@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from negsample.corpora.options import CorpusOptions, describe_skipped
 from negsample.errors import InputError
-from negsample.fileio import ENDINGS
+from negsample.io.files import ENDINGS
 from negsample.records import Pair
 from negsample.registry import Registry
 

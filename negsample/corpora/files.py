@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from negsample.corpora.options import CorpusOptions, refuse
 from negsample.corpora.rows import pairs_from
-from negsample.fileio import ENDINGS
+from negsample.io.files import ENDINGS
+from negsample.io.read import read_rows
 from negsample.records import Pair
-from negsample.tables import read_rows
 
 
 def corpus_name(path: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 from negsample.corpora.options import CorpusOptions
 from negsample.corpora.rows import pairs_from
 from negsample.errors import InputError
+from negsample.io.read import Row
 from negsample.records import Pair
-from negsample.tables import Row
 
 # The branch in which the hub keeps a Parquet copy of data sets that are published as a loading script.
 _PARQUET_BRANCH = "refs/convert/parquet"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from negsample.corpora.options import CorpusOptions, refuse
 from negsample.corpora.rows import pairs_from
 from negsample.errors import InputError
+from negsample.io.read import read_rows
 from negsample.records import Pair
-from negsample.tables import read_rows
 
 SPLITS = ("train", "dev", "test")
 

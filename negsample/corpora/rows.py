@@ -9,9 +9,9 @@ import numpy as np
 
 from negsample.corpora.options import CorpusOptions, count_skipped, describe_skipped
 from negsample.errors import InputError, RecordError
+from negsample.io.read import Row, text_field
 from negsample.records import Pair
 from negsample.seeds import digest
-from negsample.tables import Row, text_field
 
 _RECENT = 1 << 15
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from negsample.corpora.options import CorpusOptions, refuse
 from negsample.corpora.rows import pairs_from
 from negsample.errors import InputError
+from negsample.io.read import read_rows
 from negsample.records import Pair
 from negsample.registry import suggestion
-from negsample.tables import read_rows
 
 DOMAINS = ["legislation", "news", "patents", "science"]
 PATH = Path(__file__).with_name("sample.jsonl")

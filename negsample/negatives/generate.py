@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.fileio import failure
+from negsample.io.files import failure
+from negsample.io.pair_store import Spool
+from negsample.io.read import Writer, open_writer
 from negsample.negatives.context import Borrowed, Context
 from negsample.negatives.examples import Tally, examples_of
 from negsample.negatives.index import IndexBuilder, PairIndex, fingerprint, padded
@@ -21,8 +23,6 @@ from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.negatives.vocabulary import DRAWS, Vocabulary, VocabularyCounter
 from negsample.records import Pair
 from negsample.seeds import digest
-from negsample.spool import Spool
-from negsample.tables import Writer, open_writer
 
 Part = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The split of each document, uint8 [documents], numbers as in ``SPLITS`` or higher for none; takes what ``assign`` takes."""

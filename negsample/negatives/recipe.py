@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.fileio import failure
+from negsample.io.files import failure
 from negsample.negatives import NEGATIVES
 from negsample.registry import suggestion
 
@@ -80,7 +80,7 @@ def parse_recipe(spec: str | Mapping[str, Any]) -> Recipe:
 def _read_mix(path: Path) -> dict[str, float]:
     import yaml
 
-    from negsample.yaml_text import load_yaml
+    from negsample.io.yaml_text import load_yaml
 
     try:
         value = load_yaml(path.read_text("utf-8-sig"))

@@ -7,11 +7,11 @@ import yaml
 
 from negsample import configs
 from negsample.errors import InputError
-from negsample.eval import figures
+from negsample.models import evaluation as figures
 from negsample.models.estimator import Estimator
-from negsample.train import smoke
 from negsample.train.config import read_values
-from negsample.train.search import read_search
+from negsample.train.experiments import smoke
+from negsample.train.search.settings import read_search
 
 FILES = sorted(configs.FOLDER.glob("*.yaml"))
 

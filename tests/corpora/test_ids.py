@@ -7,7 +7,7 @@ import pytest
 from negsample.corpora import rows
 from negsample.corpora.options import CorpusOptions
 from negsample.errors import RecordError
-from negsample.tables import Row
+from negsample.io.read import Row
 
 
 def read(ids, **options):

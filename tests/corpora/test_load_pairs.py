@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests_support import SHARED_DATA
 
 from negsample.corpora import CORPORA, CorpusOptions, describe_skipped, load_pairs
 from negsample.corpora.files import corpus_name
 from negsample.errors import InputError, RecordError
 from negsample.records import Pair
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "pairs"
+DATA = SHARED_DATA / "pairs"
 
 
 def lines(path: Path, *records: Any) -> Path:

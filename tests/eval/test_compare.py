@@ -8,7 +8,7 @@ import pytest
 
 from negsample.errors import InputError
 from negsample.eval.compare import Settings, compare
-from negsample.tables import read_rows
+from negsample.io.read import read_rows
 
 # Words of each summary: differences to the first system are 2, 1, 3, 2, 1, 2, 1 and 0, 1, −1, 0, 0, 0, 0.
 FIRST = (3, 4, 3, 5, 4, 3, 4)

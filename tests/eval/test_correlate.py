@@ -2,37 +2,38 @@
 
 import csv
 import gzip
-import importlib.util
 import json
 import math
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tac2010_maker
 from scipy import stats
+from tests_support import SHARED_DATA
 
 from negsample.errors import InputError
-from negsample.eval import columns, correlate
-from negsample.eval.agreement import Figure
-from negsample.eval.columns import score_columns
+from negsample.eval import correlate
+from negsample.eval import score_columns as columns
+from negsample.eval.baseline_verdict import marks, matrices
 from negsample.eval.correlate import Settings
 from negsample.eval.disagreement import furthest_apart
-from negsample.eval.levels import make_table
-from negsample.eval.marks import marks, matrices
 from negsample.eval.metrics import METRICS
 from negsample.eval.metrics.base import Item, Metric, Scores
 from negsample.eval.report.files import check_new, new_folder, write_correlation
 from negsample.eval.report.plain import CSV_COLUMNS, csv_rows
-from negsample.eval.significance import Comparison
+from negsample.eval.score_columns import score_columns
+from negsample.eval.stats.agreement import Figure
+from negsample.eval.stats.correlation_levels import make_table
+from negsample.eval.stats.significance import Comparison
+from negsample.io.read import read_rows
+from negsample.io.run_record import Stopwatch
 from negsample.records import Judged
-from negsample.runs import Stopwatch
-from negsample.tables import read_rows
 
-HUMAN = Path(__file__).parents[3] / "shared" / "data" / "human"
+HUMAN = SHARED_DATA / "human"
 COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 PLACES = ("harbour", "orchard", "bridge", "market", "school", "station", "library", "theatre")
 THINGS = ("gate", "roof", "clock", "garden", "ledger", "lamp", "stairs")
@@ -480,21 +481,10 @@ def test_a_folder_is_new_or_refused_and_whole_or_absent(tmp_path: Path) -> None:
     assert (tmp_path / "empty" / "a").read_text() == "whole"
 
 
-def _maker() -> ModuleType:
-    path = Path(__file__).with_name("tac2010_maker.py")
-    spec = importlib.util.spec_from_file_location("tac2010_maker_correlate", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_tac2010_from_archive_to_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from negsample.cli import main
 
-    folder = _maker().make_tac2010(tmp_path / "tac", packed=True)
+    folder = tac2010_maker.make_tac2010(tmp_path / "tac", packed=True)
     out = tmp_path / "out"
     with pytest.raises(SystemExit) as end:
         main(

@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import pearsonr
 
 from negsample.errors import InputError
-from negsample.eval.correlation import p_value
 from negsample.eval.headlines import (
     METRICS,
     OVERALL,
@@ -22,6 +21,7 @@ from negsample.eval.headlines import (
     p4_table3,
 )
 from negsample.eval.metrics import Item, make_metric
+from negsample.eval.stats.correlation import p_value
 
 # P4, Table 3: r and p of each dataset (20 headlines; Overall 80), metric and task (Gen-Story, Ref-Story, Gen-Ref).
 PAPER = """

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
+from negsample.io.pair_store import Spool
 from negsample.negatives.generate import GenerateOptions, generate
 from negsample.negatives.recipe import parse_recipe
 from negsample.negatives.split import SPLITS, Shares
 from negsample.records import Pair
-from negsample.spool import Spool
 
 PEOPLE = ["Ada", "Boris", "Chen", "Dana", "Emil", "Farah", "Gita", "Hugo"]
 THINGS = ["bridge", "harvest", "ferry", "library", "glacier", "orchard", "tunnel", "market", "museum", "harbour"]

@@ -9,7 +9,7 @@ from tests_support import write_pairs
 
 from negsample import Estimator
 from negsample.errors import InputError
-from negsample.examples import read_examples
+from negsample.io.examples import read_examples
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
 from negsample.train.job import make_accelerator, make_examples, train

@@ -14,8 +14,9 @@ from safetensors.numpy import load_file
 
 from negsample import Estimator
 from negsample.errors import InputError
-from negsample.train import checkpoint, job, loop
+from negsample.train import job
 from negsample.train.config import make_config
+from negsample.train.fit import checkpoint, loop
 from negsample.train.job import train
 
 

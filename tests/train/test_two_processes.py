@@ -14,7 +14,7 @@ from tests_support import write_pairs
 DRIVER = """
 import json, os, signal, sys
 from negsample.cli import main
-from negsample.train import loop
+from negsample.train.fit import loop
 
 rank, fatal = os.environ["RANK"], int(os.environ.get("KILL_AT", -1))
 real_step, real_gather, steps = loop.train_step, loop.gather, []

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from negsample.models.align.explain import explain
-from negsample.models.align.features import values
+from negsample.models.align.named_features import values
 from negsample.models.align.reader import Reader
 from negsample.models.estimator import Scored
 from negsample.models.features.align import AlignFeatures, stack
@@ -52,8 +52,8 @@ OTHERS = [
 
 @pytest.fixture(scope="module")
 def features(tmp_path_factory: pytest.TempPathFactory) -> AlignFeatures:
-    from negsample.models.cache import EmbeddingCache
     from negsample.models.encoders import make_encoder
+    from negsample.models.store.embedding_cache import EmbeddingCache
 
     encoder = make_encoder("sentence-transformer")
     made = AlignFeatures(encoder)
@@ -80,7 +80,7 @@ def test_sentence_vectors_are_the_encoders_own(features: AlignFeatures) -> None:
 
 
 def test_a_text_reads_the_same_in_any_company(features: AlignFeatures, tmp_path: Path) -> None:
-    from negsample.models.cache import EmbeddingCache
+    from negsample.models.store.embedding_cache import EmbeddingCache
 
     alone = Reader(features.encoder, EmbeddingCache(features.reader.states, tmp_path / "a"))
     one = alone.read([SUMMARY])[0]

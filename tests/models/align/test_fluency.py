@@ -9,7 +9,7 @@ from tiny_lm import WORDS, build
 
 from negsample.errors import InputError
 from negsample.models.align.fluency import Fluency, load_fluency, new_fluency
-from negsample.models.language_model import lm_kind
+from negsample.models.language.language_models import lm_kind
 
 TEXTS = ["The cat sat on a mat.", "mat a on.", "A very long cat sat."]
 

@@ -1,0 +1,1 @@
+"""Pretrained transformers models, and language models."""

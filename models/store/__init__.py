@@ -1,0 +1,1 @@
+"""What is kept on disk: embeddings, and rows of any length."""

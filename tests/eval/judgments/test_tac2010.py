@@ -1,0 +1,113 @@
+"""TAC 2010: the same rows packed and unpacked, ten articles a docset, everything missing counted by name."""
+
+from pathlib import Path
+
+import pytest
+import tac2010_maker
+
+from negsample.errors import InputError
+from negsample.eval.judgments import Missing, load_judgments
+from negsample.eval.judgments.tac2010 import article_text
+from negsample.eval.metrics import make_metric, score_judged
+
+maker = tac2010_maker
+DOCUMENTS = "TAC2010_Summarization_Documents/GuidedSumm10_test_docs_files"
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_rows_of_both_layouts(tmp_path: Path, packed: bool) -> None:
+    missing = Missing()
+    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=packed)}", missing)
+    assert not missing
+    assert [(row.document_id, row.system) for row in rows] == [
+        (f"{topic}-A", system) for topic in ("D1001", "D1002", "D1003") for system in ("1", "2", "7", "43")
+    ]
+    row = rows[2]
+    assert row.dataset == "tac2010"
+    assert row.summary == "The ferry was in the report.\nThe harbour was in the report."
+    assert row.scores == {
+        "modified_pyramid": 0.5,
+        "modified_pyramid_jackknife": 0.49,
+        "linguistic_quality": 2.0,
+        "overall_responsiveness": 2.0,
+    }
+    assert len(row.documents) == 10
+    assert len(row.references) == 4
+    assert "Writer A adds" in row.references[0]
+    assert "Writer H adds" in row.references[3]
+    assert not any("Headline" in text or "<" in text for text in row.documents)
+    assert row.documents[0].split("\n")[1] == "Nobody at the ferry had asked for it & the harbour stayed shut."
+    assert "Nobodé" in row.documents[7]
+
+
+def test_packed_and_unpacked_agree_and_may_stand_side_by_side(tmp_path: Path) -> None:
+    packed = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path / 'p', packed=True)}", Missing())
+    unpacked = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path / 'u', packed=False)}", Missing())
+    maker.make_tac2010(tmp_path / "u", packed=True)
+    missing = Missing()
+    both = load_judgments(f"tac2010:{tmp_path / 'u'}", missing)
+    assert packed == unpacked == both
+    assert not missing
+
+
+def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
+    peers = "GuidedSumm2010_eval/ROUGE/peers"
+    table = maker.files()["GuidedSumm2010_eval/manual/manual.peer.A"].decode().splitlines()
+    table[0] = table[0].replace("1.000", "nan")
+    table[1] = "D1001-A 2 0.7"
+    changes = {
+        f"{DOCUMENTS}/D1002B/D1002B-A/AFP_ENG_20050101.0000": b"<DOC>\n<TEXT>\n</TEXT>\n</DOC>\n",
+        f"{DOCUMENTS}/D1003C/D1003C-A/AFP_ENG_20050102.0001": None,
+        f"{peers}/D1002-A.M.100.B.7": None,
+        f"{peers}/D1003-A.M.100.C.43": b" \n",
+        "GuidedSumm2010_eval/manual/manual.peer.A": "\n".join(table).encode(),
+    }
+    missing = Missing()
+    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=False, changes=changes)}", missing)
+    assert missing == {
+        "an article without text": 1,
+        "a docset with 9 readable articles instead of 10": 2,
+        "a blank summary": 1,
+        "a line that is not docset, summarizer and eight columns": 1,
+        "a summary without scores in manual.peer.A": 1,
+        "scores without a summary": 2,
+        "score 'modified_pyramid' is not a number": 1,
+    }
+    assert missing.places["a docset with 9 readable articles instead of 10"] == ["D1002-A", "D1003-A"]
+    assert missing.places["scores without a summary"] == ["D1002-A, summarizer 7", "D1003-A, summarizer 43"]
+    assert missing.places["a line that is not docset, summarizer and eight columns"] == ["manual.peer.A, line 2"]
+    assert len(rows) == 9
+    assert "modified_pyramid" not in rows[0].scores
+    assert rows[0].scores["linguistic_quality"] == 4.0
+
+
+def test_no_scores_file_and_damaged_archive(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"no manual/manual\.peer\.A"):
+        load_judgments(f"tac2010:{tmp_path / 'empty'}", Missing())
+    folder = maker.make_tac2010(tmp_path / "cut", packed=True)
+    whole = (folder / "GuidedSumm2010_eval.tgz").read_bytes()
+    (folder / "GuidedSumm2010_eval.tgz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="not a sound tar archive"):
+        load_judgments(f"tac2010:{folder}", Missing())
+
+
+def test_article_text_without_paragraphs_or_end_tags() -> None:
+    assert article_text("<DOC><TEXT>\nOne  line.\nTwo &lt;x&gt;.\n</TEXT></DOC>") == "One line. Two <x>."
+    assert article_text("<DOC><TEXT><P>One.<P>Two.</P></TEXT>") == "One.\nTwo."
+    assert article_text("<DOC><P>outside</P></DOC>") == ""
+
+
+def test_a_metric_on_ten_documents_is_their_mean(tmp_path: Path) -> None:
+    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=True)}", Missing())
+    metric = make_metric("rouge1:value=recall,against=document")
+    scores = score_judged(metric, rows[:1])
+    # By hand: the ferry topic, system 1 names all four nouns, and "was in the report" once a line.
+    vocabulary = {"the", "ferry", "was", "in", "report", "harbour", "storm", "captain"}
+    shares = []
+    for document in rows[0].documents:
+        words = "".join(c if c.isascii() and c.isalnum() else " " for c in document.lower()).split()
+        counts = {word: words.count(word) for word in set(words) & vocabulary}
+        limits = {"the": 8, "was": 4, "in": 4, "report": 4}
+        shares.append(sum(min(n, limits.get(word, 1)) for word, n in counts.items()) / len(words))
+    assert scores.values[0] == pytest.approx(sum(shares) / 10, abs=1e-12)

@@ -1,0 +1,315 @@
+"""ROUGE against values worked out by hand, the rouge-score package, and the laws of the definitions."""
+
+import random
+import time
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests_support import SHARED_DATA
+
+from negsample.errors import InputError
+from negsample.eval.metrics import Item, make_metric
+from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
+from negsample.eval.metrics.rouge import rouge_l, rouge_lsum, rouge_n, rouge_w
+
+DATA = SHARED_DATA / "human"
+WORDS = st.sampled_from(["a", "b", "c", "d", "running", "Runner's", "12", "-", "é"])
+LINE = st.lists(WORDS, max_size=9).map(" ".join)
+TEXT = st.lists(LINE, max_size=4).map("\n".join)
+KINDS = ("rouge1", "rouge2", "rouge3", "rouge4", "rougeL", "rougeLsum")
+
+
+@lru_cache
+def peer(stem: bool):  # type: ignore[no-untyped-def]
+    scorer = pytest.importorskip("rouge_score.rouge_scorer")
+    return scorer.RougeScorer(list(KINDS), use_stemmer=stem)
+
+
+def ours(kind: str, summary: str, reference: str, stem: bool) -> tuple[float, float, float]:
+    if kind == "rougeL":
+        return rouge_l(summary, reference, stem=stem)
+    if kind == "rougeLsum":
+        return rouge_lsum(summary, reference, stem=stem, sentences="newline")
+    return rouge_n(summary, reference, int(kind[-1]), stem=stem)
+
+
+# --- by hand
+
+
+def test_rouge_n_by_hand() -> None:
+    summary, reference = "the cat sat on the mat", "The cat lay on a mat."
+    # Unigrams: the, cat, on, mat match once each ("the" is clipped to one): 4 of 6 on both sides.
+    assert rouge_n(summary, reference, 1) == pytest.approx((4 / 6, 4 / 6, 4 / 6))
+    # Bigrams: "the cat" only: 1 of 5.
+    assert rouge_n(summary, reference, 2) == pytest.approx((1 / 5, 1 / 5, 1 / 5))
+    assert rouge_n("a b c", "a b c d e", 3) == pytest.approx((1.0, 1 / 3, 0.5))
+
+
+def test_rouge_l_by_hand() -> None:
+    # Lin (2004), §3.1: S1 "police killed the gunman", S2 "police kill the gunman", S3 "the gunman kill police".
+    reference = "police killed the gunman"
+    assert rouge_l("police kill the gunman", reference).f1 == pytest.approx(3 / 4)
+    assert rouge_l("the gunman kill police", reference).f1 == pytest.approx(2 / 4)
+
+
+def test_rouge_lsum_by_hand() -> None:
+    # Lin (2004), §3.2: reference w1 w2 w3 w4 w5; candidates w1 w2 w6 w7 w8 and w1 w3 w8 w9 w5: the union is
+    # w1 w2 w3 w5, recall 4/5.
+    summary = "w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5"
+    assert rouge_lsum(summary, "w1 w2 w3 w4 w5") == pytest.approx((4 / 10, 4 / 5, 8 / 15))
+
+
+def test_rouge_lsum_sentences_by_rule_or_newline() -> None:
+    summary, reference = "Two came. One left.", "One left. Two came."
+    assert rouge_lsum(summary, reference).f1 == 1.0
+    # Without line breaks "newline" sees one sentence each, so Lsum is L: an LCS of 2 of 4 words.
+    assert rouge_lsum(summary, reference, sentences="newline").f1 == 0.5 == rouge_l(summary, reference).f1
+
+
+def test_rouge_w_by_hand() -> None:
+    # Lin (2004), §4: X = A B C D E F G, Y1 = A B C D H I K, Y2 = A H B K C I D: the same LCS, but Y1 is one run.
+    x, run, scattered = "a b c d e f g", "a b c d h i k", "a h b k c i d"
+    f = 1.2
+    assert weighted_lcs(x.split(), run.split(), f) == pytest.approx(4**f)
+    assert weighted_lcs(x.split(), scattered.split(), f) == pytest.approx(4 * 1**f)
+    assert rouge_w(run, x) == pytest.approx((4 / 7, 4 / 7, 4 / 7))
+    assert rouge_w(scattered, x).recall == pytest.approx((4 / 7**f) ** (1 / f))
+    # Runs of 2 and 1 against 5 words: (2^1.2 + 1)^(1/1.2) / 5.
+    assert rouge_w("a b x d", "a b c d e").recall == pytest.approx((2**f + 1) ** (1 / f) / 5)
+
+
+def test_options_by_hand() -> None:
+    assert rouge_n("runs", "running", 1).f1 == 0.0
+    assert rouge_n("runs", "running", 1, stem=True).f1 == 1.0
+    # Words of three letters are left as they are, those of four are stemmed.
+    assert rouge_n("ads", "ad", 1, stem=True).f1 == 0.0
+    assert rouge_n("cars", "car", 1, stem=True).f1 == 1.0
+    assert rouge_n("the cat", "the dog", 1, stopwords=False).f1 == 0.0
+    assert rouge_n("the cat", "a cat", 1, stopwords=False).f1 == 1.0
+    with pytest.raises(ValueError, match="n is 0"):
+        rouge_n("a", "a", 0)
+
+
+def values(spec: str, *items: Item) -> list[float]:
+    return list(make_metric(spec).score(items).values)
+
+
+def test_several_references_by_hand() -> None:
+    # Against "a b": P 2/2, R 2/2, F 1. Against "a b c d": P 1, R 1/2, F 2/3. Against "x": 0.
+    item = Item("", "a b", ("a b c d", "a b", "x"))
+    assert values("rouge1", item) == [1.0]
+    assert values("rouge1:references=mean", item) == pytest.approx([(1 + 2 / 3 + 0) / 3])
+    # Leave one out: max(1, 0), max(2/3, 0), max(2/3, 1).
+    assert values("rouge1:references=jackknife", item) == pytest.approx([(1 + 2 / 3 + 1) / 3])
+    assert values("rouge1:value=recall,references=jackknife", item) == pytest.approx([(1 + 0.5 + 1) / 3])
+    assert values("rouge1:references=jackknife", Item("", "a b", ("a b c d",))) == pytest.approx([2 / 3])
+
+
+def test_against_what() -> None:
+    item = Item("a b c d", "a b", ("a x",))
+    assert values("rouge1:value=recall", item) == [0.5]
+    assert values("rouge1:value=recall,against=document", item) == [0.5]
+    assert values("rouge1:value=precision,against=document", item) == [1.0]
+    assert values("rouge1", Item("a b", "a b")) == [1.0]
+    scores = make_metric("rouge1:against=references").score([Item("a b", "a b")])
+    assert np.isnan(scores.values[0])
+    assert scores.reasons == ["no reference"]
+
+
+# --- against rouge-score
+
+
+@given(summary=TEXT, reference=TEXT, stem=st.booleans())
+def test_equal_to_rouge_score(summary: str, reference: str, stem: bool) -> None:
+    expected = peer(stem).score(reference, summary)
+    for kind in KINDS:
+        assert ours(kind, summary, reference, stem) == pytest.approx(tuple(expected[kind]), abs=1e-12), kind
+
+
+@given(summary=st.text(max_size=60), reference=st.text(max_size=60))
+def test_tokens_equal_to_rouge_score_on_any_text(summary: str, reference: str) -> None:
+    tokenise = pytest.importorskip("rouge_score.tokenize").tokenize
+    from negsample.eval.metrics.tokens import rouge_tokens
+
+    for text in (summary, reference, summary + "İK ſ" + reference):
+        assert rouge_tokens(text) == tokenise(text, None)
+
+
+def test_equal_to_rouge_score_with_few_words_and_many_repeats() -> None:
+    # Three words only: many longest common subsequences, so that the choice among them shows in Lsum.
+    rng = random.Random(7)
+    for _ in range(400):
+        summary, reference = (
+            "\n".join(" ".join(rng.choice("abc") for _ in range(rng.randint(0, 12))) for _ in range(3)) for _ in "12"
+        )
+        expected = peer(False).score(reference, summary)
+        for kind in ("rougeL", "rougeLsum"):
+            assert ours(kind, summary, reference, False) == pytest.approx(tuple(expected[kind]), abs=1e-12)
+
+
+def test_metric_equal_to_rouge_score_over_several_references() -> None:
+    rng = random.Random(3)
+
+    def text() -> str:
+        words = ["the", "cat", "sat", "on", "a", "mat", "and", "one", "dog", "ran"]
+        return " ".join(rng.choice(words) for _ in range(rng.randint(1, 12)))
+
+    items = [Item("", text(), tuple(text() for _ in range(rng.randint(1, 4)))) for _ in range(60)]
+    for kind in KINDS:
+        spec = kind + (":sentences=newline" if kind == "rougeLsum" else "")
+        for value, name in (("precision", "precision"), ("recall", "recall"), ("f1", "fmeasure")):
+            got = values(f"{spec}{',' if ':' in spec else ':'}value={value}", *items)
+            expected = [
+                getattr(peer(False).score_multi(list(item.references), item.summary)[kind], name) for item in items
+            ]
+            assert got == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="../shared/data/human is not here")
+def test_equal_to_rouge_score_on_real_text() -> None:
+    from negsample.eval.judgments import Missing, load_judgments
+
+    rows = load_judgments(str(DATA / "summeval.jsonl.gz"), Missing())[::40]
+    for stem in (False, True):
+        for row in rows:
+            summary = row.summary.replace(" . ", " .\n")
+            for reference in (row.references[0], row.documents[0][:1500].replace(" . ", " .\n")):
+                expected = peer(stem).score(reference, summary)
+                for kind in KINDS:
+                    assert ours(kind, summary, reference, stem) == pytest.approx(tuple(expected[kind]), abs=1e-12)
+
+
+# --- laws
+
+
+@given(first=st.lists(st.sampled_from("abc"), max_size=12), second=st.lists(st.sampled_from("abc"), max_size=12))
+def test_lcs_against_the_table(first: list[str], second: list[str]) -> None:
+    table = np.zeros((len(first) + 1, len(second) + 1), dtype=int)
+    for i, a in enumerate(first, 1):
+        for j, b in enumerate(second, 1):
+            table[i, j] = table[i - 1, j - 1] + 1 if a == b else max(table[i - 1, j], table[i, j - 1])
+    masks = positions(first)
+    assert lcs_length(masks, len(first), second) == table[-1, -1]
+    chosen = lcs_positions(masks, len(first), second)
+    picked = [token for place, token in enumerate(first) if chosen >> place & 1]
+    assert len(picked) == table[-1, -1]
+    rest = iter(second)
+    assert all(token in rest for token in picked)
+
+
+@given(first=st.lists(st.sampled_from("abc"), max_size=10), second=st.lists(st.sampled_from("abc"), max_size=10))
+def test_weighted_lcs_against_lins_recursion(first: list[str], second: list[str]) -> None:
+    value = [[0.0] * (len(second) + 1) for _ in range(len(first) + 1)]
+    run = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
+    for i, a in enumerate(first, 1):
+        for j, b in enumerate(second, 1):
+            if a == b:
+                k = run[i - 1][j - 1]
+                value[i][j] = value[i - 1][j - 1] + (k + 1) ** 1.2 - k**1.2
+                run[i][j] = k + 1
+            else:
+                value[i][j] = max(value[i - 1][j], value[i][j - 1])
+    assert weighted_lcs(first, second) == pytest.approx(value[-1][-1], abs=1e-9)
+
+
+@given(text=TEXT, other=TEXT)
+def test_identity_symmetry_and_range(text: str, other: str) -> None:
+    for measure in (lambda a, b: rouge_n(a, b, 1), rouge_l, rouge_lsum, rouge_w):
+        here, there = measure(text, other), measure(other, text)
+        assert all(0.0 <= value <= 1.0 for value in here)
+        same = measure(text, text)
+        assert same == pytest.approx((1.0, 1.0, 1.0)) or not any(c.isascii() and c.isalnum() for c in text)
+        if measure is not rouge_lsum:
+            # Lsum takes the union over the summary's sentences only, so it is not symmetric.
+            assert (here.precision, here.recall) == pytest.approx((there.recall, there.precision))
+
+
+def test_a_score_does_not_depend_on_the_batch() -> None:
+    rng = random.Random(5)
+    items = [Item("", " ".join(rng.choice("abcdef") for _ in range(9)), (" ".join("abcabc"),)) for _ in range(20)]
+    for spec in ("rouge2", "rougeL", "rougeLsum", "rougeW"):
+        together = values(spec, *items)
+        assert together == [values(spec, item)[0] for item in items]
+        assert values(spec, *items[::-1]) == together[::-1]
+
+
+# --- hostile input
+
+
+@pytest.mark.parametrize("kind", ["rouge1", "rouge2", "rouge3", "rouge4", "rougeL", "rougeLsum", "rougeW"])
+def test_hostile_texts(kind: str) -> None:
+    metric = make_metric(kind)
+    items = [
+        Item("", "", ("a word",)),
+        Item("", "a word", ("",)),
+        Item("", "猫が座った。", ("猫が座った。",)),
+        Item("", "!!!", ("one two three four",)),
+        Item("", "one two three four", ("one two three four", "")),
+        Item("", "word", ("word",)),
+    ]
+    scores = metric.score(items)
+    assert scores.values[0] == 0.0
+    assert np.isnan(scores.values[1:3]).all()
+    assert all(reason is not None and "a–z, 0–9" in reason for reason in scores.reasons[1:3])
+    assert scores.values[3] == 0.0
+    assert scores.values[4] == pytest.approx(1.0)
+    # A one-word text has no bigram: 0, as rouge-score has it.
+    assert scores.values[5] == pytest.approx(0.0 if kind[-1] in "234" else 1.0)
+    assert metric.score([]).values.shape == (0,)
+
+
+def test_all_stop_words_are_missing_when_they_are_removed() -> None:
+    scores = make_metric("rouge1:stopwords=remove").score([Item("", "the of", ("of the and",))])
+    assert np.isnan(scores.values[0])
+
+
+@pytest.mark.parametrize("kind", ["rouge1", "rouge4", "rougeL", "rougeLsum", "rougeW"])
+def test_fifty_thousand_words(kind: str) -> None:
+    rng = random.Random(11)
+    long = " ".join(str(rng.randint(0, 999)) + ("." if rng.random() < 0.05 else "") for _ in range(50_000))
+    short = " ".join(str(rng.randint(0, 999)) for _ in range(60)) + "."
+    began = time.perf_counter()
+    scores = make_metric(kind).score([Item("", long, (short,)), Item("", short, (long,))])
+    assert np.isfinite(scores.values).all()
+    assert time.perf_counter() - began < 15
+
+
+# --- names
+
+
+def test_names_and_signatures() -> None:
+    from negsample import __version__
+
+    metric = make_metric("rouge1:stem=TRUE,value=recall")
+    assert metric.name == "rouge1:value=recall,stem=true"
+    assert metric.signature == (
+        "metric:rouge1|value:recall|stem:true|stopwords:keep|references:max|against:auto|version:" + __version__
+    )
+    assert metric.higher_is_better
+    assert metric.needs == frozenset()
+    assert make_metric("rougeLsum:against=document").needs == {"document"}
+    assert make_metric("rouge1").name == "rouge1"
+    assert "sentences:rule" in make_metric("rougeLsum").signature
+    assert make_metric(metric.name).signature == metric.signature
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("rouge1:valu=recall", "did you mean value"),
+        ("rouge1:value=recal", "did you mean recall"),
+        ("rouge1:stem=maybe", "true, false"),
+        ("rouge1:sentences=newline", "no option 'sentences'"),
+        ("rouge9", "did you mean rouge"),
+        ("rouge1:recall", "not an option"),
+        ("rouge1:stem=true,stem=false", "given twice"),
+        ("words:stem=true", "it has no options"),
+        ("cosine:encoder=(glove", "parenthesis"),
+    ],
+)
+def test_wrong_specifications(spec: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make_metric(spec)

@@ -1,0 +1,199 @@
+"""The page: texts are inert, numbers are there, nothing is fetched; and the plots by hand."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from negsample.eval import score_columns as columns
+from negsample.eval.compare import Settings as CompareSettings
+from negsample.eval.compare import compare
+from negsample.eval.correlate import Settings, correlate
+from negsample.eval.report.html import comparison_page, correlation_page
+from negsample.eval.report.plain import as_plain
+from negsample.eval.report.plots import Scale, interval_bar, nice_ticks, sampling_plot, scatter, shared_scale
+from negsample.eval.report.view import lines, p_text, signed
+from negsample.eval.stats.sample_size import SampleSize
+
+HOSTILE = (
+    "<script>alert('x')</script><img src=http://example.com/a.png onerror=alert(1)> & \"quoted\" {{ 7*7 }} ]]> </p>"
+)
+# Elements of HTML without an end; those of SVG are written with one.
+VOID = {"meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """Collects tags, attributes and text, and checks that elements are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.faults: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def hostile_rows() -> list[dict]:
+    """Judgments whose every text and name tries to break out of the page."""
+    rng = np.random.default_rng(0)
+    return [
+        {
+            "dataset": f"set {HOSTILE}",
+            "document_id": f"d{d} {HOSTILE}",
+            "system": f"s{s} {HOSTILE}",
+            "document": f"Document {d} of many words. {HOSTILE}",
+            "summary": f"Summary {'word ' * (s + 1)} {HOSTILE}",
+            "references": [f"Reference {d} {HOSTILE}"],
+            "scores": {f"good {HOSTILE}": float(rng.normal()), "plain": float(s + rng.normal())},
+        }
+        for d in range(4)
+        for s in range(5)
+    ]
+
+
+def check(text: str) -> Page:
+    """The page has no script, no handler and no address but those inside itself, and is well formed."""
+    page = Page(text)
+    assert not page.faults
+    assert not page.open
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert "img" not in {tag for tag, _ in page.tags}
+    for tag, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on")], tag
+        for name in ("src", "href", "xlink:href", "action"):
+            assert attributes.get(name, "#").startswith(("#", "data:,")), (tag, attributes)
+    assert "url(" not in text
+    assert "@import" not in text
+    assert not re.search(r"\bnan\b", "".join(page.words), re.IGNORECASE)
+    return page
+
+
+@pytest.fixture
+def _plain_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "BASELINES", ("words", "copied", "tf-recall", "lead-overlap"))
+
+
+@pytest.mark.usefixtures("_plain_baselines")
+def test_hostile_texts_are_inert_and_shown_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "made.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in hostile_rows()), encoding="utf-8")
+    result = correlate(Settings((str(path),), metrics=("rouge1:value=recall",), bootstrap=30))
+    page = check(correlation_page(result, ["negsample", "correlate", HOSTILE]))
+    shown = "".join(page.words)
+    assert shown.count(HOSTILE) > 10
+    assert "49" not in re.findall(r"quoted\" (\S+) \]\]", shown)
+
+
+@pytest.mark.usefixtures("_plain_baselines")
+def test_the_page_shows_every_metric_with_the_figures_of_the_json(tmp_path: Path) -> None:
+    path = tmp_path / "made.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in hostile_rows()), encoding="utf-8")
+    result = correlate(Settings((str(path),), human=("plain",), bootstrap=30))
+    page = check(correlation_page(result, ["negsample"]))
+    shown = "".join(page.words)
+    plain = as_plain(result)
+    json.dumps(plain, allow_nan=False)
+    for figure in plain["datasets"][0]["figures"]:
+        headline = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}[figure["level"]]
+        if figure["coefficient"] == headline:
+            assert signed(figure["value"]) in shown
+    ordered = lines(result.datasets[0], "plain", ("pooled", "summary", "system"))
+    values = [line.figures["summary"].value for line in ordered]
+    assert values == sorted(values, key=lambda v: -2 if v is None else v, reverse=True)
+    # One table cell a metric and metric in each matrix of who beats whom.
+    cells = [a for tag, a in page.tags if tag == "td" and a.get("class") in ("same", "win", "loss", "tie", "none")]
+    assert len(cells) == 2 * len(result.columns) ** 2
+    # All but one of the systems' means are the same ranking, so Williams' test has nothing to compare.
+    assert "system ρ: no two metrics could be compared: " in shown
+
+
+def test_the_comparison_page(tmp_path: Path) -> None:
+    rows = [
+        {
+            "document_id": f"d{d}",
+            "document": f"Text {d}. {HOSTILE}",
+            "system": f"{s} {HOSTILE}",
+            "summary": "w " * (d % 3 + k) + HOSTILE,
+        }
+        for k, s in enumerate(("old", "new"), start=1)
+        for d in range(6)
+    ]
+    path = tmp_path / "all.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = compare(CompareSettings(metrics=("words",), inputs=(str(path),), bootstrap=50))
+    page = check(comparison_page(result, ["negsample", "compare"]))
+    assert "1.0000" in "".join(page.words)
+
+
+def test_bars_stand_where_their_values_are() -> None:
+    bar = interval_bar(0.5, 0.0, 1.0, Scale(-1.0, 1.0))
+    assert 'cx="72.0"' in bar
+    assert 'x1="48.0" y1="7" x2="96.0"' in bar
+    assert "circle" not in interval_bar(None, None, None, Scale(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0, 1, [0, 0.25, 0.5, 0.75, 1]), (-0.3, 0.7, [-0.25, 0, 0.25, 0.5]), (3, 3, None), (0, 1e-9, None)],
+)
+def test_ticks_are_round_and_at_least_two(low: float, high: float, expected: list[float] | None) -> None:
+    ticks = nice_ticks(low, high, 4)
+    assert len(ticks) >= 2
+    assert len(set(ticks)) == len(ticks)
+    if expected is not None:
+        assert ticks == pytest.approx(expected)
+
+
+def test_a_shared_scale_holds_its_values_and_zero() -> None:
+    scale = shared_scale([0.31, 0.52], zero=True)
+    assert scale.low <= 0
+    assert scale.high >= 0.52
+    scale = shared_scale([20.2, 21.7], zero=False)
+    assert 19 < scale.low <= 20.2
+    assert 21.7 <= scale.high < 23
+
+
+def test_plots_hold_all_points_and_survive_constants() -> None:
+    plot = scatter(
+        np.array([0.0, 1.0, 1.0]),
+        np.array([2.0, 3.0, 3.0]),
+        [("s", 0.5, 2.5)],
+        x_label="<x>",
+        y_label="y",
+        description='"d"',
+    )
+    # Two summaries on one place are one point.
+    assert plot.count("h0") == 2
+    assert "&lt;x&gt;" in plot
+    assert 'aria-label="&#34;d&#34;"' in plot
+    assert "nan" not in scatter(np.zeros(3), np.ones(3), [], x_label="x", y_label="y", description="d")
+    sizes = [SampleSize(1, 0.2, 0.1, 50, 0), SampleSize(4, None, None, 0, 50), SampleSize(8, 0.6, None, 50, 0)]
+    plot = sampling_plot([("m", sizes)], y_label="r", description="d")
+    points = re.search(r'<polyline class="line c0" points="([^"]*)"', plot)
+    assert points is not None
+    assert len(points[1].split()) == 2
+
+
+def test_printed_forms() -> None:
+    assert (signed(-0.5), signed(None), signed(0.25, 2), signed(-0.0001)) == ("−0.500", "–", "0.25", "0.000")
+    assert (p_text(0.0004), p_text(0.05), p_text(None)) == ("< 0.001", "0.050", "–")

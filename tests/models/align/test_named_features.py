@@ -1,0 +1,148 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from negsample.models.align.alignment import Alignment, DocumentView, sentence_means, view
+from negsample.models.align.named_features import (
+    ASPECTS,
+    FEATURES,
+    SOURCES,
+    feature_set,
+    lowest_mean,
+    matches,
+    repeated,
+    repetitions,
+    row,
+    values,
+)
+from negsample.models.align.reader import Text
+
+
+def text(*sentences: str) -> Text:
+    """A text whose words all weigh 1, with vectors that no test here looks at."""
+    split = [sentence.split() for sentence in sentences]
+    counts = np.array([len(words) for words in split])
+    forms = tuple(word for words in split for word in words)
+    return Text(
+        pieces=sentences,
+        ends=np.array([sentence.endswith("!") for sentence in sentences]),
+        whole=np.ones(len(sentences), bool),
+        vectors=np.eye(len(sentences), 8, dtype=np.float32),
+        forms=forms,
+        place=np.repeat(np.arange(len(split)), counts),
+        starts=np.cumsum(counts) - counts,
+        worded=np.arange(len(split)),
+        weights=np.full(len(forms), 0.98, np.float32),
+        facts=np.array([word.isupper() for word in forms]),
+        words=np.zeros((len(forms), 8), np.float16),
+    )
+
+
+def alignment_of(similar: np.ndarray, sentences: np.ndarray, document: Text, summary: Text) -> Alignment:
+    """The alignment that word similarities [W, V] and sentence similarities [N, M] make, what rests on what held."""
+    by_sentence = np.stack([similar[document.place == place].max(axis=0) for place in range(len(document.pieces))])
+    focus = sentence_means(by_sentence, summary.weights, summary)
+    places = np.zeros(len(summary.pieces), int)
+    return Alignment(sentences, similar.max(axis=1), by_sentence, focus, places, by_sentence.max(axis=0))
+
+
+def found(document: Text, summary: Text, fill: float = 0.5) -> dict[str, float]:
+    similar = np.full((len(document.forms), len(summary.forms)), fill, np.float32)
+    alike = np.full((len(document.pieces), len(summary.pieces)), fill, np.float32)
+    return values(view(document), summary, alignment_of(similar, alike, document, summary))
+
+
+DOCUMENT = text("red boat sinks at NIGHT", "boat owner ADA weeps")
+
+
+def test_words_by_hand() -> None:
+    told = found(DOCUMENT, text("boat of ADA sinks", "boat sinks in MAY !"))
+    # The document's words count 1 each, "boat" twice: 9 in all; named are boat, ADA, sinks.
+    assert told["terms"] == pytest.approx(4 / 9)
+    assert told["frequent_terms"] == 1.0
+    # Of nine summary words, boat, ADA, sinks, boat, sinks stand in the document; of the facts ADA does, MAY does not.
+    assert told["word_support"] == pytest.approx(5 / 9)
+    assert told["fact_support"] == 0.5
+    assert told["repeated_words"] == pytest.approx(2 / 9)
+    # Of eight pairs of words "boat sinks" alone stands in the document, and none stands twice.
+    assert told["known_pairs"] == 1 / 8
+    assert told["repeated_pairs"] == 0.0
+    assert told["proper_ends"] == 0.5
+    assert told["fragments"] == 0.5
+
+
+def test_a_copy_of_the_document_is_known_through_and_through() -> None:
+    told = found(DOCUMENT, DOCUMENT, fill=1.0)
+    ones = ("terms", "frequent_terms", "token_support", "weakest_tokens", "word_support", "fact_support")
+    for name in (*ones, "sentence_support", "weakest_sentence", "known_pairs", "known_triples"):
+        assert told[name] == pytest.approx(1.0)
+
+
+def test_phrases_and_openings_by_hand() -> None:
+    told = found(DOCUMENT, text("they saw red boats sink", "red boats of ADA !"))
+    # Ten words that all tell something make nine pairs, of which "red boats" comes again.
+    assert told["repeated_phrases"] == pytest.approx(1 / 9)
+    assert told["dangling_start"] == 1.0
+    assert found(DOCUMENT, text("it's late"))["dangling_start"] == 1.0
+    assert found(DOCUMENT, text("they’re late"))["dangling_start"] == 1.0
+    assert found(DOCUMENT, text("boats they saw"))["dangling_start"] == 0.0
+
+
+def test_repetition_by_hand() -> None:
+    assert repeated(["a", "b", "a", "a"]) == 0.5
+    assert repeated([]) == 0.0
+    assert repetitions(text("the red boat sinks", "so the red boat")) == ["the red boat"]
+
+
+def test_lowest_mean_by_hand() -> None:
+    # A quarter of the weight 4 is 1: half of it is the value 0, half the value 2.
+    assert lowest_mean(np.array([2.0, 0.0, 5.0]), np.array([1.5, 0.5, 2.0]), 0.25) == pytest.approx(1.0)
+
+
+def test_the_list_of_features_is_whole() -> None:
+    told = found(DOCUMENT, DOCUMENT)
+    assert set(told) == {feature.name for feature in FEATURES if not feature.source}
+    assert len(row(told)) == len(feature_set())
+    assert {f.source: [g.name for g in FEATURES if g.source == f.source] for f in FEATURES if f.source} == {
+        source: list(names) for source, names in SOURCES.items()
+    }
+    judged = row(told | dict(zip(SOURCES["judge"], (0.25, -1.0, -0.5), strict=True)), ["judge"])
+    assert judged[-3:].tolist() == [0.25, -1.0, -0.5]
+    fluent = row(told | {"lm_fluency": 1.5}, ["lm"])
+    assert len(fluent) == len(feature_set()) + 1
+    assert fluent[-1] == 1.5
+    assert {aspect for feature in FEATURES for aspect in feature.aspects} == set(ASPECTS)
+    assert all(feature.direction in (1, -1) and feature.scale > 0 for feature in FEATURES)
+
+
+SUMMARY = text("boat of ADA sinks", "owner weeps in MAY !")
+
+
+@given(
+    st.lists(st.floats(-1, 1, width=32), min_size=9 * 9, max_size=9 * 9),
+    st.lists(st.floats(-1, 1, width=32), min_size=4, max_size=4),
+    st.integers(0, 8),
+    st.integers(0, 7),
+    st.floats(0, 1, width=32),
+)
+def test_a_higher_similarity_lowers_no_feature_that_raises_and_no_match(
+    words: list[float], sentences: list[float], place: int, word: int, more: float
+) -> None:
+    similar = np.array(words, np.float32).reshape(9, 9)[:, : len(SUMMARY.forms)]
+    alike = np.array(sentences, np.float32).reshape(2, 2)
+    raised, closer = similar.copy(), alike.copy()
+    raised[place, word] += more
+    closer[place % 2, word % 2] += more
+    document: DocumentView = view(DOCUMENT)
+    before = alignment_of(similar, alike, DOCUMENT, SUMMARY)
+    for after in (
+        alignment_of(raised, alike, DOCUMENT, SUMMARY),
+        dataclasses.replace(before, sentences=closer),
+    ):
+        one, other = values(document, SUMMARY, before), values(document, SUMMARY, after)
+        for feature in feature_set():
+            assert (other[feature.name] - one[feature.name]) * feature.direction >= -1e-6, feature.name
+        assert (matches(document, SUMMARY, after) >= matches(document, SUMMARY, before) - 1e-6).all()

@@ -1,0 +1,64 @@
+"""Lengths of the frame, cutting, and padding."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from negsample.models.features.padding import cut, pad, percentile_length
+
+
+@pytest.mark.parametrize(
+    ("lengths", "q", "expected"),
+    [
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 80, 9),  # position 8 exactly
+        ([10, 20], 80, 18),  # 10 + 0.8 · 10
+        ([10, 21], 80, 19),  # 18.8, rounded up
+        ([7], 80, 7),
+        ([0, 0, 0], 80, 1),
+        ([3, 1, 2], 0, 1),
+        ([3, 1, 2], 100, 3),
+        ([3, 1, 2], 50, 2),
+        (range(101), 55, 55),  # 0.55 · 100 is 55.00000000000001 in floating point
+        ([4, 4, 4, 90], 60, 4),
+    ],
+)
+def test_percentile_length(lengths: list[int], q: float, expected: int) -> None:
+    assert percentile_length(lengths, q) == expected
+
+
+@given(st.lists(st.integers(0, 500), min_size=1), st.integers(0, 100))
+def test_percentile_length_is_the_least_whole_number_not_below_the_percentile(lengths: list[int], q: int) -> None:
+    found = percentile_length(lengths, q)
+    percentile = np.percentile(lengths, q)
+    assert found >= percentile - 1e-9
+    assert found == 1 or found - 1 < percentile + 1e-9
+
+
+@pytest.mark.parametrize(("lengths", "q"), [([], 80), ([1], 101), ([1], -1)])
+def test_percentile_length_refuses(lengths: list[int], q: float) -> None:
+    with pytest.raises(ValueError):
+        percentile_length(lengths, q)
+
+
+def test_cut() -> None:
+    rows, number = cut([[1, 2, 3], [4, 5], [], [6, 7, 8, 9]], 2)
+    assert rows == [[1, 2], [4, 5], [], [6, 7]]
+    assert number == 2
+    arrays, number = cut([np.ones((3, 4)), np.ones((1, 4))], 3)
+    assert [array.shape for array in arrays] == [(3, 4), (1, 4)]
+    assert number == 0
+    with pytest.raises(ValueError):
+        cut([[1]], 0)
+
+
+def test_pad() -> None:
+    padded, mask = pad([np.array([4, 5]), np.array([], dtype=int), np.array([6])], fill=-1)
+    assert padded.tolist() == [[4, 5], [-1, -1], [6, -1]]
+    assert mask.tolist() == [[True, True], [False, False], [True, False]]
+    padded, mask = pad([np.ones((1, 2), dtype=np.float32), np.full((2, 2), 3, dtype=np.float32)])
+    assert padded.dtype == np.float32
+    assert padded.tolist() == [[[1, 1], [0, 0]], [[3, 3], [3, 3]]]
+    assert pad([np.empty((0, 2))])[0].shape == (1, 0, 2)
+    with pytest.raises(ValueError):
+        pad([])

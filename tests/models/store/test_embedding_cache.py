@@ -1,0 +1,500 @@
+"""The embedding cache, with an encoder that counts what it is asked to encode."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from negsample.errors import InputError
+from negsample.models.store.embedding_cache import EmbeddingCache, cache_report, cache_root, clear_cache, key, keys
+from negsample.models.store.segments import halves, lock, open_segment, write_segment
+
+PARIS, ACUTE = "9ab0b99a04207c22b82d91b781c6daa7", "d4b1b0202b21bb84e60a3d272ecab0db"
+
+
+def expected(texts: Sequence[str], dim: int = 3) -> np.ndarray:
+    """Vectors that anybody can work out: length, sum of code points, first code point, repeated to ``dim``."""
+    base = [(len(text), sum(map(ord, text)), ord(text[0]) if text else 0) for text in texts]
+    return np.resize(np.array(base, dtype=np.float32).reshape(-1, 3).T, (dim, len(base))).T.astype(np.float32)
+
+
+class Counting:
+    """An encoder that remembers how often it was given each text."""
+
+    unit = "sentence"
+
+    def __init__(self, name: str = "counting", fingerprint: str = "f" * 40, dim: int = 3) -> None:
+        self.name, self.fingerprint, self.dim = name, fingerprint, dim
+        self.seen: Counter[str] = Counter()
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self.seen.update(texts)
+        return expected(texts, self.dim)
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@pytest.fixture(autouse=True)
+def own_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path / "root"))
+    return tmp_path / "root"
+
+
+def texts(*numbers: int) -> list[str]:
+    return [f"text number {number}" for number in numbers]
+
+
+def segment_files(cache: EmbeddingCache) -> list[Path]:
+    return sorted(cache.folder.glob("seg-*"))
+
+
+def test_key_is_blake2b_of_the_text() -> None:
+    # From b2sum -l 128.
+    assert key("Paris").hex() == PARIS
+    assert key("é").hex() == ACUTE
+    assert keys(["é", "Paris"]).tobytes().hex() == ACUTE + PARIS
+    assert keys([]).shape == (0, 16)
+    assert len(key("\ud800")) == 16  # a lone surrogate is a text too
+
+
+def test_each_text_is_encoded_once_within_and_across_calls_and_objects(tmp_path: Path) -> None:
+    encoder = Counting()
+    cache = EmbeddingCache(encoder, tmp_path / "c", chunk=2)
+    asked = texts(1, 2, 1, 3, 2, 4, 5)
+    np.testing.assert_array_equal(cache.rows(asked), expected(asked))
+    np.testing.assert_array_equal(cache.rows(texts(5, 6, 1)), expected(texts(5, 6, 1)))
+    again = Counting()
+    later = EmbeddingCache(again, tmp_path / "c")
+    np.testing.assert_array_equal(later.rows(texts(6, 7, 3, 7)), expected(texts(6, 7, 3, 7)))
+    np.testing.assert_array_equal(
+        cache.rows(texts(7)), expected(texts(7))
+    )  # the first object sees what the second wrote
+    assert encoder.seen == Counter(texts(1, 2, 3, 4, 5, 6))
+    assert again.seen == Counter(texts(7))
+    stats = later.stats()
+    assert (stats.rows, stats.asked, stats.encoded) == (7, 4, 1)
+    assert stats.bytes == sum(path.stat().st_size for path in segment_files(later))
+
+
+def test_rows_are_float32_and_empty_is_empty(tmp_path: Path) -> None:
+    cache = EmbeddingCache(Counting(dim=5), tmp_path / "c")
+    assert cache.dim == 5
+    assert cache.rows([]).shape == (0, 5)
+    assert cache.rows(["", "a"]).dtype == np.float32
+    assert not segment_files(EmbeddingCache(Counting(), tmp_path / "d"))
+
+
+def test_gather_keeps_the_shape_and_reads_minus_one_as_zeros(tmp_path: Path) -> None:
+    cache = EmbeddingCache(Counting(), tmp_path / "c", chunk=2)
+    numbers = cache.index(texts(1, 2, 3, 4, 5))
+    assert numbers.dtype == np.int64
+    grid = np.array([[numbers[4], -1], [numbers[0], numbers[2]]])
+    out = cache.gather(grid)
+    assert out.shape == (2, 2, 3)
+    np.testing.assert_array_equal(out[0, 1], np.zeros(3))
+    np.testing.assert_array_equal(out.reshape(4, 3)[[0, 2, 3]], expected(texts(5, 1, 3)))
+    assert cache.gather(np.empty((0, 4), dtype=np.int64)).shape == (0, 4, 3)
+    for wrong in (-2, 99 << 40):
+        with pytest.raises(IndexError):
+            cache.gather(np.array([wrong]))
+
+
+def test_resolve_finds_keys_after_a_restart(tmp_path: Path) -> None:
+    EmbeddingCache(Counting(), tmp_path / "c").index(texts(1, 2))
+    encoder = Counting()
+    cache = EmbeddingCache(encoder, tmp_path / "c")
+    numbers = cache.resolve(keys(texts(2, 9, 1)))
+    assert numbers[1] == -1
+    np.testing.assert_array_equal(cache.gather(numbers), [*expected(texts(2)), np.zeros(3), *expected(texts(1))])
+    EmbeddingCache(Counting(), tmp_path / "c").index(texts(9))
+    assert (cache.resolve(keys(texts(9))) >= 0).all()
+    assert not encoder.seen
+
+
+def test_numbers_stay_good_while_segments_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Smaller limits than in earnest, so that what was merged is merged again.
+    monkeypatch.setattr("negsample.models.store.embedding_cache._MOST_SEGMENTS", 8)
+    monkeypatch.setattr("negsample.models.store.embedding_cache._LARGE_SEGMENTS", 2)
+    cache = EmbeddingCache(Counting(), tmp_path / "c", chunk=2)
+    reader = EmbeddingCache(Counting(), tmp_path / "c", chunk=2)
+    given_out = [(cache.index(texts(n, n + 1)), texts(n, n + 1)) for n in range(0, 20, 2)]
+    read_early = reader.index(texts(*range(20)))
+    names = set(segment_files(cache))
+    given_out += [(cache.index(texts(n, n + 1)), texts(n, n + 1)) for n in range(20, 200, 2)]
+    assert len(segment_files(cache)) <= 9
+    assert names - set(segment_files(cache))  # early ones have been merged
+    for numbers, asked in given_out:
+        np.testing.assert_array_equal(cache.gather(numbers), expected(asked))
+    np.testing.assert_array_equal(reader.gather(read_early), expected(texts(*range(20))))
+    everything = texts(*range(200))
+    np.testing.assert_array_equal(reader.rows(everything), expected(everything))
+    assert not reader.encoder.seen  # type: ignore[attr-defined]
+    assert cache.stats().rows == 200
+    # The reader merges as well when it writes, and forgets the files that are gone.
+    reader.index(texts(*range(200, 300)))
+    assert reader.stats().segments <= 9
+    np.testing.assert_array_equal(reader.gather(read_early), expected(texts(*range(20))))
+
+
+def test_no_merge_while_another_process_is_merging(tmp_path: Path) -> None:
+    cache = EmbeddingCache(Counting(), tmp_path / "c", chunk=1)
+    with lock(tmp_path / "c" / "lock") as held:
+        assert held
+        cache.index(texts(*range(50)))
+        assert len(segment_files(cache)) == 50
+    cache.index(texts(50))
+    assert len(segment_files(cache)) == 9
+    np.testing.assert_array_equal(cache.rows(texts(*range(51))), expected(texts(*range(51))))
+
+
+def test_texts_that_two_processes_encoded_are_merged_into_one_row(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    caches = [EmbeddingCache(Counting(), folder, chunk=2) for _ in range(2)]
+    owner = caches[0]._owner
+    for start in range(40):
+        # Overlapping segments, as two processes leave them that meet the same text at the same moment.
+        asked = texts(start, start + 1)
+        write_segment(folder, owner, keys(asked), [expected(asked)], 3, "<f4")
+    everything = texts(*range(41))
+    before = caches[0].index(everything)
+    caches[0].index(["one more"])
+    assert len(segment_files(caches[0])) == 9
+    np.testing.assert_array_equal(caches[0].gather(before), expected(everything))
+    np.testing.assert_array_equal(caches[1].rows(everything), expected(everything))
+    assert not caches[1].encoder.seen  # type: ignore[attr-defined]
+    assert caches[0].stats().rows < 80
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from negsample.models.store.embedding_cache import EmbeddingCache
+
+class Encoder:
+    name, fingerprint, dim, unit = "counting", "f" * 40, 3, "sentence"
+    def encode(self, texts):
+        time.sleep(0.001)
+        return np.array([(len(t), sum(map(ord, t)), ord(t[0])) for t in texts], dtype=np.float32)
+
+folder, me, start, stop = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+(folder / me).touch()
+while len(list(folder.glob("ready-*"))) < 2:
+    time.sleep(0.001)
+encoder = Encoder()
+cache = EmbeddingCache(encoder, folder / "c", chunk=3)
+for round in range(2):
+    for first in range(start, stop, 30):
+        texts = [f"text number {n}" for n in range(first, first + 45)]
+        assert np.array_equal(cache.rows(texts), encoder.encode(texts))
+"""
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), f"ready-{start}", str(start), str(start + 600)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for start in (0, 300)
+    ]
+    for run in runs:
+        _, errors = run.communicate(timeout=50)
+        assert run.returncode == 0, errors
+        assert not errors  # no warning of damage either
+    encoder = Counting()
+    cache = EmbeddingCache(encoder, tmp_path / "c")
+    everything = texts(*range(900))
+    np.testing.assert_array_equal(cache.rows(everything), expected(everything))
+    assert not encoder.seen
+    assert not list((tmp_path / "c").glob("tmp-*"))
+
+
+def test_a_killed_run_loses_only_the_chunk_it_was_in(tmp_path: Path) -> None:
+    script = textwrap.dedent("""
+        import os, signal, sys
+        from pathlib import Path
+        import numpy as np
+        from negsample.models.store.embedding_cache import EmbeddingCache
+
+        class Encoder:
+            name, fingerprint, dim, unit, calls = "counting", "f" * 40, 3, "sentence", 0
+            def encode(self, texts):
+                self.calls += 1
+                if self.calls == 4:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return np.array([(len(t), sum(map(ord, t)), ord(t[0])) for t in texts], dtype=np.float32)
+
+        EmbeddingCache(Encoder(), Path(sys.argv[1]), chunk=5).index([f"text number {n}" for n in range(30)])
+    """)
+    run = subprocess.run([sys.executable, "-c", script, str(tmp_path / "c")], check=False, timeout=50)
+    assert run.returncode == -signal.SIGKILL
+    encoder = Counting()
+    everything = texts(*range(30))
+    np.testing.assert_array_equal(EmbeddingCache(encoder, tmp_path / "c").rows(everything), expected(everything))
+    assert encoder.seen == Counter(texts(*range(15, 30)))
+
+
+def flip(path: Path, position: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+# 40 rows of 3 float32: header 64 bytes, index 40 × 24, rows 40 × 12.
+DAMAGE = {
+    "byte of the header": lambda path: flip(path, 30),
+    "byte of the magic": lambda path: flip(path, 2),
+    "byte of a key": lambda path: flip(path, 64 + 100),
+    "byte of a row number": lambda path: flip(path, 64 + 640 + 8),
+    "byte in the middle of the rows": lambda path: flip(path, 64 + 960 + 240),
+    "last byte": lambda path: flip(path, 64 + 960 + 480 - 1),
+    "truncated rows": lambda path: os.truncate(path, 64 + 960 + 200),
+    "truncated header": lambda path: os.truncate(path, 20),
+    "emptied": lambda path: os.truncate(path, 0),
+    "zeros": lambda path: path.write_bytes(bytes(64 + 960 + 480)),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
+    "foreign": lambda path: path.write_text("not a segment at all\n" * 9),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_segment_is_noticed_deleted_and_encoded_again(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = EmbeddingCache(Counting(), tmp_path / "c", chunk=40)
+    first.index(texts(*range(40)))
+    (path,) = segment_files(first)
+    first.index(texts(40, 41))
+    DAMAGE[damage](path)
+    encoder = Counting()
+    with caplog.at_level(logging.WARNING):
+        cache = EmbeddingCache(encoder, tmp_path / "c")
+    assert [path.name in record.message for record in caplog.records] == [True]
+    assert not path.exists()
+    everything = texts(*range(42))
+    np.testing.assert_array_equal(cache.rows(everything), expected(everything))
+    assert encoder.seen == Counter(texts(*range(40)))
+    fresh = Counting()
+    np.testing.assert_array_equal(EmbeddingCache(fresh, tmp_path / "c").rows(everything), expected(everything))
+    assert not fresh.seen
+
+
+def test_other_files_are_left_alone_and_dead_writers_are_cleaned_up(tmp_path: Path) -> None:
+    first = EmbeddingCache(Counting(), tmp_path / "c")
+    first.index(texts(1))
+    (path,) = segment_files(first)
+    for name in ("tmp-dead", "tmp-alive", "notes.txt", "seg-0.tar"):
+        (first.folder / name).write_bytes(path.read_bytes()[:-5])
+    os.utime(first.folder / "tmp-dead", (time.time() - 7200,) * 2)
+    cache = EmbeddingCache(Counting(), tmp_path / "c")
+    np.testing.assert_array_equal(cache.rows(texts(1, 2)), expected(texts(1, 2)))
+    found = {path.name for path in cache.folder.iterdir() if path.suffix != ".bin"}
+    assert found == {"tmp-alive", "notes.txt", "seg-0.tar", "cache.json"}
+
+
+def test_texts_whose_ends_are_left_out_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Short(Counting):
+        """Reads twelve characters."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.counts: Counter[str] = Counter()
+
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            self.counts["truncated"] += sum(len(text) > 12 for text in texts)
+            return super().encode(texts)
+
+    cache = EmbeddingCache(Short(), tmp_path)
+    with caplog.at_level(logging.WARNING):
+        cache.rows(["short", "also short"])
+        assert caplog.records == []
+        cache.rows(["short", "longer than twelve", "new", "as long as that was"])
+        cache.rows(["longer than twelve"])
+    assert [record.message for record in caplog.records] == [
+        "counting: 2 of 3 new texts are longer than the encoder reads, and their ends are left out"
+    ]
+
+
+def test_a_folder_of_another_encoder_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    EmbeddingCache(Counting(), tmp_path / "c").index(texts(1))
+    for other in (Counting(fingerprint="e" * 40), Counting(dim=4)):
+        with pytest.raises(InputError, match="holds vectors of encoder 'counting'"):
+            EmbeddingCache(other, tmp_path / "c")
+    with pytest.raises(InputError, match="dtype"):
+        EmbeddingCache(Counting(), tmp_path / "c", dtype="float16")
+    # Without its label the folder is taken over, but what another encoder wrote is not read, nor deleted.
+    (tmp_path / "c" / "cache.json").write_text("{ not json")
+    other = Counting(fingerprint="e" * 40)
+    with caplog.at_level(logging.WARNING):
+        cache = EmbeddingCache(other, tmp_path / "c")
+    cache.index(texts(1))
+    assert other.seen == Counter(texts(1))
+    assert len(segment_files(cache)) == 2
+    assert any("another encoder" in record.message for record in caplog.records)
+
+
+class Broken(Counting):
+    """Returns what it is told to."""
+
+    def __init__(self, result: np.ndarray) -> None:
+        super().__init__()
+        self.result = result
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (np.array([[0, 0, 0], [0, np.nan, 0]]), "not finite.*'text number 2'"),
+        (np.array([[0, 0, 0], [0, 1e39, 0]]), "not finite"),
+        (np.zeros((2, 4)), "shape"),
+        (np.zeros((1, 3)), "shape"),
+    ],
+)
+def test_wrong_vectors_are_refused_and_not_stored(tmp_path: Path, result: np.ndarray, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        EmbeddingCache(Broken(result), tmp_path / "c").rows(texts(1, 2))
+    assert not list((tmp_path / "c").glob("*seg-*"))
+    assert not list((tmp_path / "c").glob("tmp-*"))
+
+
+def test_float16_halves_the_rows(tmp_path: Path) -> None:
+    small = EmbeddingCache(Counting(), tmp_path / "c", dtype="float16")
+    rows = small.rows(["ab"])
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(rows, expected(["ab"]))  # 2, 195, 97: exact in float16
+    assert small.stats().bytes == 64 + 24 + 3 * 2
+    with pytest.raises(InputError, match="float16"):
+        small.rows(["x" * 1000])  # the sum 120,000 is beyond float16
+    with pytest.raises(InputError, match="did you mean float16"):
+        EmbeddingCache(Counting(), tmp_path / "d", dtype="float_16")
+
+
+class Numbers(Counting):
+    """Wide vectors without much work: each text is a number."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return np.outer(np.array(texts, dtype=np.float32), np.ones(self.dim, dtype=np.float32))
+
+
+def test_memory_stays_flat(tmp_path: Path) -> None:
+    count, dim = 40_000, 512
+    asked = [str(number) for number in range(count)]
+    cache = EmbeddingCache(Numbers(dim=dim), tmp_path / "c", chunk=512)
+    tracemalloc.start()
+    numbers = cache.index(asked)
+    reopened = EmbeddingCache(Numbers(dim=dim), tmp_path / "c")
+    again = reopened.index(asked)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    stored = count * dim * 4
+    assert cache.stats().bytes > stored == 81_920_000
+    assert peak < stored / 4
+    for store, found in ((cache, numbers), (reopened, again)):
+        np.testing.assert_array_equal(store.gather(found[[0, 777, -1]])[:, 5], [0, 777, count - 1])
+
+
+def test_where_caches_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert cache_root() == tmp_path / "root"
+    monkeypatch.delenv("NEGSAMPLE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_root() == tmp_path / "xdg" / "negsample"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_root() == tmp_path / "home" / ".cache" / "negsample"
+
+
+def test_report_and_clearing(own_root: Path) -> None:
+    assert cache_report() == []
+    one = EmbeddingCache(Counting("one", "a" * 40))
+    two = EmbeddingCache(Counting("org/two", "b" * 40))
+    assert one.folder == own_root / "one-aaaaaaaaaaaaaaaa-d3"
+    assert two.folder == own_root / "org-two-bbbbbbbbbbbbbbbb-d3"
+    one.index(texts(1, 2, 3))
+    two.index(texts(1))
+    (own_root / "unrelated").mkdir()
+    (own_root / "unrelated" / "keep.txt").write_text("mine")
+    (one.folder / "keep.txt").write_text("mine")
+    report = cache_report()
+    assert [(info.name, info.fingerprint[0], info.rows) for info in report] == [("one", "a", 3), ("org/two", "b", 1)]
+    assert report[0].bytes == 64 + 3 * (24 + 12)
+    with pytest.raises(InputError, match="did you mean one"):
+        clear_cache("onne")
+    assert clear_cache("one") >= report[0].bytes
+    assert [info.name for info in cache_report()] == ["org/two"]
+    # What was mapped stays readable, and the object can go on writing.
+    np.testing.assert_array_equal(one.rows(texts(1, 2, 4)), expected(texts(1, 2, 4)))
+    assert [info.name for info in cache_report()] == ["one", "org/two"]
+    clear_cache()
+    assert cache_report() == []
+    assert not two.folder.exists()
+    assert (one.folder / "keep.txt").read_text() == (own_root / "unrelated" / "keep.txt").read_text() == "mine"
+    assert clear_cache() == 0
+
+
+def test_clearing_in_the_middle_of_a_run_loses_nothing_for_that_run() -> None:
+    class Clearing(Counting):
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            if len(self.seen) == 30:
+                clear_cache()
+            return super().encode(texts)
+
+    cache = EmbeddingCache(Clearing(), chunk=1)
+    everything = texts(*range(80))
+    np.testing.assert_array_equal(cache.rows(everything), expected(everything))
+
+
+def test_a_folder_that_can_not_be_written_is_an_input_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="NEGSAMPLE_CACHE"):
+        EmbeddingCache(Counting(), tmp_path / "file" / "c")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(st.text(max_size=3), max_size=12), max_size=6), st.integers(1, 4), st.booleans())
+def test_any_sequence_of_calls(calls: list[list[str]], chunk: int, reopen: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        encoder = Counting()
+        cache = EmbeddingCache(encoder, Path(folder), chunk=chunk)
+        for call in calls:
+            if reopen:
+                cache = EmbeddingCache(encoder, Path(folder), chunk=chunk)
+            np.testing.assert_array_equal(cache.rows(call), expected(call))
+        assert encoder.seen == Counter({text for call in calls for text in call})
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=1), st.randoms(use_true_random=False))
+def test_keys_that_share_their_first_half_are_told_apart(pairs: set[tuple[int, int]], random: Any) -> None:
+    def as_keys(chosen: list[tuple[int, int]]) -> np.ndarray:
+        return np.array(chosen, dtype=">u8").reshape(-1, 2).view(np.uint8)
+
+    stored = sorted(pairs)
+    random.shuffle(stored)
+    grid = [(high, low) for high in range(5) for low in range(7)]
+    with tempfile.TemporaryDirectory() as folder:
+        rows = np.array(stored, dtype=np.float32)
+        written = write_segment(Path(folder), b"o" * 16, as_keys(stored), [rows], 2, "<f4")
+        for segment in (written, open_segment(written.path)):
+            found = segment.find(*halves(as_keys(grid)))
+            assert [stored[row] if row >= 0 else None for row in found] == [p if p in pairs else None for p in grid]
+            np.testing.assert_array_equal(segment.keys(), as_keys(stored))

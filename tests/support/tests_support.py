@@ -1,0 +1,33 @@
+"""Small texts for tests, written by rule so that each is different."""
+
+import json
+from pathlib import Path
+
+# Real data beside the checkout, where it is; tests that read it skip with a reason where it is not.
+SHARED_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+_SUBJECTS = ["baker", "pilot", "nurse", "farmer", "judge", "singer", "miner", "tailor", "sailor", "teacher"]
+_VERBS = ["sold", "bought", "lost", "found", "painted", "moved", "cleaned", "counted", "buried", "borrowed"]
+_OBJECTS = ["lamp", "boat", "piano", "ladder", "carpet", "barrel", "statue", "wagon", "mirror", "basket"]
+_PLACES = ["harbour", "market", "station", "library", "valley", "island", "castle", "bridge", "garden", "tower"]
+
+
+def story(number: int) -> tuple[str, str]:
+    """A small document of four sentences, and a summary of two; different for every number below 1,000."""
+    a, b, c = number % 10, number // 10 % 10, number // 100 % 10
+    who, what, where = _SUBJECTS[a], _OBJECTS[b], _PLACES[(a + b + c) % 10]
+    other, verb = _SUBJECTS[(a + 3 + c) % 10], _VERBS[(b + c) % 10]
+    document = (
+        f"The {who} {verb} a {what} near the {where}. It was a cold morning in week {number}. "
+        f"Later the {other} came by and asked about the {what}. Nobody at the {where} knew the price."
+    )
+    return document, f"A {who} {verb} a {what} at the {where}. The {other} asked about it."
+
+
+def write_pairs(path: Path, count: int) -> None:
+    """Write ``count`` pairs to ``path``."""
+    lines = []
+    for number in range(count):
+        document, summary = story(number)
+        lines.append(json.dumps({"id": f"p{number}", "document": document, "summary": summary}))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")

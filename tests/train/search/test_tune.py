@@ -1,0 +1,421 @@
+"""``negsample tune`` as a command, with real training of small heads; its files, its page, and what it keeps to itself."""
+
+import csv
+import json
+import re
+
+import numpy as np
+import optuna
+import pytest
+import yaml
+from tune_support import SEARCH, Stub, missing_postgres, postgres
+
+from negsample.errors import InputError
+from negsample.eval.report.tune import tune_page
+from negsample.train.config import make_config, read_config
+from negsample.train.fit.callbacks import Follow
+from negsample.train.job import train
+from negsample.train.search.settings import read_search
+from negsample.train.search.storage import hide, open_storage, safe_url
+from negsample.train.search.tune import tune, validation_figures
+
+REAL = """
+train:
+  corpus: {pairs}
+  limit: 40
+  encoder: glove:unit=sentence
+  recipe: delete
+  negatives: 2
+space:
+  head:
+    choices: [fc, lstm]
+  epochs:
+    low: 1
+    high: 2
+  optimizer:
+    choices: [adamw, rmsprop]
+    when: {{head: fc}}
+objective: {objective}
+sampler: random
+pruner: none
+seed: 1
+"""
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory, pairs_file):
+    """A search of four trials by the command line: its folder, what it printed, its configuration."""
+    import sys
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    from negsample.commands.tune import run
+
+    folder = tmp_path_factory.mktemp("tune")
+    config = write(folder / "search.yaml", REAL.format(pairs=pairs_file, objective="pearson"))
+    storage = f"journal:{folder}/journal"
+    before = sys.argv
+    sys.argv = ["negsample", "tune", "--storage", storage]
+    try:
+        with redirect_stdout(StringIO()) as printed:
+            run(str(config), "first", storage, 4, str(folder / "out"), keep_models=False)
+    finally:
+        sys.argv = before
+    return folder / "out", printed.getvalue(), config
+
+
+def test_what_is_left(searched):
+    out, printed, _ = searched
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "best.yaml",
+        "trials.csv",
+        "study.json",
+        "report.html",
+        "run.json",
+        "tune.json",
+        "trials",
+        "workers",
+    }
+    found = json.loads((out / "study.json").read_text())
+    assert found["states"] == {"complete": 4}
+    values = [trial["value"] for trial in found["trials"]]
+    assert found["best"]["trial"] == int(np.argmax(values))
+    with open(out / "trials.csv", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(row["value"]) for row in rows] == values
+    assert all(float(row["pearson"]) == float(row["value"]) for row in rows)
+    # Every epoch's validation loss was seen, and the lowest stands in the table.
+    for trial in found["trials"]:
+        assert len(trial["validation_losses"]) == trial["parameters"]["epochs"]
+        assert min(trial["validation_losses"]) == trial["validation"]["validation_loss"]
+    # The optimiser is drawn for one head alone.
+    assert all(bool(row["optimizer"]) == (row["head"] == "fc") for row in rows)
+    assert "4 of 4 finished" in printed
+    assert f"best: trial {found['best']['trial']}, " in printed
+    assert json.loads((out / "run.json").read_text())["states"] == {"complete": 4}
+
+
+@pytest.mark.parametrize("head", ["fc", "align"])
+def test_who_follows_a_run_is_told(head, tmp_path, tiny_bert, pairs_file):
+    epochs: list[tuple[int, float]] = []
+    held: list[np.ndarray] = []
+    said: list[str] = []
+    follow = Follow(
+        say=said.append,
+        after_epoch=lambda epoch, loss: epochs.append((epoch, loss)),
+        after_fit=lambda labels, scores: held.extend((labels, scores)),
+    )
+    settings = {"corpus": str(pairs_file), "head": head, "judges": False, "epochs": 2}
+    settings["encoder"] = f"sentence-transformer:{tiny_bert}"
+    found = train(make_config(settings), tmp_path / "m", follow=follow)
+    assert epochs == [(epoch["epoch"], epoch["validation_loss"]) for epoch in found["epochs"]]
+    assert len(epochs) == len(said) == 2
+    # Six of sixty documents are the validation split: six originals and a negative each.
+    assert [len(values) for values in held] == [12, 12]
+    assert sorted(held[0].tolist()) == [0.0] * 6 + [1.0] * 6
+
+
+def test_the_best_configuration_gives_the_best_model_again(searched, tmp_path):
+    out, _, _ = searched
+    best = json.loads((out / "study.json").read_text())["best"]
+    (model,) = (out / "trials").iterdir()
+    assert model.name == str(best["trial"])
+    train(read_config(out / "best.yaml"), tmp_path / "again")
+    prints = [
+        json.loads((folder / "config.json").read_text())["weights_sha256"] for folder in (model, tmp_path / "again")
+    ]
+    assert prints[0] == prints[1]
+    # Its value is that of the validation split: the model's own test figure is another.
+    figures = json.loads((model / "figures.json").read_text())
+    assert figures["test"]["pearson"]["value"] != pytest.approx(best["value"], abs=1e-9)
+
+
+def test_the_page_is_whole_and_fetches_nothing(searched):
+    out, _, _ = searched
+    page = (out / "report.html").read_text(encoding="utf-8")
+    sources = re.findall(r'<img src="([^"]{0,40})', page)
+    assert len(sources) >= 4
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert "<script" not in page
+    assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", page)
+    for title in ("History", "Importance", "Slices", "Parallel coordinates", "Time line"):
+        assert f"<h3>{title}</h3>" in page
+
+
+def test_names_on_the_page_are_inert(tmp_path):
+    found = {
+        "study": "<script>alert(1)</script>",
+        "objective": "<b>",
+        "search": {"objective": "<b>"},
+        "direction": "minimise",
+        "sampler": {"name": "random"},
+        "pruner": {"name": "none"},
+        "notes": ["<i>"],
+        "states": {"failed": 1},
+        "failures": {"<img src=x>": 1},
+        "interrupted_attempts": 0,
+        "best": None,
+        "trials": [
+            {
+                "trial": 0,
+                "state": "failed",
+                "value": None,
+                "parameters": {"head": "<u>"},
+                "validation": {},
+                "validation_losses": [],
+                "attempts": [0],
+                "worker": {},
+                "seconds": None,
+                "reason": "<img src=x>",
+            }
+        ],
+    }
+    page = tune_page(found, [optuna.trial.create_trial(state=optuna.trial.TrialState.FAIL)], ["negsample"])
+    assert "No trial was completed." in page
+    for tag in ("<script", "<b>", "<i>", "<u>", "<img"):
+        assert tag not in page
+
+
+def test_agreement_is_the_objective(tmp_path, pairs_file, negsample):
+    records = []
+    for d, line in enumerate(pairs_file.read_text().splitlines()[:8]):
+        pair = json.loads(line)
+        for s in range(4):
+            text = " ".join(pair["summary"].split()[: 3 * (s + 1)])
+            half = "tune" if d < 4 else "report"
+            about = {"document_id": pair["id"], "document": pair["document"], "half": half, "system": f"s{s}"}
+            records.append({**about, "summary": text, "scores": {"good": s + 0.1 * d}})
+    judged = write(tmp_path / "judged.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+    objective = f"{{agreement: {{judgments: [{judged}], human: good, level: summary}}}}"
+    config = write(tmp_path / "search.yaml", REAL.format(pairs=pairs_file, objective=objective))
+    out = tmp_path / "out"
+    common = ["tune", "--config", config, "--study", "a", "--storage", f"journal:{tmp_path}/j", "--trials", 2]
+    negsample(*common, "--out", out)
+    best = json.loads((out / "study.json").read_text())["best"]
+    # The same number comes from `correlate` on the tune half alone.
+    tune_half = write(tmp_path / "half.jsonl", "".join(json.dumps(r) + "\n" for r in records if r["half"] == "tune"))
+    (model,) = (out / "trials").iterdir()
+    negsample(
+        "correlate", "--judgments", tune_half, "--model", model, "--out", tmp_path / "c", "--bootstrap", 0, "--level",
+        "summary",
+    )  # fmt: skip
+    with open(tmp_path / "c" / "agreement.csv", encoding="utf-8") as stream:
+        (value,) = (
+            float(row["value"])
+            for row in csv.DictReader(stream)
+            if (row["metric"], row["coefficient"]) == (model.name, "spearman")
+        )
+    assert best["value"] == pytest.approx(value, abs=1e-9)
+    # Without the field there is no search, and nothing is left.
+    for record in records:
+        del record["half"]
+    write(judged, "".join(json.dumps(record) + "\n" for record in records))
+    refused = negsample(*common, "--out", tmp_path / "none", check=2)
+    assert "no row has the field 'half'" in refused.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_trial_that_cannot_be_trained_fails_and_the_search_goes_on(tmp_path, negsample, pairs_file):
+    text = REAL.format(pairs=pairs_file, objective="accuracy").replace("recipe: delete", "recipe: crosspair")
+    text = text.replace("choices: [adamw, rmsprop]", "choices: [adamw]").replace(
+        "train:\n", "train:\n  max_gradient_norm: 1.0\n"
+    )
+    text = text.replace("  encoder: glove:unit=sentence\n", "").replace(
+        "space:\n", "space:\n  encoder: {choices: ['glove:unit=sentence', 'glove:/no/such/file']}\n"
+    )
+    config = write(tmp_path / "search.yaml", text)
+    out = tmp_path / "out"
+    done = negsample(
+        "tune", "--config", config, "--study", "f", "--storage", f"journal:{tmp_path}/j", "--trials", 4, "--out", out
+    )
+    found = json.loads((out / "study.json").read_text())
+    assert set(found["states"]) == {"complete", "failed"}
+    assert sum(found["states"].values()) == 4
+    for trial in found["trials"]:
+        wrong = trial["parameters"]["encoder"] != "glove:unit=sentence"
+        assert (trial["state"] == "failed") == wrong
+        assert ("/no/such/file" in (trial["reason"] or "")) == wrong
+    assert f"{found['states']['failed']} × failed: " in done.stdout
+    assert found["best"]["parameters"]["encoder"] == "glove:unit=sentence"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("nofile.jsonl", None, "no such file"),
+        ("binary.jsonl", bytes(range(256)) * 8, "binary.jsonl"),
+        ("empty.jsonl", b"", "empty.jsonl: no records"),
+        ("other.jsonl", b'{"text": "no summary"}\n', "line 1"),
+        ("-", None, "standard input can be read once only"),
+    ],
+)
+def test_a_fixed_corpus_that_cannot_be_read_is_refused_at_once(tmp_path, negsample, name, content, told):
+    corpus = name if name == "-" else tmp_path / name
+    if content is not None:
+        corpus.write_bytes(content)
+    config = write(tmp_path / "search.yaml", REAL.format(pairs=f"'{corpus}'", objective="pearson"))
+    before = sorted(tmp_path.iterdir())
+    done = negsample(
+        "tune", "--config", config, "--study", "f", "--storage", f"sqlite:///{tmp_path}/s.db", "--trials", 2,
+        "--out", tmp_path / "out", check=2,
+    )  # fmt: skip
+    assert told in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_corpora_that_are_searched_are_left_to_the_trials(tmp_path, negsample, pairs_file):
+    text = REAL.format(pairs=pairs_file, objective="pearson").replace(f"  corpus: {pairs_file}\n", "")
+    text = text.replace("space:\n", f"space:\n  corpus: {{choices: ['{pairs_file}', '{tmp_path}/nofile.jsonl']}}\n")
+    config, out = write(tmp_path / "search.yaml", text), tmp_path / "out"
+    negsample(
+        "tune", "--config", config, "--study", "f", "--storage", f"journal:{tmp_path}/j", "--trials", 3, "--out", out
+    )
+    for trial in json.loads((out / "study.json").read_text())["trials"]:
+        assert ("no such file" in (trial["reason"] or "")) == ("nofile" in trial["parameters"]["corpus"])
+
+
+def test_a_wrong_option_is_one_line_and_leaves_nothing(tmp_path, negsample, pairs_file):
+    text = REAL.format(pairs=pairs_file, objective="pearson")
+    config = write(
+        tmp_path / "search.yaml", text.replace("sampler: random", "sampler: {name: tpe, n_startup_trials: x}")
+    )
+    done = negsample(
+        "tune", "--config", config, "--study", "f", "--storage", f"sqlite:///{tmp_path}/s.db", "--trials", 2,
+        "--out", tmp_path / "out", check=2,
+    )  # fmt: skip
+    assert done.stderr.strip().endswith("sampler tpe: n_startup_trials must be int, not 'x'")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["search.yaml"]
+
+
+def test_pruned_trials_end_early_and_are_never_best(tmp_path):
+    config = write(
+        tmp_path / "s.yaml", SEARCH.replace("n_startup_trials: 3", "n_startup_trials: 1").replace("1.0e-1", "10.0")
+    )
+    stub = Stub(tmp_path / "log", 0.0)
+    done = tune(read_search(config), "s", f"journal:{tmp_path}/j", 8, tmp_path / "out", trainer=stub)
+    states = {slot.number: slot.state for slot in done.slots}
+    assert "pruned" in states.values()
+    for number, state in states.items():
+        ends = [line for line in stub.lines("end") if line["folder"] == str(number)]
+        assert len(ends) == (state == "complete")
+    assert states[done.best.number] == "complete"
+
+
+def test_a_maximised_objective_prunes_high_losses(tmp_path):
+    """The pruner compares what the study prefers; losses are negated for it, and shown as they are."""
+    config = write(
+        tmp_path / "s.yaml",
+        SEARCH.replace("validation_loss", "accuracy").replace("n_startup_trials: 3", "n_startup_trials: 1"),
+    )
+    losses = iter([0.5, 0.9, 0.1])
+
+    def trainer(config, folder, *, follow, **options):
+        loss = next(losses)
+        folder.mkdir(parents=True)
+        for epoch in range(3):
+            follow.after_epoch(epoch, loss)
+        follow.after_fit(np.array([0.0, 1.0], np.float32), np.array([0.2, 0.8], np.float32))
+        return {"epochs": [{"validation_loss": loss}], "seconds": 0.0}
+
+    done = tune(read_search(config), "s", f"journal:{tmp_path}/j", 3, tmp_path / "out", trainer=trainer)
+    assert [slot.state for slot in done.slots] == ["complete", "pruned", "complete"]
+    found = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert [trial["validation_losses"] for trial in found["trials"]] == [[0.5] * 3, [0.9], [0.1] * 3]
+    assert found["trials"][1]["value"] is None
+
+
+def test_validation_figures_by_hand():
+    labels, scores = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.1, 0.6, 0.7, 0.8])
+    assert validation_figures(labels, scores) == {
+        "accuracy": 0.75,
+        "pearson": pytest.approx(np.corrcoef(labels, scores)[0, 1]),
+    }
+    assert list(validation_figures(np.array([0.0, 0.5, 1.0]), np.array([0.1, 0.2, 0.3]))) == ["pearson"]
+    assert validation_figures(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == {"accuracy": 0.5}
+
+
+def test_best_yaml_holds_what_make_config_takes(tmp_path):
+    config = write(tmp_path / "s.yaml", SEARCH)
+    done = tune(
+        read_search(config), "s", f"journal:{tmp_path}/j", 2, tmp_path / "out", trainer=Stub(tmp_path / "log", 0)
+    )
+    text = (tmp_path / "out" / "best.yaml").read_text()
+    assert text.startswith(f"# study s, trial {done.best.number}, best of 2 by validation loss: ")
+    params = done.best.last.params
+    assert make_config(yaml.safe_load(text)) == make_config({"corpus": "none", "head": "fc", **params})
+
+
+# --- storages
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:s3cret@db.example/x", "postgresql://me:***@db.example/x"),
+        ("mysql+pymysql://me:s3cret@db.example/x?password=s3cret", "mysql+pymysql://me:***@db.example/x"),
+        ("mysql+pymysql://db.example/x?passwd=s3cret", "mysql+pymysql://db.example/x"),
+    ],
+)
+def test_shown_without_the_password(url, shown):
+    assert safe_url(url) == shown
+    assert hide(f"--storage={url} failed for s3cret", url) == f"--storage={shown} failed for ***"
+
+
+def test_storages_without_a_password_are_shown_as_they_are():
+    for url in ("sqlite:///study.db", "journal:/a/b"):
+        assert safe_url(url) == url
+        assert hide(f"--storage {url}", url) == f"--storage {url}"
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("study.db", "give sqlite:///FILE"),
+        ("sqlite://", "in memory"),
+        ("sqlite:////no/such/folder/s.db", "there is no folder /no/such/folder"),
+        ("journal:/no/such/folder/j", "there is no folder /no/such/folder"),
+        ("oracle7://me:s3cret@h/x", "can't be opened"),
+        ("postgresql://me:s3cret@127.0.0.1:1/x", "can't be opened"),
+    ],
+)
+def test_storages_that_are_refused(url, message):
+    if url.startswith("postgresql") and missing_postgres():
+        pytest.skip("no driver for PostgreSQL")
+    with pytest.raises(InputError) as caught:
+        open_storage(url)
+    assert message in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_password_is_in_no_file_and_no_message(tmp_path, negsample, pairs_file):
+    if (why := missing_postgres()) is not None:
+        pytest.skip(why)
+    text = REAL.format(pairs=pairs_file, objective="pearson").replace("choices: [fc, lstm]", "choices: [fc]")
+    config, out = write(tmp_path / "search.yaml", text), tmp_path / "out"
+    with postgres() as url:
+        password = url.split(":")[2].split("@")[0]
+        done = negsample(
+            "tune", "--config", config, "--study", "p", f"--storage={url}", "--trials", 1, "--out", out, "--keep-models"
+        )
+        wrong = negsample(
+            "tune", "--config", config, "--study", "p", "--storage", url.replace(password, "wr0ng-one"), "--trials", 1,
+            "--out", out, check=2,
+        )  # fmt: skip
+    assert "can't be opened" in wrong.stderr
+    assert "wr0ng-one" not in wrong.stderr + wrong.stdout
+    assert password not in done.stdout + done.stderr
+    for path in out.rglob("*"):
+        if path.is_file():
+            assert password.encode() not in path.read_bytes(), path
+    run = json.loads((out / "run.json").read_text())
+    assert run["storage"] == url.replace(password, "***")
+    assert f"--storage={run['storage']}" in run["command"]

@@ -1,0 +1,1 @@
+"""Examples on disk, and the batches made of them."""

@@ -1,0 +1,113 @@
+"""Alignment features of a whole split, computed once and kept on disk part by part."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from torch import Tensor
+
+from negsample.models.align.named_features import feature_set
+from negsample.models.features.align import AlignFeatures, Compared, stack
+from negsample.progress import Bar
+from negsample.train.data.prepare import Split
+
+_PART = 512
+# Bytes of text that are compared together: about as many words as the features keep of documents.
+_BYTES = 2 << 20
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """What the head reads of each example of a split.
+
+    ``features`` float32 [n, F], ``present`` bool [n, 4]; the sentences of all examples end to end: ``salience``
+    [sum, 6], ``matches`` [sum, 3], those of example i from ``offsets[i]`` to ``offsets[i + 1]``.
+    """
+
+    features: np.ndarray
+    present: np.ndarray
+    salience: np.ndarray
+    matches: np.ndarray
+    offsets: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def tensors(self, rows: np.ndarray) -> dict[str, Tensor]:
+        """The head's arguments for the examples ``rows``."""
+        return stack([self._item(int(row)) for row in rows])
+
+    def _item(self, row: int) -> Compared:
+        span = slice(self.offsets[row], self.offsets[row + 1])
+        return Compared(self.features[row], self.salience[span], self.matches[span], self.present[row])
+
+
+def matrix_of(features: AlignFeatures, split: Split, folder: Path, name: str) -> Matrix:
+    """The matrix of ``split``; parts that lie in ``folder`` already are read, the others computed and written whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = []
+    width = len(feature_set(features.sources))
+    with Bar(f"features of {name}", len(split)) as bar:
+        for number, rows in enumerate(_parts(len(split))):
+            path = folder / f"{name}-{number}.npz"
+            part = _read(path)
+            # The head may have learnt from the beginning of a split alone, whose last part is a shorter one.
+            if part is None or len(part["sizes"]) != len(rows) or part["features"].shape[1] != width:
+                part = _compute(features, split, rows)
+                _write(path, part)
+            parts.append(part)
+            bar.advance(len(rows))
+    joined = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
+    return Matrix(
+        joined["features"],
+        joined["present"],
+        joined["salience"],
+        joined["matches"],
+        np.concatenate([[0], np.cumsum(joined["sizes"])]),
+    )
+
+
+def _parts(count: int) -> Iterator[np.ndarray]:
+    for start in range(0, count, _PART):
+        yield np.arange(start, min(start + _PART, count))
+
+
+def _compute(features: AlignFeatures, split: Split, rows: np.ndarray) -> dict[str, np.ndarray]:
+    compared = [item for group in _groups(split, rows) for item in features.compare(*_texts(split, group))]
+    return {
+        "features": np.stack([item.features for item in compared]),
+        "present": np.stack([item.present for item in compared]),
+        "salience": np.concatenate([item.salience for item in compared]),
+        "matches": np.concatenate([item.matches for item in compared]),
+        "sizes": np.array([len(item.salience) for item in compared], np.int64),
+    }
+
+
+def _groups(split: Split, rows: np.ndarray) -> list[np.ndarray]:
+    """``rows`` in groups of about ``_BYTES`` bytes of text, a document that several in a row share counted once."""
+    documents, summaries = split.units(rows)
+    new = np.diff(split.document_of[rows], prepend=-1) != 0
+    return np.split(rows, np.flatnonzero(np.diff(np.cumsum(summaries + documents * new) // _BYTES)) + 1)
+
+
+def _texts(split: Split, rows: np.ndarray) -> tuple[list[str], list[str]]:
+    documents = [bytes(split.documents[i]).decode("utf-8", "surrogatepass") for i in split.document_of[rows]]
+    summaries = [bytes(split.summaries[i]).decode("utf-8", "surrogatepass") for i in split.summary_of[rows]]
+    return documents, summaries
+
+
+def _read(path: Path) -> dict[str, np.ndarray] | None:
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return dict(stored)
+    except (FileNotFoundError, ValueError, BadZipFile, EOFError):
+        return None
+
+
+def _write(path: Path, part: dict[str, np.ndarray]) -> None:
+    draft = path.with_suffix(".tmp.npz")
+    np.savez(draft, **part)  # type: ignore[arg-type]
+    os.replace(draft, path)

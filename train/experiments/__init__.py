@@ -1,0 +1,1 @@
+"""Grids of runs: the tables of the papers, transfer between domains."""

@@ -1,0 +1,209 @@
+"""Which documents a transfer experiment trains, validates and tests on, and the examples made of them.
+
+A document in the test split of any target is in no training and no validation, whatever corpus it is read from.
+"""
+
+import dataclasses
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negsample.corpora import describe_skipped
+from negsample.errors import InputError
+from negsample.io.files import atomic_json
+from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives.index import IndexBuilder, PairIndex, fingerprint
+from negsample.negatives.recipe import Recipe
+from negsample.negatives.split import Shares, assign
+from negsample.progress import track
+from negsample.records import Pair, document_key
+from negsample.seeds import digest
+from negsample.train.config import TrainConfig
+from negsample.train.job import make_examples, pairs_of
+
+_TRAIN, _VALIDATION, _TEST, _NONE = range(4)
+# Fewer validation documents than this say little about when to stop.
+_LEAST_VALIDATION = 8
+_ROW = np.dtype([("key", "S16"), ("summary", "S16")])
+
+
+@dataclass(frozen=True, eq=False)
+class DomainSplit:
+    """The pairs of a domain, by hash, and where they belong.
+
+    ``rows`` [pairs] of (document key, summary hash); ``part`` uint8 [pairs]: 0 training, 1 validation, 2 test.
+    """
+
+    rows: np.ndarray
+    part: np.ndarray
+
+    def rows_in(self, part: int) -> np.ndarray:
+        """The rows of one part."""
+        return self.rows[self.part == part]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What one training reads: document keys, S16, of training and validation, and how many pairs they have.
+
+    ``left_out``: training documents of the source that are, or share a summary with, test documents of a target.
+    """
+
+    train: np.ndarray
+    validation: np.ndarray
+    train_pairs: int
+    validation_pairs: int
+    left_out: int
+
+
+def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
+    """The split of a domain, as ``negsample train`` splits it; kept in ``folder``, with what was read.
+
+    A split that is kept there is taken as it is, without a look at the corpus. Raises InputError where the corpus can't be
+    read, or not be split, or is read again and has changed since.
+    """
+    path, about = folder / "split.npz", folder / "about.json"
+    if path.is_file() and about.is_file():
+        with np.load(path, allow_pickle=False) as stored:
+            return DomainSplit(stored["rows"], stored["part"])
+    skipped: Counter[str] = Counter()
+    index = _index(track(pairs_of(config, skipped), f"reading {', '.join(config.corpora())}"))
+    try:
+        split = assign(index.key[index.first[:-1]], index.group, config.seed)[index.document]
+    except InputError as error:
+        raise InputError(f"{', '.join(config.corpora())}: {error}") from error
+    facts = {
+        "corpora": config.corpora(),
+        "limit": config.limit,
+        "pairs": len(index.number) + index.duplicates,
+        "duplicates": index.duplicates,
+        "documents": len(index.group),
+        "splits": {name: int(np.sum(split == part)) for part, name in enumerate(("train", "validation", "test"))},
+        "fingerprint": fingerprint(index),
+        "skipped": dict(skipped),
+        "skipped_text": describe_skipped(skipped),
+    }
+    if about.is_file() and json.loads(about.read_text(encoding="utf-8"))["fingerprint"] != facts["fingerprint"]:
+        raise InputError(f"{', '.join(config.corpora())}: {_CHANGED}")
+    rows = np.empty(len(index.number), _ROW)
+    rows["key"], rows["summary"] = index.key, index.summary
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / "split.tmp.npz"
+    np.savez(draft, rows=rows, part=split)
+    draft.replace(path)
+    atomic_json(about, facts)
+    return DomainSplit(rows, split)
+
+
+_CHANGED = "has changed since the experiment was begun; give another folder with --out"
+
+
+def _index(pairs: Iterable[Pair]) -> PairIndex:
+    builder = IndexBuilder()
+    for pair in pairs:
+        builder.add(pair)
+    return builder.finish()
+
+
+def held_out(targets: Iterable[DomainSplit]) -> np.ndarray:
+    """The rows of all targets' test splits."""
+    return np.concatenate([target.rows_in(_TEST) for target in targets])
+
+
+def choose(domains: Sequence[DomainSplit], held: np.ndarray, size: int | None, seed: int) -> Choice | None:
+    """The documents of a training on ``domains`` together, cut to ``size`` pairs; None where they have fewer.
+
+    Documents come in an order that depends on ``seed`` and document alone, whole, until ``size`` pairs are reached (None:
+    all), so a smaller choice is part of a larger one. Validation documents (never those of a training split of another
+    of the domains) are cut to an eighth of the training documents, as in an 80/10/10 split, or 8 where that is less.
+    """
+    every = np.unique(np.concatenate([domain.rows for domain in domains]))
+    training, stopping = (np.concatenate([domain.rows_in(part)["key"] for domain in domains]) for part in (0, 1))
+    free = _without(every, held)
+    train = free[np.isin(free["key"], training)]
+    left_out = len(np.unique(training)) - len(np.unique(train["key"]))
+    validation = _without(free[np.isin(free["key"], stopping)], train)
+    chosen, pairs = _first(train, seed, size)
+    if size is not None and pairs < size:
+        return None
+    share = Shares().validation / Shares().train
+    most = None if size is None else max(_LEAST_VALIDATION, round(share * len(chosen)))
+    kept, count = _first(validation, seed, None, most)
+    return Choice(chosen, kept, pairs, count, left_out)
+
+
+def _without(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """``rows`` without the documents that are among ``others`` or share a summary with them."""
+    hit = np.isin(rows["key"], others["key"]) | np.isin(rows["summary"], others["summary"])
+    return rows[~np.isin(rows["key"], rows["key"][hit])]
+
+
+def _first(rows: np.ndarray, seed: int, pairs: int | None, documents: int | None = None) -> tuple[np.ndarray, int]:
+    """Keys of the first documents of ``rows`` that have ``pairs`` pairs, or are ``documents``, and their pairs."""
+    keys, counts = np.unique(rows["key"], return_counts=True)
+    order = sorted(range(len(keys)), key=lambda i: digest(seed, "transfer", keys[i]))
+    keys, totals = keys[order], np.cumsum(counts[order])
+    most = len(keys) if pairs is None else int(np.searchsorted(totals, pairs)) + 1
+    most = min(most, len(keys) if documents is None else documents, len(keys))
+    return keys[:most], int(totals[most - 1]) if most else 0
+
+
+def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Write ``train.jsonl.gz`` and ``validation.jsonl.gz`` of the chosen documents to ``folder``, unless they are there.
+
+    ``configs`` say how to read each domain. Negatives of training draw texts and words from the chosen training
+    documents alone. Returns what was made, as plain values. Raises InputError where the corpora have changed.
+    """
+    about = folder / "about.json"
+    if about.is_file():
+        return json.loads(about.read_text(encoding="utf-8"))
+    first = configs[0]
+    parts = dict.fromkeys(choice.train.tolist(), _TRAIN) | dict.fromkeys(choice.validation.tolist(), _VALIDATION)
+
+    def chosen() -> Iterator[Pair]:
+        skipped: Counter[str] = Counter()
+        for config in configs:
+            for pair in track(pairs_of(config, skipped), "negatives"):
+                if _stored(pair.document) in parts:
+                    yield pair
+
+    def part(keys: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        return np.array([parts.get(key, _NONE) for key in keys.tolist()], np.uint8)
+
+    shutil.rmtree(folder, ignore_errors=True)
+    options = GenerateOptions(recipe, first.negatives, first.seed, vocabulary=first.vocabulary, redraws=first.redraws)
+    report = generate(chosen(), options, folder, part=part)
+    if report.documents != len(parts):
+        raise InputError(f"{', '.join(name for config in configs for name in config.corpora())}: {_CHANGED}")
+    (folder / "test.jsonl.gz").unlink()
+    facts = dataclasses.asdict(report)
+    facts["splits"].pop("test")
+    atomic_json(about, facts)
+    return facts
+
+
+def _stored(document: str) -> bytes:
+    """The key of a document as numpy gives it back: without zero bytes at its end."""
+    return bytes.fromhex(document_key(document)).rstrip(b"\0")
+
+
+def target_examples(config: TrainConfig, recipe: Recipe, domain: Path, folder: Path) -> None:
+    """Write ``test.jsonl.gz`` of a domain to ``folder``: the examples that ``negsample train`` would be tested on.
+
+    ``domain`` is the folder of ``split_domain``. Raises InputError where the corpus has changed since.
+    """
+    if (folder / "about.json").is_file():
+        return
+    made = make_examples(dataclasses.replace(config, recipe=dict(recipe.weights)), recipe, folder)
+    before = json.loads((domain / "about.json").read_text(encoding="utf-8"))
+    if made["fingerprint"] != before["fingerprint"]:
+        raise InputError(f"{', '.join(config.corpora())}: {_CHANGED}")
+    for name in ("train", "validation"):
+        (folder / f"{name}.jsonl.gz").unlink()
+    atomic_json(folder / "about.json", {"fingerprint": made["fingerprint"], **made["splits"]["test"]})

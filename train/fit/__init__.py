@@ -1,0 +1,1 @@
+"""Fitting: the loop, its losses, checkpoints and log; the parts of ``align``."""

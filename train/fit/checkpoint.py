@@ -1,0 +1,97 @@
+"""Checkpoints: written whole, the newest one found again after a kill at any moment."""
+
+import json
+import re
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from negsample.io.files import atomic_json
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+_NAME = re.compile(r"checkpoint-(\d+)")
+
+
+@dataclass
+class Position:
+    """How far a run is: the next batch is ``batch`` of ``epoch``, and what was learned about the epochs before.
+
+    ``step`` counts optimiser steps from 0; ``loss_sum`` and ``loss_count`` belong to the epoch under way; ``best_epoch``
+    is -1 before the first validation; ``stale`` counts validations since the best one.
+    """
+
+    epoch: int = 0
+    batch: int = 0
+    step: int = 0
+    loss_sum: float = 0.0
+    loss_count: int = 0
+    best_loss: float = float("inf")
+    best_epoch: int = -1
+    stale: int = 0
+    finished: bool = False
+
+
+def best_path(work: Path, epoch: int) -> Path:
+    """Where the weights that were best after ``epoch`` are kept."""
+    return work / f"best-{epoch}.safetensors"
+
+
+def save_best(network: nn.Module, work: Path, epoch: int) -> None:
+    """Keep the weights of ``network`` as the best so far. Call on one process."""
+    from safetensors.torch import save_model
+
+    path = best_path(work, epoch)
+    temporary = path.with_suffix(".tmp")
+    save_model(network, str(temporary))
+    temporary.replace(path)
+
+
+def load_best(network: nn.Module, work: Path, epoch: int) -> None:
+    """Put the weights that were best after ``epoch`` into ``network``."""
+    from safetensors.torch import load_model
+
+    load_model(network, str(best_path(work, epoch)))
+
+
+def save_checkpoint(accelerator: "Accelerator", work: Path, position: Position) -> None:
+    """Write a checkpoint at ``position`` and delete the older ones. Every process calls this."""
+    target = work / f"checkpoint-{position.step}"
+    draft = work / "checkpoint.tmp"
+    if accelerator.is_main_process:
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+    accelerator.wait_for_everyone()
+    accelerator.save_state(str(draft))
+    accelerator.wait_for_everyone()
+    if accelerator.is_main_process:
+        values = {key: value for key, value in asdict(position).items() if value != float("inf")}
+        atomic_json(draft / "position.json", values)
+        # The same step may be saved twice: after its batch, and again at the end of its epoch.
+        if target.exists():
+            shutil.rmtree(work / "checkpoint.old", ignore_errors=True)
+            target.replace(work / "checkpoint.old")
+        draft.replace(target)
+        for path in [*work.glob("checkpoint-*"), work / "checkpoint.old"]:
+            if path != target:
+                shutil.rmtree(path, ignore_errors=True)
+        for path in work.glob("best-*"):
+            if path != best_path(work, position.best_epoch):
+                path.unlink(missing_ok=True)
+    accelerator.wait_for_everyone()
+
+
+def find_checkpoint(work: Path) -> tuple[Path, Position] | None:
+    """The newest whole checkpoint in ``work`` and its position, or None."""
+    old = work / "checkpoint.old"
+    found = [path for path in work.glob("checkpoint-*") if _NAME.fullmatch(path.name)]
+    if not found and (old / "position.json").is_file():
+        found = [old]
+    if not found:
+        return None
+    newest = max(found, key=lambda path: int(match[1]) if (match := _NAME.fullmatch(path.name)) else -1)
+    return newest, Position(**json.loads((newest / "position.json").read_text(encoding="utf-8")))

@@ -1,0 +1,1 @@
+"""``negsample tune``: a search on Optuna."""
