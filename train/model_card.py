@@ -4,15 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import negsample
+from negsample.formats import figure_text
 from negsample.models.build import Parts
-
-
-def figure_text(figure: Mapping[str, Any]) -> str:
-    """``0.953 (95 % interval 0.94 to 0.97, n = 320)``."""
-    if figure["value"] is None:
-        return f"not defined: {figure['reason']} (n = {figure['n']})"
-    interval = f"95 % interval {figure['low']:.3f} to {figure['high']:.3f}, " if figure["low"] is not None else ""
-    return f"{figure['value']:.3f} ({interval}n = {figure['n']})"
 
 
 def model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:

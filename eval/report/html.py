@@ -15,6 +15,7 @@ from negsample.eval.correlate import Correlation, Measured
 from negsample.eval.report import plots, view
 from negsample.eval.report.plain import CAVEATS
 from negsample.eval.stats.agreement import Figure
+from negsample.formats import number, p_text
 from negsample.io.run_record import versions
 from negsample.records import Judged
 
@@ -57,7 +58,7 @@ def render(template: str, command: Sequence[str], **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(signed=view.signed, p=view.p_text)
+    environment.filters.update(signed=number, p=p_text)
     return environment.get_template(template).render(
         style=_read("report.css"),
         command=shlex.join(command),
@@ -150,11 +151,11 @@ def _matrices(data: Measured, human: str, levels: Sequence[str], order: Sequence
                 elif matrix.p[i][j] is None:
                     cells.append(("none", "–", "not compared"))
                 elif matrix.beats[i][j]:
-                    cells.append(("win", "▲", f"agrees better, p {view.p_text(matrix.p[i][j])}"))
+                    cells.append(("win", "▲", f"agrees better, p {p_text(matrix.p[i][j])}"))
                 elif matrix.beats[j][i]:
-                    cells.append(("loss", "▽", f"agrees less, p {view.p_text(matrix.p[i][j])}"))
+                    cells.append(("loss", "▽", f"agrees less, p {p_text(matrix.p[i][j])}"))
                 else:
-                    cells.append(("tie", "·", f"can't tell, p {view.p_text(matrix.p[i][j])}"))
+                    cells.append(("tie", "·", f"can't tell, p {p_text(matrix.p[i][j])}"))
             rows.append((matrix.names[i], cells))
         found.append({**about, "rows": rows})
     return found
@@ -173,7 +174,7 @@ def _scatter(data: Measured, human: str, metric: str) -> dict[str, Any] | None:
             if rows.any():
                 means.append((name, float(x[rows].mean()), float(y[rows].mean())))
     pooled = data.figure(human, metric, "pooled", "pearson")
-    told = f", pooled r {view.signed(pooled.value)}" if pooled else ""
+    told = f", pooled r {number(pooled.value)}" if pooled else ""
     description = f"{metric} against {human}: {int(both.sum())} summaries{told}" + (
         f"; means of {len(means)} systems" if means else ""
     )
@@ -188,7 +189,7 @@ def _sampling(data: Measured, human: str, drawn: Sequence[str]) -> dict[str, Any
     curves = [(metric, data.sampling[human, metric]) for metric in drawn if (human, metric) in data.sampling]
     if not curves:
         return None
-    ends = "; ".join(f"{name} {view.signed(sizes[0].mean)} to {view.signed(sizes[-1].mean)}" for name, sizes in curves)
+    ends = "; ".join(f"{name} {number(sizes[0].mean)} to {number(sizes[-1].mean)}" for name, sizes in curves)
     description = f"System-level Pearson r with {human} by number of articles drawn, from fewest to all: {ends}"
     plot = plots.sampling_plot(curves, y_label="system r", description=description)
     return {"plot": plot, "names": [name for name, _ in curves]}

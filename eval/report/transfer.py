@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from negsample.eval.report import plots
 from negsample.eval.report.html import render
-from negsample.eval.report.transfer_text import TITLES, interval, not_run_text, number, size_title
+from negsample.eval.report.transfer_text import TITLES, interval_of, not_run_text, percent, size_title
 
 # Shares, in percent, of the full colour at both ends of a heat map: text stays readable on the darkest.
 _PALE, _DEEP = 4.0, 55.0
@@ -82,12 +82,12 @@ def _value_map(
         return {
             "kind": "home" if row["seen"] else "",
             "shade": 0 if value is None else f"{_PALE + share * (_DEEP - _PALE):.0f}",
-            "value": number(value),
-            "interval": interval(row),
+            "value": percent(value),
+            "interval": interval_of(row),
             "told": row.get("reason") or f"n = {row['n']} of {row['documents']} documents",
         }
 
-    ends = (number(low), number(high)) if values else None
+    ends = (percent(low), percent(high)) if values else None
     return {"title": title, "ends": ends, "ramp": "rise", "pairs": True, "rows": _rows(table, rows, draw)}
 
 
@@ -103,12 +103,12 @@ def _gap_map(table: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], most: 
         return {
             "kind": home + kind,
             "shade": f"{share * _DEEP:.0f}",
-            "value": number(gap["value"], sign=True),
-            "interval": interval(gap, sign=True),
+            "value": percent(gap["value"], sign=True),
+            "interval": interval_of(gap, sign=True),
             "told": "its interval excludes 0" if clear else "its interval holds 0: can't tell",
         }
 
-    ends = (number(-most, sign=True), number(most, sign=True))
+    ends = (percent(-most, sign=True), percent(most, sign=True))
     return {"title": "Δ", "ends": ends, "ramp": "both", "pairs": False, "rows": _rows(table, rows, draw)}
 
 
@@ -117,9 +117,9 @@ def _few(row: Mapping[str, Any]) -> dict[str, Any]:
     differences = {}
     for name in ("gain", "delta"):
         gap = row[name]
-        differences[name] = "–" if gap is None else number(gap["value"], sign=True)
-        differences[f"{name}_interval"] = interval(gap, sign=True)
-    return {**about, "value": number(row["value"]), "interval": interval(row), **differences}
+        differences[name] = "–" if gap is None else percent(gap["value"], sign=True)
+        differences[f"{name}_interval"] = interval_of(gap, sign=True)
+    return {**about, "value": percent(row["value"]), "interval": interval_of(row), **differences}
 
 
 def _curves(table: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -148,7 +148,7 @@ def _curves(table: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
 def _plot(figure: str, target: str, curves: Sequence[tuple[str, list[plots.Spot]]]) -> Markup:
     places = sorted({spot[0] for _, spots in curves for spot in spots})
     ticks = [(place, f"{round(np.exp(place)):,}") for place in _apart(places)]
-    ends = "; ".join(f"{name} {number(spots[0][1])} to {number(spots[-1][1])}" for name, spots in curves)
+    ends = "; ".join(f"{name} {percent(spots[0][1])} to {percent(spots[-1][1])}" for name, spots in curves)
     description = f"{TITLES[figure]} on {target} by training pairs, from fewest to most: {ends}"
     return plots.curve_plot(curves, ticks, _BOUNDS[figure], "training pairs", TITLES[figure], description)
 

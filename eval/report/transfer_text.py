@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
+from negsample.formats import interval, number
+
 TITLES = {"accuracy": "accuracy (%)", "pearson": "Pearson × 100"}
 
 
-def number(value: float | None, sign: bool = False) -> str:
-    """One decimal, with a true minus sign and none before a 0; a dash for None."""
-    return "–" if value is None else f"{value:{'+' if sign else ''}z.1f}".replace("-", "−")
+def percent(value: float | None, *, sign: bool = False) -> str:
+    """One decimal; a dash for None."""
+    return number(value, 1, sign=sign)
 
 
-def interval(entry: Mapping[str, Any] | None, sign: bool = False) -> str:
+def interval_of(entry: Mapping[str, Any] | None, *, sign: bool = False) -> str:
     """``"97.1 to 99.0"`` of an entry's ``low`` and ``high``; ``""`` where there is none."""
-    if entry is None or entry["low"] is None:
-        return ""
-    return f"{number(entry['low'], sign)} to {number(entry['high'], sign)}"
+    return "" if entry is None else interval(entry["low"], entry["high"], 1, sign=sign)
 
 
 def size_title(size: int | None) -> str:

@@ -93,18 +93,6 @@ def head(data: Measured) -> str:
     return f"{len(table.words)} summaries, {len(table.document_names)} documents, {systems}"
 
 
-def signed(value: float | None, digits: int = 3) -> str:
-    """A number with a true minus sign (but none before a 0), or a dash for None."""
-    return "–" if value is None else f"{value:z.{digits}f}".replace("-", "−")
-
-
-def p_text(p: float | None) -> str:
-    """A p value as it is printed."""
-    if p is None:
-        return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def level_title(level: str) -> str:
     """E.g. ``"summary ρ"``."""
     return f"{level} {SYMBOLS[HEADLINE[level]]}"

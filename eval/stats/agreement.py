@@ -13,6 +13,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.eval.stats import correlation_levels as lv
 from negsample.eval.stats.correlation import COEFFICIENTS, check_coefficient, p_value, partial
+from negsample.resampling import percentile_interval
 
 # Above this many rows the pairwise comparisons of a resampled Kendall τ take minutes; the interval is left out.
 KENDALL_ROWS = 10_000
@@ -133,15 +134,6 @@ def check_bootstrap(bootstrap: int, confidence: float) -> None:
         raise InputError(f"bootstrap is {bootstrap}; give the number of resamples, 0 or more")
     if not 0 < confidence < 1:
         raise InputError(f"confidence is {confidence}; give a number between 0 and 1, e.g. 0.95")
-
-
-def percentile_interval(samples: np.ndarray, confidence: float) -> tuple[float | None, float | None, int]:
-    """(low, high, number of undefined samples left out) of ``samples`` [B]; None where fewer than two are defined."""
-    good = samples[~np.isnan(samples)]
-    if len(good) < 2:
-        return None, None, len(samples) - len(good)
-    low, high = np.quantile(good, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high), len(samples) - len(good)
 
 
 def _groups(table: lv.Table) -> list[list[tuple[str, str]]]:

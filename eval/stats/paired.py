@@ -8,8 +8,8 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.stats.agreement import check_bootstrap
-from negsample.eval.stats.resampling import bootstrap_p, patterns, permutation_p
 from negsample.eval.stats.significance import holm
+from negsample.resampling import bootstrap_p, patterns, permutation_p
 from negsample.seeds import generator
 
 _CHUNK = 4_000_000  # numbers held at once

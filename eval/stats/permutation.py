@@ -16,7 +16,7 @@ import numpy as np
 
 from negsample.eval.stats import correlation_levels as lv
 from negsample.eval.stats.correlation import concordance_form, standardised
-from negsample.eval.stats.resampling import patterns
+from negsample.resampling import patterns
 from negsample.seeds import generator
 
 # Column → its concordant pairs and its untied pairs, each among the documents kept and among those exchanged.

@@ -11,10 +11,10 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.agreement import KENDALL_ROWS, check_bootstrap, percentile_interval
+from negsample.eval.stats.agreement import KENDALL_ROWS, check_bootstrap
 from negsample.eval.stats.correlation import check_coefficient
 from negsample.eval.stats.permutation import Own, Swaps, make_swaps, swapped_differences
-from negsample.eval.stats.resampling import bootstrap_p, permutation_p
+from negsample.resampling import bootstrap_p, percentile_interval, permutation_p
 
 WILLIAMS_SUMMARY = "the Williams test is not defined for a mean of per-document correlations"
 WILLIAMS_KENDALL = "the Williams test is not defined for Kendall's τ"

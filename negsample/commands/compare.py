@@ -4,6 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from negsample.errors import InputError
+from negsample.formats import number, p_text
 from negsample.io.run_record import Stopwatch
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def run(
 ) -> None:
     """Compare the systems, print a table for each model and metric, and write the folder ``out`` if one is given."""
     from negsample.eval.compare import Settings, compare
-    from negsample.eval.report.files import check_new, write_comparison
+    from negsample.eval.report.files import write_comparison
+    from negsample.io.files import check_new
 
     watch = Stopwatch()
     if (source is None) != (not targets):
@@ -64,8 +66,6 @@ def print_comparison(result: "Comparison") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from negsample.eval.report import view
-
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
     for section in result.sections:
         turned = " (sign turned: lower is better)" if section.column.turned else ""
@@ -76,18 +76,18 @@ def print_comparison(result: "Comparison") -> None:
             table.add_row(
                 str(s.rank),
                 s.system,
-                view.signed(s.mean, 4),
+                number(s.mean, 4),
                 _interval(s.low, s.high),
-                view.signed(s.difference, 4) if s.difference is not None else "(first)",
+                number(s.difference, 4) if s.difference is not None else "(first)",
                 _interval(s.difference_low, s.difference_high),
-                view.p_text(s.p),
-                view.p_text(s.p_holm),
+                p_text(s.p),
+                p_text(s.p_holm),
                 str(s.documents),
             )
         console.print(table)
         for system, found in section.different.items():
             shown = ", ".join(
-                f"{result.systems.documents[section.documents[d.document]]} ({view.signed(d.difference)})"
+                f"{result.systems.documents[section.documents[d.document]]} ({number(d.difference)})"
                 for d in found[:_SHOWN]
             )
             if shown:
@@ -101,6 +101,5 @@ def print_comparison(result: "Comparison") -> None:
 
 
 def _interval(low: float | None, high: float | None) -> str:
-    from negsample.eval.report import view
 
-    return "–" if low is None else f"{view.signed(low, 4)} to {view.signed(high, 4)}"
+    return "–" if low is None else f"{number(low, 4)} to {number(high, 4)}"

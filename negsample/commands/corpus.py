@@ -19,8 +19,7 @@ def run(
 ) -> None:
     """Print the corpus metric of two files of texts; write its figures to ``json`` and a map by ``encoder`` to ``map_file``."""
     from negsample.eval.metrics.corpus import corpus_metric
-    from negsample.io.files import atomic_json, replacing
-    from negsample.io.writable import check_file
+    from negsample.io.files import atomic_json, check_file, replacing
     from negsample.models.encoders import make_encoder
 
     if map_file is None and encoder is not None:

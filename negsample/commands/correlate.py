@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
+from negsample.formats import number
 from negsample.io.run_record import Stopwatch
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def run(
 ) -> None:
     """Measure the agreement, write the folder ``out``, print a table for each data set and human score."""
     from negsample.eval.correlate import Settings, correlate
-    from negsample.eval.report.files import check_new, write_correlation
+    from negsample.eval.report.files import write_correlation
+    from negsample.io.files import check_new
 
     watch = Stopwatch()
     check_new(out)
@@ -76,8 +78,8 @@ def print_correlation(result: "Correlation") -> None:
                     figure = line.figures[level]
                     interval = ""
                     if figure.low is not None:
-                        interval = f" [{view.signed(figure.low, 2)}, {view.signed(figure.high, 2)}]"
-                    cells += [view.signed(figure.value) + interval, view.signed(figure.given_length)]
+                        interval = f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
+                    cells += [number(figure.value) + interval, number(figure.given_length)]
                 name = line.column.name + (" (sign turned)" if line.column.turned else "")
                 told = "baseline" if line.mark is None and line.column.kind == "baseline" else ""
                 table.add_row(name, *cells, str(line.used.n), line.mark.text if line.mark else told)

@@ -8,8 +8,7 @@ from negsample.errors import InputError
 def run(model: str, examples: str, json: str | None, batch_size: int, seed: int) -> None:
     """Print how well the model's scores follow the labels of ``examples``, and write the figures to ``json``."""
     from negsample.commands.train import print_figures
-    from negsample.io.files import atomic_json
-    from negsample.io.writable import check_file
+    from negsample.io.files import atomic_json, check_file
     from negsample.models.estimator import Estimator
 
     if json is not None:

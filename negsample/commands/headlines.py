@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 def run(headlines: str | None, metrics: list[str], out: str, alpha: float) -> None:
     """Write P4's Tables 3 and 4 for the judged ``headlines`` to the folder ``out``, and print them."""
     from negsample.eval.headlines import METRICS, load_headlines, p4_table3
-    from negsample.io.files import atomic_json, atomic_text
+    from negsample.io.files import atomic_json, atomic_text, check_folder
     from negsample.io.read import open_writer
-    from negsample.io.writable import check_folder
 
     watch = Stopwatch()
     if headlines is None:

@@ -42,7 +42,7 @@ def run(
 ) -> None:
     """Score a table, or text files aligned by line; print a line for each system, and the signature.
 
-    Where ``crew`` has several processes they share the input (``negsample.parallel_scoring``), and the first one writes and prints.
+    Where ``crew`` has several processes they share the input (``negsample.parallel_scoring``); the first one writes and prints.
     """
     if on_bad not in ("stop", "skip"):
         raise InputError(f"--on-bad {on_bad}: give stop or skip")

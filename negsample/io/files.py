@@ -147,3 +147,64 @@ def _encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+class _TriedError(Exception):
+    """Ends a try before anything is replaced."""
+
+
+def check_file(path: str | Path) -> None:
+    """InputError where the file ``path`` can't be written, for the reasons of ``replacing``. Nothing is changed."""
+    # Permissions don't tell all (a read-only file system, root), so that it is tried.
+    with suppress(_TriedError), replacing(path):
+        raise _TriedError
+
+
+def check_folder(out: str | Path) -> None:
+    """InputError where the folder ``out`` can't be made, or be replaced where it is there. Nothing is changed."""
+    try:
+        nearest = next(folder for folder in Path(out).absolute().parents if folder.exists())
+        probe = nearest / f".negsample-{secrets.token_hex(8)}.part"
+        probe.mkdir()
+        probe.rmdir()
+    except OSError as error:
+        raise failure(str(out), error) from error
+
+
+def check_new(out: str) -> None:
+    """InputError where the folder ``out`` holds something, is a file, or can't be made. Nothing is changed."""
+    path = Path(out)
+    try:
+        if path.is_dir():
+            if any(path.iterdir()):
+                raise InputError(f"{out}: is not empty; give another folder with --out")
+        elif path.exists() or path.is_symlink():
+            raise InputError(f"{out}: is not a folder; give another one with --out")
+        check_folder(out)
+    except OSError as error:
+        raise failure(out, error) from error
+
+
+@contextmanager
+def new_folder(out: str) -> Iterator[Path]:
+    """A folder to fill, which becomes ``out`` when the block ends well and vanishes when it does not.
+
+    Raises InputError as `check_new` does, and where the folder can't be made.
+    """
+    check_new(out)
+    target = Path(out).absolute()
+    draft = target.parent / f".{target.name}-{secrets.token_hex(6)}.part"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.mkdir()
+    except OSError as error:
+        raise failure(out, error) from error
+    try:
+        yield draft
+        try:
+            os.replace(draft, target)
+        except OSError as error:
+            raise failure(out, error) from error
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise

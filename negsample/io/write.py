@@ -6,7 +6,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
@@ -135,6 +135,13 @@ def open_writer(
                 with suppress(Exception):
                     packed.close()
             raise
+
+
+def write_table(path: Path, rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> None:
+    """Write ``rows`` to ``path`` (its ending names the format); a value that a row lacks is left empty."""
+    with open_writer(path, columns=columns) as writer:
+        for row in rows:
+            writer.write(row)
 
 
 @contextmanager

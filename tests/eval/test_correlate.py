@@ -23,12 +23,13 @@ from negsample.eval.correlate import Settings
 from negsample.eval.disagreement import furthest_apart
 from negsample.eval.metrics import METRICS
 from negsample.eval.metrics.base import Item, Metric, Scores
-from negsample.eval.report.files import check_new, new_folder, write_correlation
+from negsample.eval.report.files import write_correlation
 from negsample.eval.report.plain import CSV_COLUMNS, csv_rows
 from negsample.eval.score_columns import score_columns
 from negsample.eval.stats.agreement import Figure
 from negsample.eval.stats.correlation_levels import make_table
 from negsample.eval.stats.significance import Comparison
+from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch
 from negsample.records import Judged

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from negsample.formats import number
 from negsample.io.files import atomic_json, atomic_text
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.train.config import TrainConfig
@@ -96,10 +97,6 @@ def _notes(config: TrainConfig, cells: Sequence[Mapping[str, Any]]) -> list[str]
     return notes
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
-
-
 def _cell_text(row: Mapping[str, Any], best: float | None) -> str:
     if row["value"] is None:
         return f"not defined ({row.get('reason', '')})"
@@ -135,7 +132,7 @@ def markdown(table: Mapping[str, Any]) -> str:
     group = next(iter(published["rows"][0]))
     printed = [[group, "head", *published["columns"]]]
     printed += [
-        [row[group], row["head"], *(_number(row[name]) for name in published["columns"])] for row in published["rows"]
+        [row[group], row["head"], *(number(row[name], 1) for name in published["columns"])] for row in published["rows"]
     ]
     limit = f", the first {table['limit']} pairs of each" if table["limit"] else ""
     lines = [

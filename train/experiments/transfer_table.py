@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from negsample.eval.report.transfer_text import TITLES, interval, not_run_text, number, size_title
+from negsample.eval.report.transfer_text import TITLES, interval_of, not_run_text, percent, size_title
 from negsample.train.experiments.columns import file_name
 from negsample.train.experiments.published import TABLE_3, TABLE_4
 from negsample.train.experiments.table_files import aligned
@@ -210,9 +210,9 @@ def _cell_text(row: Mapping[str, Any] | None, difference: str, name: str) -> str
         return ""
     if row["value"] is None:
         return f"not defined ({row['reason']})"
-    text = number(row["value"]) + _bracketed(interval(row))
+    text = percent(row["value"]) + _bracketed(interval_of(row))
     if (gap := row[difference]) is not None:
-        text += f", {name} {number(gap['value'], sign=True)}" + _bracketed(interval(gap, sign=True))
+        text += f", {name} {percent(gap['value'], sign=True)}" + _bracketed(interval_of(gap, sign=True))
     return text
 
 
@@ -266,7 +266,7 @@ def _few(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 def _printed(published: Mapping[str, Any]) -> list[list[str]]:
     return [["source", *published["columns"]]] + [
-        [row["source"], *(number(row[name]) for name in published["columns"])] for row in published["rows"]
+        [row["source"], *(percent(row[name]) for name in published["columns"])] for row in published["rows"]
     ]
 
 

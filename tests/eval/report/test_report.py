@@ -15,8 +15,9 @@ from negsample.eval.correlate import Settings, correlate
 from negsample.eval.report.html import comparison_page, correlation_page
 from negsample.eval.report.plain import as_plain
 from negsample.eval.report.plots import Scale, interval_bar, nice_ticks, sampling_plot, scatter, shared_scale
-from negsample.eval.report.view import lines, p_text, signed
+from negsample.eval.report.view import lines
 from negsample.eval.stats.sample_size import SampleSize
+from negsample.formats import number, p_text
 
 HOSTILE = (
     "<script>alert('x')</script><img src=http://example.com/a.png onerror=alert(1)> & \"quoted\" {{ 7*7 }} ]]> </p>"
@@ -116,7 +117,7 @@ def test_the_page_shows_every_metric_with_the_figures_of_the_json(tmp_path: Path
     for figure in plain["datasets"][0]["figures"]:
         headline = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}[figure["level"]]
         if figure["coefficient"] == headline:
-            assert signed(figure["value"]) in shown
+            assert number(figure["value"]) in shown
     ordered = lines(result.datasets[0], "plain", ("pooled", "summary", "system"))
     values = [line.figures["summary"].value for line in ordered]
     assert values == sorted(values, key=lambda v: -2 if v is None else v, reverse=True)
@@ -195,5 +196,5 @@ def test_plots_hold_all_points_and_survive_constants() -> None:
 
 
 def test_printed_forms() -> None:
-    assert (signed(-0.5), signed(None), signed(0.25, 2), signed(-0.0001)) == ("−0.500", "–", "0.25", "0.000")
+    assert (number(-0.5), number(None), number(0.25, 2), number(-0.0001)) == ("−0.500", "–", "0.25", "0.000")
     assert (p_text(0.0004), p_text(0.05), p_text(None)) == ("< 0.001", "0.050", "–")

@@ -12,7 +12,6 @@ from negsample.errors import InputError
 from negsample.eval.stats import significance as sg
 from negsample.eval.stats.correlation_levels import make_block, make_resamples, make_table
 from negsample.eval.stats.permutation import make_swaps, swapped_differences
-from negsample.eval.stats.resampling import bootstrap_p, patterns, permutation_p
 from negsample.eval.stats.significance import (
     Comparison,
     beats_matrix,
@@ -21,6 +20,7 @@ from negsample.eval.stats.significance import (
     holm,
     williams,
 )
+from negsample.resampling import bootstrap_p, patterns, permutation_p
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 LEVELS, COEFFICIENTS = ("pooled", "summary", "system"), ("pearson", "spearman", "kendall")

@@ -1,6 +1,15 @@
-"""The two-sided p of resampled differences, shared by metrics and by systems."""
+"""Percentile intervals of resampled figures, and the two-sided p of resampled differences."""
 
 import numpy as np
+
+
+def percentile_interval(samples: np.ndarray, confidence: float = 0.95) -> tuple[float | None, float | None, int]:
+    """(low, high, number of undefined samples left out) of ``samples`` [B]; None where fewer than two are defined."""
+    good = samples[~np.isnan(samples)]
+    if len(good) < 2:
+        return None, None, len(samples) - len(good)
+    low, high = np.quantile(good, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high), len(samples) - len(good)
 
 
 def bootstrap_p(differences: np.ndarray) -> float | None:
