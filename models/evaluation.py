@@ -2,11 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from negsample.errors import InputError
+from negsample.io.examples import read_examples
+from negsample.progress import Bar
+from negsample.scoring import chunks
 from negsample.seeds import generator
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
 
 RESAMPLES = 1000
 
@@ -127,3 +134,36 @@ def by_kind(labels: np.ndarray, scores: np.ndarray, kinds: Sequence[str]) -> dic
 def as_json(found: Mapping[str, Figure]) -> dict[str, Any]:
     """Plain values for JSON."""
     return {name: asdict(figure) for name, figure in found.items()}
+
+
+def evaluate(estimator: "Estimator", examples: str, *, batch_size: int = 32, seed: int = 0) -> dict[str, Any]:
+    """Measure ``estimator`` on the file ``examples``: figures by the kind of label, as plain values.
+
+    Raises InputError for the first bad record, and where there is none.
+    """
+    labels: list[float] = []
+    documents: list[str] = []
+    kinds: list[str] = []
+    scores, cut = [], 0
+    with Bar("scoring") as bar:
+        for chunk in chunks(read_examples(examples)):
+            scored = estimator.score_pairs(
+                [example.document for example in chunk], [example.summary for example in chunk], batch_size=batch_size
+            )
+            scores.append(scored.scores)
+            cut += int(scored.cut.sum())
+            labels += [example.label for example in chunk]
+            documents += [example.document_id for example in chunk]
+            kinds += [example.kind for example in chunk]
+            bar.advance(len(chunk))
+    if not scores:
+        raise InputError(f"{examples}: no examples; give a file that 'negsample generate' wrote")
+    found = figures(np.array(labels), np.concatenate(scores), documents, seed=seed)
+    return {
+        "model": estimator.fingerprint,
+        "signature": estimator.signature,
+        "examples": examples,
+        "test": as_json(found),
+        "by_kind": by_kind(np.array(labels), np.concatenate(scores), kinds),
+        "cut": {"examples": {"pairs": len(labels), "cut": cut}},
+    }

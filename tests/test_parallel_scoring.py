@@ -14,6 +14,7 @@ from tests_support import story
 
 from negsample import parallel_scoring as sharing
 from negsample import scoring
+from negsample.cli import main
 from negsample.errors import InputError, RecordError
 from negsample.io.files import appears
 from negsample.processes import Crew
@@ -234,9 +235,8 @@ def test_one_mistake_ends_both(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
-def test_standard_input_is_refused(monkeypatch):
-    from negsample.commands import score
-
-    options = {"document_field": "document", "summary_field": "summary", "batch_size": 32, "on_bad": "stop"}
-    with pytest.raises(InputError, match="name a file that all of them can read"):
-        score.run(None, "words", ["-"], "out.jsonl", None, [], [], **options, crew=ThreadCrew(Wire(2), 0))
+def test_standard_input_is_refused(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["score", "--metric", "words", "-", "-o", "out.jsonl"], ThreadCrew(Wire(2), 0))
+    assert ended.value.code == 2
+    assert "name a file that all of them can read" in capsys.readouterr().err

@@ -1,11 +1,13 @@
 """``negsample compare``."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from negsample.commands import options
 from negsample.errors import InputError
 from negsample.formats import number, p_text
-from negsample.io.run_record import Stopwatch
 
 if TYPE_CHECKING:
     from negsample.eval.compare import Comparison
@@ -14,23 +16,32 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-def run(
-    models: list[str],
-    metrics: list[str],
-    inputs: list[str],
-    source: str | None,
-    targets: list[str],
-    references: list[str],
-    out: str | None,
-    baseline: str | None,
-    on_bad: str,
-    bootstrap: int,
-    seed: int,
+def compare(
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Tables of records with 'system'; after -t: further systems.", metavar="INPUT"),
+    ] = None,
+    models: options.Models = None,
+    metrics: options.Metrics = None,
+    source: options.Source = None,
+    targets: options.Targets = None,
+    references: options.References = None,
+    out: Annotated[str | None, typer.Option("--out", help="Folder for figures and report.html.", metavar="DIR")] = None,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", help="System to compare with: the first by default.")
+    ] = None,
+    on_bad: Annotated[
+        str, typer.Option("--on-bad", help="Missing summaries: 'stop' (exit 2) or 'skip' (counted).")
+    ] = "stop",
+    bootstrap: options.Bootstrap = 1000,
+    seed: options.Seed = 0,
 ) -> None:
-    """Compare the systems, print a table for each model and metric, and write the folder ``out`` if one is given."""
-    from negsample.eval.compare import Settings, compare
+    """Which of several systems is better: means, differences to the first, tests, ranks."""
+    from negsample.eval.compare import Settings
+    from negsample.eval.compare import compare as compare_systems
     from negsample.eval.report.files import write_comparison
     from negsample.io.files import check_new
+    from negsample.io.run_record import Stopwatch
 
     watch = Stopwatch()
     if (source is None) != (not targets):
@@ -42,18 +53,18 @@ def run(
     if out is not None:
         check_new(out)
     settings = Settings(
-        models=tuple(models),
-        metrics=tuple(metrics),
+        models=tuple(models or ()),
+        metrics=tuple(metrics or ()),
         source=source,
-        targets=(*targets, *inputs) if source is not None else (),
-        references=tuple(references),
-        inputs=tuple(inputs) if source is None else (),
+        targets=(*(targets or ()), *(inputs or ())) if source is not None else (),
+        references=tuple(references or ()),
+        inputs=tuple(inputs or ()) if source is None else (),
         baseline=baseline,
         on_bad=on_bad,
         bootstrap=bootstrap,
         seed=seed,
     )
-    result = compare(settings)
+    result = compare_systems(settings)
     # Shown first: what was found is not lost where it can't be written.
     print_comparison(result)
     if out is not None:
@@ -101,5 +112,4 @@ def print_comparison(result: "Comparison") -> None:
 
 
 def _interval(low: float | None, high: float | None) -> str:
-
     return "–" if low is None else f"{number(low, 4)} to {number(high, 4)}"

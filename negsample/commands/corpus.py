@@ -1,23 +1,32 @@
 """``negsample corpus``."""
 
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from negsample.commands import options
 from negsample.errors import InputError
 
 MAP_ENCODER = "use-multilingual"
 
 
-def run(
-    metric: str,
-    generated: str,
-    reference: str,
-    *,
-    field: str,
-    json: str | None,
-    map_file: str | None,
-    encoder: str | None,
+def corpus(
+    generated: Annotated[str, typer.Argument(help="Text file, a text a line, or records.", metavar="GENERATED")],
+    reference: Annotated[str, typer.Argument(help="The texts to compare with.", metavar="REFERENCE")],
+    metric: Annotated[str, typer.Option("--metric", help="A corpus metric, such as fed.", metavar="NAME")] = "fed",
+    field: Annotated[
+        str, typer.Option("--field", help="Field that holds the text, where records are given.")
+    ] = "summary",
+    json: options.Json = None,
+    map_file: Annotated[
+        str | None, typer.Option("--map", help="Draw both corpora (PCA, then t-SNE).", metavar="FILE.svg|png")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option("--encoder", help="Encoder of the map (default use-multilingual).", metavar="NAME")
+    ] = None,
 ) -> None:
-    """Print the corpus metric of two files of texts; write its figures to ``json`` and a map by ``encoder`` to ``map_file``."""
+    """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.eval.metrics.corpus import corpus_metric
     from negsample.io.files import atomic_json, check_file, replacing
     from negsample.models.encoders import make_encoder

@@ -1,47 +1,64 @@
 """``negsample correlate``."""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from negsample.commands import options
 from negsample.formats import number
-from negsample.io.run_record import Stopwatch
 
 if TYPE_CHECKING:
     from negsample.eval.correlate import Correlation
 
 
-def run(
-    out: str,
-    judgments: list[str],
-    models: list[str],
-    metrics: list[str],
-    scores: list[str],
-    human: list[str],
-    half: str | None,
-    levels: str,
-    bootstrap: int,
-    seed: int,
+def correlate(
+    judgments: Annotated[
+        list[str],
+        typer.Option(
+            "--judgments",
+            help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …; may be repeated.",
+            metavar="FILE",
+        ),
+    ],
+    out: Annotated[str, typer.Option("--out", help="Folder for figures, scores and report.html.", metavar="DIR")],
+    models: options.Models = None,
+    metrics: options.Metrics = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scores", help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"
+        ),
+    ] = None,
+    human: Annotated[list[str] | None, typer.Option("--human", help="Only this human score; may be repeated.")] = None,
+    half: Annotated[
+        str | None, typer.Option("--half", help="Only judgments of this half.", metavar="tune|report")
+    ] = None,
+    level: Annotated[str, typer.Option("--level", help="Levels, separated by commas.")] = "pooled,summary,system",
+    bootstrap: options.Bootstrap = 1000,
+    seed: options.Seed = 0,
 ) -> None:
-    """Measure the agreement, write the folder ``out``, print a table for each data set and human score."""
-    from negsample.eval.correlate import Settings, correlate
+    """Agreement of models and metrics with people, beside trivial baselines: figures, intervals, tests, a page."""
+    from negsample.eval.correlate import Settings
+    from negsample.eval.correlate import correlate as measure_agreement
     from negsample.eval.report.files import write_correlation
     from negsample.io.files import check_new
+    from negsample.io.run_record import Stopwatch
 
     watch = Stopwatch()
     check_new(out)
-    named = tuple(dict.fromkeys(level.strip() for level in levels.split(",") if level.strip()))
     settings = Settings(
         judgments=tuple(judgments),
-        models=tuple(models),
-        metrics=tuple(metrics),
-        scores=tuple(scores),
-        human=tuple(dict.fromkeys(human)),
+        models=tuple(models or ()),
+        metrics=tuple(metrics or ()),
+        scores=tuple(scores or ()),
+        human=tuple(dict.fromkeys(human or ())),
         half=half,
-        levels=named,
+        levels=tuple(dict.fromkeys(name.strip() for name in level.split(",") if name.strip())),
         bootstrap=bootstrap,
         seed=seed,
     )
-    result = correlate(settings)
+    result = measure_agreement(settings)
     # Shown first: what was found is not lost where it can't be written.
     print_correlation(result)
     write_correlation(result, out, watch, ["negsample", *sys.argv[1:]])

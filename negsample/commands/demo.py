@@ -3,20 +3,28 @@
 import sys
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from negsample.commands.generate import generate
+from negsample.commands.train import print_figures
 from negsample.errors import InputError
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
 
 # Held-out pairs that are shown.
 _SHOWN = 6
 
 
-def run(out: str) -> None:
-    """Generate, train, evaluate and score in the folder ``out``; print a short table."""
-    from negsample.commands import generate
-    from negsample.commands.evaluate import evaluate
-    from negsample.commands.train import print_figures
+def demo(
+    out: Annotated[str, typer.Option("--out", help="Folder for the model and examples.", metavar="DIR")] = "runs/demo",
+) -> None:
+    """The whole road on the embedded sample: negatives, training, test figures, scores of unseen pairs."""
     from negsample.io.files import atomic_json
     from negsample.models.estimator import Estimator
+    from negsample.models.evaluation import evaluate
     from negsample.train.config import read_config
     from negsample.train.job import train
 
@@ -25,7 +33,9 @@ def run(out: str) -> None:
         raise InputError(f"{out}: exists already; remove it, or give another folder with --out")
     config = read_config(str(files("negsample.configs") / "sample.yaml"))
     print("1. damaged summaries")
-    generate.run("sample", str(folder / "examples"), recipe=config.recipe, negatives=config.negatives, seed=config.seed)
+    generate(
+        "sample", str(folder / "examples"), recipe=str(config.recipe), negatives=config.negatives, seed=config.seed
+    )
     print("2. training")
     train(config, folder / "model", command=sys.argv)
     print("3. held-out documents")
@@ -38,15 +48,13 @@ def run(out: str) -> None:
     print(f"\nmodel: {folder / 'model'}   signature: {estimator.signature}")
 
 
-def show(estimator: object, examples: str) -> None:
+def show(estimator: "Estimator", examples: str) -> None:
     """A table of unseen documents, each with its own summary and with a damaged or foreign one."""
     from rich.console import Console
     from rich.table import Table
 
     from negsample.io.examples import read_examples
-    from negsample.models.estimator import Estimator
 
-    assert isinstance(estimator, Estimator)
     chosen = [example for _, example in zip(range(_SHOWN), read_examples(examples), strict=False)]
     scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])
     table = Table("document", "summary", "made by", "label", "score")

@@ -1,17 +1,28 @@
 """``negsample explain``."""
 
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from negsample.commands import options
 from negsample.errors import InputError
-from negsample.io.read import open_writer, read_rows, text_field
 
 
-def run(
-    model: str, source: str, output: str | None, limit: int | None, document_field: str, summary_field: str
+def explain(
+    model: options.Model,
+    source: Annotated[str, typer.Argument(help="Records to explain (- for standard input).", metavar="INPUT")],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT"),
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Explain only the first N records.")] = None,
+    document_field: options.DocumentField = "document",
+    summary_field: options.SummaryField = "summary",
 ) -> None:
-    """Explain the records of a table in the terminal, or as JSON lines in ``output``."""
+    """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
     from negsample.io.files import format_of
+    from negsample.io.read import open_writer, read_rows, text_field
     from negsample.models.estimator import Estimator
 
     if output is not None and format_of(output) != "jsonl":

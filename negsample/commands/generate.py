@@ -1,29 +1,58 @@
 """``negsample generate``."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from negsample.commands import options
 from negsample.errors import InputError
-from negsample.io.run_record import Stopwatch, write_run
 
 
-def run(corpus: str, out: str, **settings: Any) -> None:
-    """Write the examples of ``corpus`` and ``run.json`` to the folder ``out``; print how many of which kind."""
+def generate(
+    corpus: Annotated[str, typer.Option("--corpus", help="Name, file, folder or hub id of (document, summary) pairs.")],
+    out: Annotated[str, typer.Option("--out", help="Folder for the examples.", metavar="DIR")],
+    recipe: Annotated[str, typer.Option("--recipe", help="Kind of negative, or mix:FILE.")] = "crosspair",
+    negatives: Annotated[int, typer.Option("--negatives", min=1, help="Negatives of each pair.")] = 1,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Read only the first N pairs.")] = None,
+    seed: options.Seed = 0,
+    vocabulary: Annotated[
+        str, typer.Option("--vocabulary", help="Draw words 'uniform' or by 'frequency'.")
+    ] = "uniform",
+    document_field: Annotated[str | None, typer.Option("--document-field", help="Field of the document.")] = None,
+    summary_field: Annotated[str | None, typer.Option("--summary-field", help="Field of the summary.")] = None,
+    corpus_config: Annotated[str | None, typer.Option("--corpus-config", help="Configuration of a hub corpus.")] = None,
+    on_bad: options.OnBad = "stop",
+) -> None:
+    """Make labelled examples: every pair, and damaged copies of its summary."""
+    from negsample.io.run_record import Stopwatch, write_run
     from negsample.negatives.recipe import parse_recipe
     from negsample.train.config import make_config
     from negsample.train.job import make_examples
 
     watch = Stopwatch()
-    config = make_config({"corpus": corpus, **settings}, "arguments")
-    recipe = parse_recipe(config.recipe)
+    settings = {
+        "corpus": corpus,
+        "recipe": recipe,
+        "negatives": negatives,
+        "limit": limit,
+        "seed": seed,
+        "vocabulary": vocabulary,
+        "document_field": document_field,
+        "summary_field": summary_field,
+        "corpus_config": corpus_config,
+        "on_bad": on_bad,
+    }
+    config = make_config(settings, "arguments")
+    parsed = parse_recipe(config.recipe)
     folder = Path(out)
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"{out}: is not empty; give another folder or empty it")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{out}: is a file; give a folder")
-    report = make_examples(config, recipe, folder)
-    options = {"corpus": corpus, **settings, "recipe": str(recipe)}
-    write_run(folder / "run.json", watch, config=options, seed=config.seed, data=report)
+    report = make_examples(config, parsed, folder)
+    settings["recipe"] = str(parsed)
+    write_run(folder / "run.json", watch, config=settings, seed=config.seed, data=report)
     print_report(report)
 
 

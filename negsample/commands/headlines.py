@@ -1,20 +1,36 @@
 """``negsample tables p4-table3``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from negsample.errors import InputError
-from negsample.io.run_record import Stopwatch, write_run
 
 if TYPE_CHECKING:
     from negsample.eval.headlines import HeadlineTable
 
 
-def run(headlines: str | None, metrics: list[str], out: str, alpha: float) -> None:
-    """Write P4's Tables 3 and 4 for the judged ``headlines`` to the folder ``out``, and print them."""
-    from negsample.eval.headlines import METRICS, load_headlines, p4_table3
+def p4_table3(
+    out: Annotated[str, typer.Option("--out", help="Folder for the table.", metavar="DIR")],
+    headlines: Annotated[
+        str | None,
+        typer.Option(
+            "--headlines",
+            help="Records with story, generated, reference (texts), gen_story, ref_story, gen_ref (people's scores) "
+            "and, where there are several, dataset.",
+            metavar="FILE",
+        ),
+    ] = None,
+    metrics: Annotated[list[str] | None, typer.Option("--metric", help="Default: P4's.", metavar="NAME")] = None,
+    alpha: Annotated[float, typer.Option("--alpha", help="Level before Bonferroni's correction.")] = 0.05,
+) -> None:
+    """Metrics against people on headlines in three tasks, Bonferroni-corrected: P4's Tables 3 and 4."""
+    from negsample.eval.headlines import METRICS, load_headlines
+    from negsample.eval.headlines import p4_table3 as correlate_headlines
     from negsample.io.files import atomic_json, atomic_text, check_folder
     from negsample.io.read import open_writer
+    from negsample.io.run_record import Stopwatch, write_run
 
     watch = Stopwatch()
     if headlines is None:
@@ -23,7 +39,7 @@ def run(headlines: str | None, metrics: list[str], out: str, alpha: float) -> No
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{out}: exists already; give another folder")
     check_folder(folder)
-    table = p4_table3(load_headlines(headlines), metrics or METRICS, alpha=alpha)
+    table = correlate_headlines(load_headlines(headlines), metrics or METRICS, alpha=alpha)
     # Shown first: what was found is not lost where it can't be written.
     text = markdown(table)
     print(text, end="")

@@ -3,7 +3,9 @@
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from negsample.errors import InputError
 
@@ -11,8 +13,13 @@ from negsample.errors import InputError
 _EXPERIMENTS = {"grid.json": "table", "transfer-config.json": "transfer"}
 
 
-def run(path: str | None) -> None:
-    """Print what ``path`` is; without one, versions and caches."""
+def info(
+    path: Annotated[
+        str | None,
+        typer.Argument(help="Model folder, run folder or file; nothing: this installation.", metavar="DIR|FILE"),
+    ] = None,
+) -> None:
+    """What a model, a run, a corpus or a file of examples is; without a path: versions, and the embedding caches."""
     if path is None:
         _installation()
         return
@@ -50,20 +57,23 @@ def _installation() -> None:
     from negsample.io.run_record import versions
 
     _print(versions())
-    run_cache(None, clear=False)
+    cache()
 
 
-def run_cache(name: str | None, clear: bool) -> None:
-    """Print each embedding cache and its size, or delete them; or the one called ``name``. Raises InputError for none."""
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Delete the cached embeddings.")] = False,
+    name: Annotated[str | None, typer.Argument(help="Only this encoder's cache.", metavar="NAME")] = None,
+) -> None:
+    """Show, or clear, the cached embeddings."""
     from negsample.models.store.cache_folders import cache_root, clear_cache, find_caches
 
     if clear:
         print(f"freed {clear_cache(name) / 1e6:.1f} MB")
         return
     caches = find_caches(name)
-    print(f"embedding cache: {cache_root()}, {sum(cache.bytes for cache in caches) / 1e6:.1f} MB")
-    for cache in caches:
-        print(f"  {cache.name} {cache.fingerprint[:16]}: {cache.rows} vectors, {cache.bytes / 1e6:.1f} MB")
+    print(f"embedding cache: {cache_root()}, {sum(found.bytes for found in caches) / 1e6:.1f} MB")
+    for found in caches:
+        print(f"  {found.name} {found.fingerprint[:16]}: {found.rows} vectors, {found.bytes / 1e6:.1f} MB")
 
 
 def _model(folder: Path) -> None:

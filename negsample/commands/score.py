@@ -4,8 +4,11 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
+import typer
+
+from negsample.commands import options
 from negsample.errors import InputError
 from negsample.io.files import format_of
 from negsample.io.read import Row
@@ -24,26 +27,33 @@ from negsample.scoring import (
 )
 
 
-def run(
-    model: str | None,
-    metric: str | None,
-    inputs: list[str],
-    output: str | None,
-    source: str | None,
-    targets: list[str],
-    references: list[str],
-    *,
-    document_field: str,
-    summary_field: str,
-    batch_size: int,
-    on_bad: str,
-    aspects: bool = False,
-    crew: Crew | None = None,
+def score(
+    context: typer.Context,
+    model: Annotated[str | None, typer.Option("--model", help="Model folder.", metavar="DIR")] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[:option=value]")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(help="Records to score (- for standard input); after -t: further systems.", metavar="INPUT"),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Where the scored records go (- for standard output).", metavar="OUTPUT"),
+    ] = None,
+    source: options.Source = None,
+    targets: options.Targets = None,
+    references: options.References = None,
+    document_field: options.DocumentField = "document",
+    summary_field: options.SummaryField = "summary",
+    aspects: Annotated[bool, typer.Option("--aspects", help="Add the aspects to each record (head align).")] = False,
+    batch_size: options.BatchSize = 32,
+    on_bad: options.OnBad = "stop",
 ) -> None:
-    """Score a table, or text files aligned by line; print a line for each system, and the signature.
-
-    Where ``crew`` has several processes they share the input (``negsample.parallel_scoring``); the first one writes and prints.
-    """
+    """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files, by a model or a metric."""
+    # Where several processes share the input the first one writes and prints (``negsample.parallel_scoring``).
+    crew: Crew | None = context.obj
+    inputs, targets, references = inputs or [], targets or [], references or []
     if on_bad not in ("stop", "skip"):
         raise InputError(f"--on-bad {on_bad}: give stop or skip")
     if (source is None) != (not targets):
@@ -65,7 +75,7 @@ def run(
         raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
     if output not in (None, "-") and any(_same(output, path) for path in read):
         raise InputError(f"{output}: is an input too; give another file with -o")
-    options: dict[str, Any] = {"batch_size": batch_size, "on_bad": on_bad, "aspects": aspects}
+    settings: dict[str, Any] = {"batch_size": batch_size, "on_bad": on_bad, "aspects": aspects}
     chunks: Callable[[], Iterator[list[Row]]]
     write: Callable[[Outcomes | None], dict[str, Tally]]
     if source is not None:
@@ -73,14 +83,14 @@ def run(
         chunks = partial(line_chunks, source, systems, references)
 
         def write(outcomes: Outcomes | None) -> dict[str, Tally]:
-            return score_lines(scorer, source, systems, output, references=references, outcomes=outcomes, **options)
+            return score_lines(scorer, source, systems, output, references=references, outcomes=outcomes, **settings)
 
     else:
-        options |= {"document_field": document_field, "summary_field": summary_field}
+        settings |= {"document_field": document_field, "summary_field": summary_field}
         chunks = partial(table_chunks, inputs[0])
 
         def write(outcomes: Outcomes | None) -> dict[str, Tally]:
-            return {inputs[0]: score_table(scorer, inputs[0], str(output), outcomes=outcomes, **options)}
+            return {inputs[0]: score_table(scorer, inputs[0], str(output), outcomes=outcomes, **settings)}
 
     def load() -> Scorer | ItemScorer:
         # What is wrong at the beginning of a file is told before a model is loaded.
@@ -97,7 +107,7 @@ def run(
 
         if crew.rank:
             silence()
-        tallies = score_together(crew, chunks, partial(score_rows, scorer, **options), write, output)
+        tallies = score_together(crew, chunks, partial(score_rows, scorer, **settings), write, output)
     if tallies is not None:
         print_tallies(tallies, scorer.signature, sys.stderr if output == "-" else sys.stdout)
 

@@ -4,8 +4,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from negsample.commands import options
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,12 +23,23 @@ _METHOD = ("head", "recipe", "encoder", "loss")
 _SHOWN = ("head", "encoder", "recipe")
 
 
-def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bool = False) -> None:
-    """Train as the file and the ``key=value`` words say, or on stand-ins (``smoke``); print the test figures."""
+def train(
+    out: Annotated[str, typer.Option("--out", help="Folder for the model.", metavar="DIR")],
+    values: Annotated[
+        list[str] | None, typer.Argument(help="Settings that win over the file.", metavar="KEY=VALUE")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", help="YAML file with settings, or a packaged name.", metavar="FILE")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or begin it.")] = False,
+    smoke: options.Smoke = False,
+) -> None:
+    """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample.train …"""
     from negsample.train.config import read_config
     from negsample.train.experiments.smoke import smoke as made_small
-    from negsample.train.job import train
+    from negsample.train.job import train as train_model
 
+    values = values or []
     if config is None and not values:
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
     if config is None and not names_method(values):
@@ -37,7 +51,7 @@ def run(config: str | None, values: list[str], out: str, resume: bool, smoke: bo
     notes = notes_on(settings, config, values)
     if smoke:
         settings = made_small(settings)
-    found = train(settings, Path(out), resume=resume, smoke=smoke, command=sys.argv, notes=notes)
+    found = train_model(settings, Path(out), resume=resume, smoke=smoke, command=sys.argv, notes=notes)
     if found is None:
         print(f"{out}: the run is finished already")
     elif found:

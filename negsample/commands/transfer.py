@@ -2,10 +2,26 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from negsample.commands import options
 
 
-def run(config: str, out: str, *, smoke: bool) -> None:
-    """Run the experiment in ``config``, print its matrices, and leave the report in ``out``."""
+def transfer(
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config",
+            help="YAML file: sources, targets, recipes …; or a packaged one, such as p3_table3_transfer.",
+            metavar="FILE",
+        ),
+    ],
+    out: Annotated[str, typer.Option("--out", help="Folder for the figures; gone on with.", metavar="DIR")],
+    smoke: options.Smoke = False,
+) -> None:
+    """Train on each domain, test on every one: accuracy or Pearson, the drop against in-domain, a heat map."""
     from negsample.eval.report.transfer import transfer_page
     from negsample.io.files import atomic_json, atomic_text
     from negsample.io.run_record import Stopwatch, write_run

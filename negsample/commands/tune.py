@@ -3,25 +3,43 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from negsample.errors import InputError
-from negsample.io.run_record import Stopwatch
 
 if TYPE_CHECKING:
     from negsample.train.search.settings import Search
     from negsample.train.search.tune import Measure, Tuned
 
 
-def run(config: str, study: str, storage: str, trials: int, out: str, *, keep_models: bool) -> None:
-    """Search as the file says, beside whatever other workers there are; write the results and a page to ``out``."""
+def tune(
+    config: Annotated[str, typer.Option("--config", help="YAML file: train, space, objective …", metavar="FILE")],
+    study: Annotated[str, typer.Option("--study", help="Name of the study; workers with one name share it.")],
+    storage: Annotated[
+        str,
+        typer.Option(
+            "--storage",
+            help="sqlite:///FILE (one machine), postgresql://… or mysql://… (several), journal:FILE (shared folder).",
+            metavar="URL",
+            envvar="NEGSAMPLE_STORAGE",
+        ),
+    ],
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Trials in all, over all workers.")],
+    out: Annotated[str, typer.Option("--out", help="Folder for the results; gone on with.", metavar="DIR")],
+    keep_models: Annotated[
+        bool, typer.Option("--keep-models", help="Keep every trial's model, not only the best.")
+    ] = False,
+) -> None:
+    """Search recipes, heads, encoders and settings; start it again, or on more machines, to add workers."""
     from negsample.eval.report.tune import tune_page
     from negsample.io.files import atomic_text
-    from negsample.io.run_record import write_run
+    from negsample.io.run_record import Stopwatch, write_run
     from negsample.train.search.files import study_as_plain
     from negsample.train.search.settings import read_search
     from negsample.train.search.storage import hide, safe_url
-    from negsample.train.search.tune import tune
+    from negsample.train.search.tune import tune as run_trials
 
     watch = Stopwatch()
     command = ["negsample", *(hide(word, storage) for word in sys.argv[1:])]
@@ -31,7 +49,7 @@ def run(config: str, study: str, storage: str, trials: int, out: str, *, keep_mo
     for note in search.notes:
         print(f"note: {note}", file=sys.stderr)
     print(f"study {study}: {trials} trials, {search.title()}", flush=True)
-    tuned = tune(
+    tuned = run_trials(
         search,
         study,
         storage,

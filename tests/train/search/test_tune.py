@@ -54,7 +54,7 @@ def searched(tmp_path_factory, pairs_file):
     from contextlib import redirect_stdout
     from io import StringIO
 
-    from negsample.commands.tune import run
+    from negsample.commands.tune import tune
 
     folder = tmp_path_factory.mktemp("tune")
     config = write(folder / "search.yaml", REAL.format(pairs=pairs_file, objective="pearson"))
@@ -63,7 +63,7 @@ def searched(tmp_path_factory, pairs_file):
     sys.argv = ["negsample", "tune", "--storage", storage]
     try:
         with redirect_stdout(StringIO()) as printed:
-            run(str(config), "first", storage, 4, str(folder / "out"), keep_models=False)
+            tune(str(config), "first", storage, 4, str(folder / "out"), keep_models=False)
     finally:
         sys.argv = before
     return folder / "out", printed.getvalue(), config

@@ -1,0 +1,34 @@
+"""Options that several commands have, one type each; a command's own stand in its signature."""
+
+from typing import Annotated
+
+import typer
+
+# --- what scores
+Model = Annotated[str, typer.Option("--model", help="Model folder, as 'negsample train' writes it.", metavar="DIR")]
+Models = Annotated[list[str] | None, typer.Option("--model", help="Model folder; may be repeated.", metavar="DIR")]
+Metrics = Annotated[
+    list[str] | None, typer.Option("--metric", help="NAME[:option=value,…]; may be repeated.", metavar="NAME")
+]
+BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Pairs of 512 tokens computed at a time.")]
+
+# --- line-aligned text files
+Source = Annotated[str | None, typer.Option("--source", "-s", help="Text file, a document a line.", metavar="FILE")]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="Text file, a summary a line; more may follow.", metavar="FILE"),
+]
+References = Annotated[
+    list[str] | None, typer.Option("--reference", "-r", help="Text file, a reference a line.", metavar="FILE")
+]
+
+# --- records
+DocumentField = Annotated[str, typer.Option("--document-field", help="Name of the field that holds the document.")]
+SummaryField = Annotated[str, typer.Option("--summary-field", help="Name of the field that holds the summary.")]
+OnBad = Annotated[str, typer.Option("--on-bad", help="A bad record: 'stop' (exit 2) or 'skip' (counted, score null).")]
+
+# --- figures and trainings
+Json = Annotated[str | None, typer.Option("--json", help="Write the figures here too.", metavar="FILE")]
+Bootstrap = Annotated[int, typer.Option("--bootstrap", min=0, help="Resamples; 0: no intervals.")]
+Seed = Annotated[int, typer.Option("--seed", help="Decides every random choice.")]
+Smoke = Annotated[bool, typer.Option("--smoke", help="The same on a few pairs of local stand-ins, in minutes.")]
