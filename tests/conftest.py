@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+# One thread each for the two processes of the suite: more would wait for one another. Set before torch is loaded.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import hypothesis
 import pytest
 from tests_support import story, write_pairs
