@@ -23,8 +23,8 @@ from negsample.eval.correlate import Settings
 from negsample.eval.disagreement import furthest_apart
 from negsample.eval.metrics import METRICS
 from negsample.eval.metrics.base import Item, Metric, Scores
+from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows
 from negsample.eval.report.files import write_correlation
-from negsample.eval.report.plain import CSV_COLUMNS, csv_rows
 from negsample.eval.score_columns import score_columns
 from negsample.eval.stats.agreement import Figure
 from negsample.eval.stats.correlation_levels import make_table
@@ -430,7 +430,7 @@ def test_the_csv_has_the_promised_columns_and_says_why_a_value_is_missing(tmp_pa
     assert ",".join(header) == (
         "dataset,human,metric,level,coefficient,value,low,high,p,n,documents,systems,left_out,given_length"
     )
-    assert len(lines) == 4 * 2 * 3 * 3 == len(list(csv_rows(result)))
+    assert len(lines) == 4 * 2 * 3 * 3 == len(list(agreement_rows(result)))
     assert tuple(header) == CSV_COLUMNS
     system = [dict(zip(header, line, strict=True)) for line in lines if line[3] == "system"]
     assert all(line["value"] == "" and "needs at least 4" in line["left_out"] for line in system)

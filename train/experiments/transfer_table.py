@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from negsample.eval.report.transfer_text import TITLES, interval_of, not_run_text, percent, size_title
+from negsample.formats import TITLES, interval_of, not_run_text, percent, size_title
 from negsample.train.experiments.columns import file_name
 from negsample.train.experiments.published import TABLE_3, TABLE_4
 from negsample.train.experiments.table_files import aligned
