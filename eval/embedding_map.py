@@ -104,7 +104,7 @@ def draw(
         raise InputError(f"an embedding map can't be written as {format!r}; choose {' or '.join(FORMATS)}")
     from matplotlib.figure import Figure
 
-    with plots.style():
+    with plots.style(plots.NO_FORMULAS):
         figure = Figure(figsize=(6, 4.5), layout="constrained")
         axes = figure.add_subplot()
         for places, name, colour, out, marker in zip(

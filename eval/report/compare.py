@@ -5,23 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from negsample.eval.compare import Comparison, Section
-from negsample.eval.report.page import render, texts
+from negsample.eval.report.page import about, render, texts
 from negsample.eval.report.plots import shared_scale
 
-CSV_COLUMNS = (
-    "metric",
-    "system",
-    "rank",
-    "mean",
-    "low",
-    "high",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "p",
-    "p_bootstrap",
-    "p_holm",
-    "documents",
+CSV_COLUMNS = tuple(
+    "metric system rank mean low high difference difference_low difference_high p p_bootstrap p_holm documents".split()
 )
 
 
@@ -37,10 +25,7 @@ def comparison_json(result: Comparison) -> dict[str, Any]:
         "sections": [
             {
                 "metric": section.column.name,
-                "kind": section.column.kind,
-                "signature": section.column.signature,
-                "sign_turned": section.column.turned,
-                "note": section.column.note,
+                **about(section.column),
                 "left_out": dict(section.left_out),
                 "systems": [asdict(system) for system in section.systems],
                 "different": {

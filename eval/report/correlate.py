@@ -9,25 +9,12 @@ import numpy as np
 from negsample.eval.baseline_verdict import HEADLINE, TESTS
 from negsample.eval.correlate import Correlation, Measured, unscored
 from negsample.eval.report import plots, view
-from negsample.eval.report.page import render, texts
+from negsample.eval.report.page import about, render, texts
 from negsample.eval.stats.significance import BeatsMatrix, Comparison, bonferroni, holm
 from negsample.formats import number, p_text
 
-CSV_COLUMNS = (
-    "dataset",
-    "human",
-    "metric",
-    "level",
-    "coefficient",
-    "value",
-    "low",
-    "high",
-    "p",
-    "n",
-    "documents",
-    "systems",
-    "left_out",
-    "given_length",
+CSV_COLUMNS = tuple(
+    "dataset human metric level coefficient value low high p n documents systems left_out given_length".split()
 )
 SCORE_COLUMNS = ("dataset", "document_id", "system", "kind", "name", "score", "reason")
 CAVEATS = (
@@ -58,16 +45,7 @@ def agreement_json(result: Correlation) -> dict[str, Any]:
         "settings": asdict(result.settings),
         "headline": HEADLINE,
         "tests": TESTS,
-        "metrics": [
-            {
-                "name": column.name,
-                "kind": column.kind,
-                "signature": column.signature,
-                "sign_turned": column.turned,
-                "note": column.note,
-            }
-            for column in result.columns
-        ],
+        "metrics": [{"name": column.name, **about(column)} for column in result.columns],
         "datasets": [_dataset(data) for data in result.datasets],
         "average_ranks": {level: [asdict(rank) for rank in ranks] for level, ranks in result.ranks.items()},
         "notes": list(result.notes),
@@ -209,13 +187,13 @@ def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
 def _matrix(data: Measured, human: str, level: str, order: Sequence[str]) -> dict[str, Any]:
     """Who beats whom at a level: names and rows in the ``order`` of the table; no rows where nothing was compared."""
     matrix = data.beats[human, level]
-    about = {"title": view.level_title(level), "test": _TEST_NAMES[TESTS[level]], "names": order}
+    told = {"title": view.level_title(level), "test": _TEST_NAMES[TESTS[level]], "names": order}
     if all(p is None for row in matrix.p for p in row):
         pairs = [c for c in data.comparisons if (c.human, c.level) == (human, level)]
         why = next((c.reason or c.williams_reason for c in pairs if c.reason or c.williams_reason), None)
-        return {**about, "rows": [], "reason": why or "there is only one metric"}
+        return {**told, "rows": [], "reason": why or "there is only one metric"}
     places = [matrix.names.index(name) for name in order]
-    return {**about, "rows": [(matrix.names[i], [_against(matrix, i, j) for j in places]) for i in places]}
+    return {**told, "rows": [(matrix.names[i], [_against(matrix, i, j) for j in places]) for i in places]}
 
 
 def _against(matrix: BeatsMatrix, i: int, j: int) -> tuple[str, str, str]:

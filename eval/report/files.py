@@ -10,6 +10,7 @@ from negsample.eval.report import compare, correlate
 from negsample.io.files import atomic_json, atomic_text, new_folder
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.write import write_table
+from negsample.models.encoders.base import file_digest
 
 
 def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: list[str]) -> None:
@@ -64,7 +65,6 @@ def fingerprints(paths: Sequence[str]) -> dict[str, str]:
         for file in [top] if top.is_file() else sorted(p for p in top.rglob("*") if p.is_file()):
             if file != top:
                 hasher.update(str(file.relative_to(top)).encode("utf-8", "surrogateescape") + b"\0")
-            with open(file, "rb") as stream:
-                hasher.update(hashlib.file_digest(stream, "sha256").digest())
+            hasher.update(file_digest(file))
         found[path] = hasher.hexdigest()
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
-from negsample.eval.report.plots import interval_bar
+from negsample.eval.score_columns import Column
 from negsample.formats import interval_of, number, p_text, percent, short
 from negsample.io.run_record import versions
 from negsample.records import Judged
@@ -27,7 +27,6 @@ def render(template: str, command: Sequence[str], **context: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(number=number, short=short, p=p_text, interval=interval_of, percent=percent)
-    environment.globals.update(bar=interval_bar)
     return environment.get_template(template).render(
         style=_read("report.css"),
         # Where the program lies is no part of what has to be typed to run it again.
@@ -40,6 +39,16 @@ def render(template: str, command: Sequence[str], **context: Any) -> str:
 
 def _read(name: str) -> str:
     return (files("negsample.eval.report") / name).read_text(encoding="utf-8")
+
+
+def about(column: Column) -> dict[str, Any]:
+    """What JSON says of a metric beside its name."""
+    return {
+        "kind": column.kind,
+        "signature": column.signature,
+        "sign_turned": column.turned,
+        "note": column.note,
+    }
 
 
 def texts(row: Judged) -> dict[str, Any]:

@@ -21,9 +21,11 @@ Scale = tuple[float, float]
 Spot = tuple[float, float, float, float]
 """A point of a curve: x, y, and the lower and upper end of its band."""
 
-# Text stays text; the parts of an SVG are named by their content, and nothing that a user called is read as TeX.
-_FILE = {"svg.hashsalt": "negsample", "svg.fonttype": "none", "text.parse_math": False}
-_INSIDE = _FILE | {
+# Text stays text, and the parts of an SVG are named by their content.
+_ALWAYS = {"svg.hashsalt": "negsample", "svg.fonttype": "none"}
+# Where the user's own names are written: a dollar sign in them is no formula.
+NO_FORMULAS = {"text.parse_math": False}
+_INSIDE = NO_FORMULAS | {
     "font.size": 10.5,
     "font.sans-serif": ["DejaVu Sans"],
     "axes.grid": True,
@@ -49,11 +51,11 @@ _SVG = "http://www.w3.org/2000/svg"
 
 
 @contextmanager
-def style(settings: Mapping[str, Any] = _FILE) -> Iterator[None]:
-    """matplotlib as it comes with ``settings``, whatever the user's own; figures are made and written within."""
+def style(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Set matplotlib as it comes with ``settings``, whatever the user's own; figures are made and written within."""
     import matplotlib.style
 
-    with matplotlib.style.context(["default", dict(settings)]), warnings.catch_warnings():
+    with matplotlib.style.context(["default", {**_ALWAYS, **settings}]), warnings.catch_warnings():
         # Of characters that the font it measures with does not have; the reader's browser has others.
         warnings.simplefilter("ignore")
         yield
@@ -75,25 +77,6 @@ def shared_scale(values: Sequence[float | None], *, zero: bool) -> Scale:
     pad = 0.0 if high > low else abs(low) * 0.1 or 1.0
     ticks = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low - pad, high + pad)
     return float(ticks[0]), float(ticks[-1])
-
-
-def interval_bar(value: float | None, low: float | None, high: float | None, scale: Scale) -> Markup:
-    """A value and its interval on ``scale``, with a mark at 0, drawn by the style sheet.
-
-    The numbers stand beside it, so it is decoration.
-    """
-
-    def place(at: float) -> str:
-        return f"{100 * min(1.0, max(0.0, (at - scale[0]) / (scale[1] - scale[0]))):.1f}%"
-
-    parts = []
-    if scale[0] <= 0 <= scale[1]:
-        parts.append(f'<i class="zero" style="left:{place(0)}"></i>')
-    if low is not None and high is not None:
-        parts.append(f'<i class="span" style="left:{place(low)};right:calc(100% - {place(high)})"></i>')
-    if value is not None:
-        parts.append(f'<i class="dot" style="left:{place(value)}"></i>')
-    return Markup(f'<span class="bar" aria-hidden="true">{"".join(parts)}</span>')
 
 
 def scatter(
@@ -118,13 +101,13 @@ def scatter(
         # A point is a line of no length with round ends: they are all one path, which is short.
         lines = np.repeat(points, 3, axis=0)
         lines[2::3] = np.nan
-        axes.plot(*lines.T, color="tab:blue", alpha=0.28, linewidth=3.4, solid_capstyle="round")
+        axes.plot(*lines.T, color="tab:blue", alpha=0.35, linewidth=3.4, solid_capstyle="round")
         titles = {}
         for number, (name, x, y) in enumerate(means):
             axes.plot([x, x], [y, y], color="white", linewidth=9, solid_capstyle="round")
             axes.plot([x, x], [y, y], "tab:orange", linewidth=7, solid_capstyle="round", gid=f"system {number}")
             titles[f"system {number}"] = f"{name}: {short(round(x, 3))}, {short(round(y, 3))}"
-        axes.locator_params(nbins=4, steps=[1, 2, 2.5, 5, 10])
+        axes.locator_params(nbins=5, steps=[1, 2, 2.5, 5, 10])
         return _inside(figure, description, titles)
 
 
@@ -138,7 +121,7 @@ def curve_plot(
     from matplotlib.ticker import NullLocator
 
     with style(_INSIDE):
-        figure, axes = _axes(460, 250, x_label, y_label)
+        figure, axes = _axes(420, 240, x_label, y_label)
         axes.set_xscale("log")
         axes.margins(x=0)
         for (colour, dashes), (_, spots) in zip(_CURVES, curves, strict=False):

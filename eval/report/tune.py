@@ -3,6 +3,7 @@
 import base64
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from negsample.eval.report import plots
@@ -65,16 +66,10 @@ def _copy(trials: Sequence["FrozenTrial"], maximised: bool) -> "Study":
 
     optuna.logging.disable_default_handler()
     study = optuna.create_study(direction="maximize" if maximised else "minimize")
-    for trial in trials:
-        copied = optuna.create_trial(
-            state=trial.state,
-            value=trial.value,
-            params=trial.params,
-            distributions=trial.distributions,
-            intermediate_values={k: -v if maximised else v for k, v in trial.intermediate_values.items()},
-        )
-        copied.datetime_start, copied.datetime_complete = trial.datetime_start, trial.datetime_complete
-        study.add_trial(copied)
+    for trial in map(copy, trials):
+        if maximised:
+            trial.intermediate_values = {step: -value for step, value in trial.intermediate_values.items()}
+        study.add_trial(trial)
     return study
 
 
@@ -137,7 +132,7 @@ def _address(draw: Callable[[], Any]) -> str:
     from matplotlib import pyplot
     from matplotlib.ticker import NullFormatter
 
-    with plots.style():
+    with plots.style({}):
         try:
             drawn = np.atleast_1d(draw())
             figure = drawn[0].figure
@@ -145,7 +140,7 @@ def _address(draw: Callable[[], Any]) -> str:
                 # Beside one another the axes have room for the powers of ten alone.
                 if len(drawn) > 1:
                     axes.xaxis.set_minor_formatter(NullFormatter())
-            figure.set_size_inches(max(_INCHES[0], 2.1 * len(drawn)), _INCHES[1])
+            figure.set_size_inches(max(_INCHES[0], 2.6 * len(drawn)), _INCHES[1])
             svg = plots.picture(figure, bbox_inches="tight")
         finally:
             pyplot.close("all")

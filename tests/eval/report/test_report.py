@@ -16,7 +16,7 @@ from negsample.eval.correlate import Settings, correlate
 from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import agreement_json, correlation_page
 from negsample.eval.report.page import render
-from negsample.eval.report.plots import curve_plot, interval_bar, scatter, shared_scale
+from negsample.eval.report.plots import curve_plot, scatter, shared_scale
 from negsample.eval.report.view import lines
 from negsample.eval.stats.sample_size import SampleSize
 from negsample.formats import number, p_text, short
@@ -148,12 +148,21 @@ def test_the_comparison_page(tmp_path: Path) -> None:
     assert "1.0000" in "".join(page.words)
 
 
-def test_bars_stand_where_their_values_are() -> None:
-    bar = interval_bar(0.5, 0.0, 1.0, (-1.0, 1.0))
-    assert 'class="dot" style="left:75.0%"' in bar
-    assert 'class="span" style="left:50.0%;right:calc(100% - 100.0%)"' in bar
-    assert 'class="zero" style="left:50.0%"' in bar
-    assert "dot" not in interval_bar(None, None, None, (0.0, 1.0))
+@pytest.mark.usefixtures("_plain_baselines")
+def test_bars_stand_where_their_values_are(tmp_path: Path) -> None:
+    path = tmp_path / "made.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in hostile_rows()), encoding="utf-8")
+    result = correlate(Settings((str(path),), human=("plain",), levels=("pooled",), bootstrap=30))
+    page = check(correlation_page(result, ["negsample"]))
+    bars = [(a.get("class"), a.get("style")) for tag, a in page.tags if tag in ("span", "i")]
+    scale = shared_scale([v for f in result.datasets[0].figures for v in (f.value, f.low, f.high)], zero=True)
+    drawn = [f for f in result.datasets[0].figures if f.coefficient == "pearson" and f.value is not None]
+    assert [name for name, _ in bars].count("bar") == len(drawn) > 2
+    for figure in drawn:
+        place = bars.index(("dot", f"--at:{figure.value}"))
+        assert bars[place - 1] == ("span", f"--at:{figure.low};--to:{figure.high}")
+        assert bars[place - 2] == ("zero", "--at:0")
+    assert scale[0] < 0 < scale[1]
 
 
 @pytest.mark.parametrize(
