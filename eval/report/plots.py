@@ -47,7 +47,6 @@ _CURVES: tuple[tuple[str, Any], ...] = (
 )
 CURVES = len(_CURVES)
 _LONGEST = 36  # characters of an axis's label
-_SVG = "http://www.w3.org/2000/svg"
 
 
 @contextmanager
@@ -165,24 +164,24 @@ def _inside(figure: "Figure", description: str, titles: Mapping[str, str] | None
     """The figure as an element of a page. ``titles``: the ``gid`` of an artist → what is said when it is pointed at."""
     from matplotlib.colors import to_hex
 
-    ElementTree.register_namespace("", _SVG)
     drawn = ElementTree.fromstring(picture(figure, transparent=True))
-    root = ElementTree.Element(f"{{{_SVG}}}svg", {"class": "plot", "viewBox": drawn.attrib["viewBox"], "role": "img"})
-    root.set("aria-label", description)
-    # Without the definitions: a style that would hold for the whole page, and clips, which nothing here needs.
-    root.extend(part for part in drawn if part.tag == f"{{{_SVG}}}g")
     colours = {to_hex(colour): f"var(--c{k})" for k, (colour, _) in enumerate(_CURVES)}
     colours |= {"#b0b0b0": "var(--rule)", "#ffffff": "var(--ground)"}
-    for element in list(root.iter()):
-        for defined in element.findall(f"{{{_SVG}}}defs"):
-            element.remove(defined)
+    for element in list(drawn.iter()):
+        element.tag = element.tag.rpartition("}")[2]
+        # A style that would hold for the whole page, and clips, which nothing here needs.
+        for child in [child for child in element if child.tag.endswith("}defs")]:
+            element.remove(child)
         element.attrib.pop("clip-path", None)
         if "d" in element.attrib:
             element.set("d", re.sub(r"(\.\d)\d+", r"\1", element.attrib["d"]))
         title = (titles or {}).get(element.attrib.pop("id", ""))
         if title is not None:
-            ElementTree.SubElement(element, f"{{{_SVG}}}title").text = title
+            ElementTree.SubElement(element, "title").text = title
         for colour, variable in colours.items():
             if colour in element.get("style", ""):
                 element.set("style", element.attrib["style"].replace(colour, variable))
+    root = ElementTree.Element("svg", {"class": "plot", "viewBox": drawn.attrib["viewBox"], "role": "img"})
+    root.set("aria-label", description)
+    root.extend(drawn.findall("g"))
     return Markup(ElementTree.tostring(root, encoding="unicode"))

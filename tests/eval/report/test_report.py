@@ -204,7 +204,7 @@ def test_plots_hold_all_points_and_survive_constants() -> None:
     assert 'aria-label="&quot;d&quot;"' in plot
     assert "<title>s&lt;s&gt;: 0.5, 2.5</title>" in plot
     # Nothing that holds for the page, clashes with another plot, or keeps a colour of its own.
-    assert not re.search(r"<style|<defs|<use| id=|clip-path|url\(|#[0-9a-f]{6}", plot)
+    assert not re.search(r"<style|<defs|<use| id=|clip-path|url\(|http|#[0-9a-f]{6}", plot)
     assert plot == scatter(np.array([0.0, 1.0, 1.0]), np.array([2.0, 3.0, 3.0]), [("s<s>", 0.5, 2.5)], **arguments)
     assert "nan" not in scatter(np.zeros(3), np.ones(3), [], x_label="x\x00", y_label="y" * 99, description="d")
     plot = curve_plot([("m", [(1, 0.2, -1.5, 0.3), (8, 0.6, 0.5, 0.7)])], (-1, 1), "n", "r", "d")
