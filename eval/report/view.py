@@ -17,7 +17,7 @@ class Line:
 
     column: Column
     figures: dict[str, Figure]
-    mark: Mark | None
+    verdict: Mark | None
 
     @property
     def used(self) -> Figure:

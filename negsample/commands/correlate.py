@@ -98,8 +98,8 @@ def print_correlation(result: "Correlation") -> None:
                         interval = f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
                     cells += [number(figure.value) + interval, number(figure.given_length)]
                 name = line.column.name + (" (sign turned)" if line.column.turned else "")
-                told = "baseline" if line.mark is None and line.column.kind == "baseline" else ""
-                table.add_row(name, *cells, str(line.used.n), line.mark.text if line.mark else told)
+                told = "baseline" if line.verdict is None and line.column.kind == "baseline" else ""
+                table.add_row(name, *cells, str(line.used.n), line.verdict.text if line.verdict else told)
             console.print(table)
             for reason in view.reasons(data, human):
                 console.print(f"  {reason}")
