@@ -8,10 +8,12 @@ from itertools import zip_longest
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.score_columns import Column, make_scorers, names_of, score_columns
+from negsample.eval.judgments.collect import name_field
+from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
 from negsample.eval.stats.paired import Disagreement, SystemComparison, compare_systems, largest_differences
 from negsample.io.read import Row, open_text, read_rows, text_field
 from negsample.records import Judged, document_key
+from negsample.resampling import check_resamples
 from negsample.scoring import references_of
 
 _SHOWN = 3  # documents that a message names
@@ -55,7 +57,7 @@ class Section:
     first system's, their ``document`` a row of ``scores``.
     """
 
-    column: Column
+    column: ScoreColumn
     documents: tuple[int, ...]
     scores: np.ndarray
     systems: tuple[SystemComparison, ...]
@@ -64,7 +66,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SystemsComparison:
     """All sections over the same systems. ``files``: what was read."""
 
     settings: Settings
@@ -73,7 +75,7 @@ class Comparison:
     files: tuple[str, ...]
 
 
-def compare(settings: Settings) -> Comparison:
+def compare(settings: Settings) -> SystemsComparison:
     """Score all systems and compare each with the first (or with ``baseline``).
 
     Raises InputError where systems were not scored on the same documents, naming what is missing; with ``on_bad`` =
@@ -83,52 +85,43 @@ def compare(settings: Settings) -> Comparison:
         raise InputError(f"--on-bad {settings.on_bad}: give stop or skip")
     if not settings.models and not settings.metrics:
         raise InputError("nothing to compare by; give --model DIR or --metric NAME")
-    scorers, _ = make_scorers(settings.models, settings.metrics, baselines=False)
+    check_resamples(settings.bootstrap)
+    sources, _ = column_sources(settings.models, settings.metrics, baselines=False)
     if settings.source is not None:
         found = _from_lines(settings)
         files = (settings.source, *settings.targets, *settings.references)
     else:
-        found = _from_records(settings, any("document" in scorer.needs for scorer in scorers))
+        found = _from_records(settings, any("document" in source.needs for source in sources))
         files = settings.inputs
     systems = _in_order(found, settings)
-    flat = [row for rows in systems.rows for row in rows]
-    columns = score_columns(scorers, flat)
-    names_of(columns)
-    return Comparison(settings, systems, tuple(_section(column, systems, settings) for column in columns), files)
+    columns = score_columns(sources, [row for rows in systems.rows for row in rows])
+    check_names(column.name for column in columns)
+    return SystemsComparison(settings, systems, tuple(_section(column, systems, settings) for column in columns), files)
 
 
-def _section(column: Column, systems: Systems, settings: Settings) -> Section:
+def _section(column: ScoreColumn, systems: Systems, settings: Settings) -> Section:
     shape = (len(systems.documents), len(systems.names))
     scores = column.values.reshape(shape)
     missing = np.isnan(scores)
     left_out: Counter[str] = Counter()
-    if missing.any():
+    for d in np.flatnonzero(missing.any(axis=1)).tolist():
+        s = int(np.argmax(missing[d]))
+        reason = column.reasons[d * shape[1] + s]
         if settings.on_bad != "skip":
-            d, s = (int(k) for k in np.argwhere(missing)[0])
-            reason = column.reasons[d * shape[1] + s]
             more = f" (and {int(missing.sum()) - 1} more)" if missing.sum() > 1 else ""
             raise InputError(
                 f"{column.name} has no score for document {systems.documents[d]!r} by system {systems.names[s]!r}: "
                 f"{reason}{more}; leave it out with --on-bad skip"
             )
-        for d in np.flatnonzero(missing.any(axis=1)).tolist():
-            s = int(np.argmax(missing[d]))
-            left_out[f"document without a score by {column.name} ({column.reasons[d * shape[1] + s]})"] += 1
+        left_out[f"document without a score by {column.name} ({reason})"] += 1
     good = np.flatnonzero(~missing.any(axis=1))
     if len(good) < 2:
         raise InputError(f"{column.name}: {len(good)} documents have a score for every system; comparing needs 2")
     kept = scores[good]
-    results = compare_systems(
-        kept,
-        systems=systems.names,
-        documents=[systems.documents[d] for d in good],
-        bootstrap=settings.bootstrap,
-        seed=settings.seed,
-    )
+    results = compare_systems(kept, systems.names, bootstrap=settings.bootstrap, seed=settings.seed)
     different = {
-        name: tuple(d for d in largest_differences(kept, s, count=_DIFFERENT) if d.difference)
-        for s, name in enumerate(systems.names)
-        if s
+        name: tuple(d for d in largest_differences(kept, s, _DIFFERENT) if d.difference)
+        for s, name in enumerate(systems.names[1:], start=1)
     }
     return Section(column, tuple(int(d) for d in good), kept, tuple(results), different, left_out)
 
@@ -204,18 +197,13 @@ def _from_records(settings: Settings, needs_document: bool) -> _Gathered:
 
 
 def _record(row: Row, needs_document: bool) -> Judged:
-    summary, system = text_field(row, "summary"), _name(row, "system")
+    summary, system = text_field(row, "summary"), name_field(row, "system")
     document = text_field(row, "document") if needs_document or "document" in row.fields else ""
     identifier = next((name for name in ("document_id", "doc_id") if row.fields.get(name) is not None), None)
     if identifier is None and not document:
         raise RecordError(row.where, "no field 'document_id' or 'document'")
-    key = _name(row, identifier) if identifier else document_key(document)[:12]
+    key = name_field(row, identifier) if identifier else document_key(document)[:12]
     return Judged(key, system, (document,), summary, tuple(references_of(row)))
-
-
-def _name(row: Row, name: str) -> str:
-    value = row.fields.get(name)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_field(row, name)
 
 
 def _same_document(judged: Judged, texts: dict[str, str], row: Row) -> None:

@@ -115,25 +115,31 @@ def number(option: str, value: int | str, low: int, high: int) -> int:
 
 
 def score_judged(metric: Metric, rows: Sequence[Judged]) -> Scores:
-    """Scores of judged summaries, [n].
+    """Score judged summaries, [n]; for a row with several documents the score is the mean over them.
 
-    For a row with several documents the score is the mean over them (SPEC §6), missing if it is missing for any.
     A metric that does not read the document is computed once a row.
     """
     items: list[Item] = []
-    spans: list[tuple[int, int]] = []
+    counts = []
     for row in rows:
         reads_document = "document" in metric.needs or not row.references
         documents = row.documents if reads_document else row.documents[:1]
-        start = len(items)
-        items.extend(Item(document, row.summary, row.references) for document in documents)
-        spans.append((start, len(items)))
-    every = metric.score(items)
+        items += [Item(document, row.summary, row.references) for document in documents]
+        counts.append(len(documents))
+    return mean_over_documents(metric.score(items), counts)
+
+
+def mean_over_documents(every: Scores, counts: Sequence[int]) -> Scores:
+    """Average scores of (document, summary) pairs over the documents of each row, ``counts`` [n] of them.
+
+    ``every`` has the pairs of the first row, then those of the second, and so on. A mean is missing where a score is
+    missing for one of the documents.
+    """
     results: list[float | str] = []
-    for start, stop in spans:
-        reasons = [reason for reason in every.reasons[start:stop] if reason is not None]
-        if reasons or start == stop:
-            results.append(reasons[0] if reasons else "the row has no document")
-        else:
-            results.append(float(every.values[start:stop].mean()))
+    start = 0
+    for count in counts:
+        part = slice(start, start + count)
+        start += count
+        reason = next((reason for reason in every.reasons[part] if reason is not None), None)
+        results.append(reason if reason is not None else float(every.values[part].mean()))
     return collect(results)

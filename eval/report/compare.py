@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from negsample.eval.compare import Comparison, Section
+from negsample.eval.compare import SystemsComparison, Section
 from negsample.eval.report.page import about, render, texts
 from negsample.eval.report.plots import shared_scale
 
@@ -13,7 +13,7 @@ CSV_COLUMNS = tuple(
 )
 
 
-def comparison_json(result: Comparison) -> dict[str, Any]:
+def comparison_json(result: SystemsComparison) -> dict[str, Any]:
     """Return everything but the texts, as JSON takes it."""
     return {
         "format": "negsample-comparison",
@@ -41,21 +41,21 @@ def comparison_json(result: Comparison) -> dict[str, Any]:
     }
 
 
-def comparison_rows(result: Comparison) -> Iterator[dict[str, Any]]:
+def comparison_rows(result: SystemsComparison) -> Iterator[dict[str, Any]]:
     """Yield one row a metric and system."""
     for section in result.sections:
         for system in section.systems:
             yield {"metric": section.column.name, **{name: getattr(system, name) for name in CSV_COLUMNS[1:]}}
 
 
-def comparison_page(result: Comparison, command: Sequence[str]) -> str:
+def comparison_page(result: SystemsComparison, command: Sequence[str]) -> str:
     """Return the page of a comparison of systems, as HTML."""
     return render(
         "compare.html.j2", command, result=result, sections=[_section(result, section) for section in result.sections]
     )
 
 
-def _section(result: Comparison, section: Section) -> dict[str, Any]:
+def _section(result: SystemsComparison, section: Section) -> dict[str, Any]:
     systems, names = section.systems, result.systems.names
     return {
         "section": section,
@@ -71,6 +71,6 @@ def _section(result: Comparison, section: Section) -> dict[str, Any]:
     }
 
 
-def _case(result: Comparison, section: Section, system: int, difference: Any) -> dict[str, Any]:
+def _case(result: SystemsComparison, section: Section, system: int, difference: Any) -> dict[str, Any]:
     rows = result.systems.rows[section.documents[difference.document]]
     return {"case": difference, "first": rows[0], "other": rows[system], **texts(rows[0])}

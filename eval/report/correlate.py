@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from negsample.eval.baseline_verdict import HEADLINE, TESTS
+from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, TESTS
 from negsample.eval.correlate import Correlation, Measured, unscored
 from negsample.eval.report import plots, view
 from negsample.eval.report.page import about, render, texts
-from negsample.eval.stats.significance import BeatsMatrix, Comparison, bonferroni, holm
+from negsample.eval.stats.significance import BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.formats import number, p_text
 
 CSV_COLUMNS = tuple(
@@ -43,7 +43,7 @@ def agreement_json(result: Correlation) -> dict[str, Any]:
         "format": "negsample-agreement",
         "format_version": 1,
         "settings": asdict(result.settings),
-        "headline": HEADLINE,
+        "headline": MAIN_COEFFICIENT,
         "tests": TESTS,
         "metrics": [{"name": column.name, **about(column)} for column in result.columns],
         "datasets": [_dataset(data) for data in result.datasets],
@@ -55,7 +55,7 @@ def agreement_json(result: Correlation) -> dict[str, Any]:
 
 def _dataset(data: Measured) -> dict[str, Any]:
     table = data.table
-    marks = {key: asdict(mark) for key, mark in data.marks.items()}
+    verdicts = {key: asdict(verdict) for key, verdict in data.verdicts.items()}
     return {
         "name": data.source.name,
         "judgments": data.source.spec,
@@ -66,12 +66,12 @@ def _dataset(data: Measured) -> dict[str, Any]:
         "missing_judgments": list(data.source.missing),
         "missing_scores": {column.name: told for column in data.columns if (told := unscored(column))},
         "figures": [
-            {**_fields(f, "dataset"), "mark": marks.get((f.human, f.metric, f.level, f.coefficient))}
+            {**_fields(f, "dataset"), "mark": verdicts.get((f.human, f.metric, f.level, f.coefficient))}
             for f in data.figures
         ],
         "comparisons": _comparisons(data.comparisons),
         "beats": [
-            {"human": human, "level": level, "coefficient": HEADLINE[level], **asdict(matrix)}
+            {"human": human, "level": level, "coefficient": MAIN_COEFFICIENT[level], **asdict(matrix)}
             for (human, level), matrix in data.beats.items()
         ],
         "article_sampling": [
@@ -96,7 +96,7 @@ def _fields(found: Any, but: str) -> dict[str, Any]:
     return {key: value for key, value in asdict(found).items() if key != but}
 
 
-def _comparisons(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+def _comparisons(comparisons: Sequence[MetricsComparison]) -> list[dict[str, Any]]:
     """Each comparison with its p adjusted over all comparisons of the same human score and level."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for comparison in comparisons:
@@ -144,7 +144,7 @@ def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
 
 def correlation_page(result: Correlation, command: Sequence[str]) -> str:
     """Return the page of an agreement, as HTML."""
-    levels = [level for level in HEADLINE if level in result.settings.levels]
+    levels = [level for level in MAIN_COEFFICIENT if level in result.settings.levels]
     return render(
         "correlate.html.j2",
         command,

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from negsample.eval.compare import Comparison
+from negsample.eval.compare import SystemsComparison
 from negsample.eval.correlate import Correlation
 from negsample.eval.report import compare, correlate
 from negsample.io.files import atomic_json, atomic_text, new_folder
@@ -36,7 +36,7 @@ def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: 
         )
 
 
-def write_comparison(result: Comparison, out: str, watch: Stopwatch, command: list[str]) -> None:
+def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch, command: list[str]) -> None:
     """Write ``compare.json``, ``compare.csv``, ``report.html`` and ``run.json`` in the folder ``out``."""
     with new_folder(out) as folder:
         plain = compare.comparison_json(result)

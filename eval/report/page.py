@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
-from negsample.eval.score_columns import Column
+from negsample.eval.score_columns import ScoreColumn
 from negsample.formats import interval_of, number, p_text, percent, short
 from negsample.io.run_record import versions
 from negsample.records import Judged
@@ -41,7 +41,7 @@ def _read(name: str) -> str:
     return (files("negsample.eval.report") / name).read_text(encoding="utf-8")
 
 
-def about(column: Column) -> dict[str, Any]:
+def about(column: ScoreColumn) -> dict[str, Any]:
     """What JSON says of a metric beside its name."""
     return {
         "kind": column.kind,

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from negsample.eval.baseline_verdict import HEADLINE, Mark
+from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, BaselineVerdict
 from negsample.eval.correlate import Correlation, Measured, unscored
-from negsample.eval.score_columns import TRIVIAL, Column
-from negsample.eval.stats.agreement import Figure
+from negsample.eval.score_columns import TRIVIAL, ScoreColumn
+from negsample.eval.stats.agreement import AgreementFigure
 
 SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
 
@@ -15,26 +15,26 @@ SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
 class Line:
     """One metric in the table of a data set and human score; ``figures``: level → its headline figure."""
 
-    column: Column
-    figures: dict[str, Figure]
-    verdict: Mark | None
+    column: ScoreColumn
+    figures: dict[str, AgreementFigure]
+    verdict: BaselineVerdict | None
 
     @property
-    def used(self) -> Figure:
+    def used(self) -> AgreementFigure:
         """The figure that says how many rows were used: the pooled one where there is one."""
         return self.figures.get("pooled") or next(iter(self.figures.values()))
 
 
 def lines(data: Measured, human: str, levels: Sequence[str]) -> list[Line]:
-    """Return the rows of the table, best first by the headline figure of the first of `HEADLINE` that has a value."""
-    figures: dict[str, dict[str, Figure]] = {column.name: {} for column in data.columns}
+    """Return the rows of the table, best first by the headline figure of the first of `MAIN_COEFFICIENT` that has a value."""
+    figures: dict[str, dict[str, AgreementFigure]] = {column.name: {} for column in data.columns}
     for figure in _headline(data, human):
         figures[figure.metric][figure.level] = figure
-    wanted = [level for level in HEADLINE if level in levels]
+    wanted = [level for level in MAIN_COEFFICIENT if level in levels]
     has_value = (level for level in wanted if any(f[level].value is not None for f in figures.values()))
     lead = next(has_value, wanted[0])
     found = [
-        Line(column, figures[column.name], data.marks.get((human, column.name, lead, HEADLINE[lead])))
+        Line(column, figures[column.name], data.verdicts.get((human, column.name, lead, MAIN_COEFFICIENT[lead])))
         for column in data.columns
     ]
 
@@ -45,8 +45,8 @@ def lines(data: Measured, human: str, levels: Sequence[str]) -> list[Line]:
     return sorted(found, key=place)
 
 
-def _headline(data: Measured, human: str) -> list[Figure]:
-    return [f for f in data.figures if f.human == human and HEADLINE[f.level] == f.coefficient]
+def _headline(data: Measured, human: str) -> list[AgreementFigure]:
+    return [f for f in data.figures if f.human == human and MAIN_COEFFICIENT[f.level] == f.coefficient]
 
 
 def subjects(data: Measured, human: str, levels: Sequence[str], most: int) -> list[str]:
@@ -85,9 +85,9 @@ def head(data: Measured) -> str:
 
 def level_title(level: str) -> str:
     """Return e.g. ``"summary ρ"``."""
-    return f"{level} {SYMBOLS[HEADLINE[level]]}"
+    return f"{level} {SYMBOLS[MAIN_COEFFICIENT[level]]}"
 
 
 def ranked_levels(result: Correlation) -> list[str]:
     """Return the levels with average ranks, in the table's order."""
-    return [level for level in HEADLINE if level in result.ranks]
+    return [level for level in MAIN_COEFFICIENT if level in result.ranks]

@@ -20,7 +20,7 @@ from negsample.resampling import patterns
 from negsample.seeds import generator
 
 # Column → its concordant pairs and its untied pairs, each among the documents kept and among those exchanged.
-Own = dict[int, tuple[list[np.ndarray], list[np.ndarray]]]
+Counted = dict[int, tuple[list[np.ndarray], list[np.ndarray]]]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Swaps:
 
 
 def make_swaps(seed: int, dataset: str, documents: int, count: int) -> Swaps:
-    """``count`` random exchanges, or all 2**documents where that is no more."""
+    """Draw ``count`` random exchanges, or all 2**documents where that is no more."""
     keep, exact = patterns(generator(seed, "permutation", dataset), documents, count)
     return Swaps(keep.astype(np.float64), exact)
 
@@ -45,11 +45,11 @@ def swapped_differences(
     j: int,
     swaps: Swaps,
     per_document: np.ndarray | None = None,
-    own: Own | None = None,
+    counted: Counted | None = None,
 ) -> np.ndarray:
     """[P]: difference of the correlations of columns ``i`` and ``j`` with the last column under each exchange.
 
-    ``per_document`` [D, 2]: the two columns' correlations within each document (summary level only). ``own``: where
+    ``per_document`` [D, 2]: the two columns' correlations within each document (summary level only). ``counted``: where
     calls for other columns of the same block find what was counted for one column (pooled Kendall), empty at first.
     """
     if level == "summary":
@@ -66,7 +66,7 @@ def swapped_differences(
     if coefficient == "spearman":
         n = len(human)
         return _pooled((ranks[:2] - (n + 1) / 2) / n, ranks[2], block.documents, swaps.keep)
-    return _pooled_kendall(ranks, block.documents, swaps.keep, i, j, {} if own is None else own)
+    return _pooled_kendall(ranks, block.documents, swaps.keep, i, j, {} if counted is None else counted)
 
 
 def _summary(per_document: np.ndarray, keep: np.ndarray) -> np.ndarray:
@@ -93,19 +93,21 @@ def _correlation(sums: np.ndarray, n: int) -> np.ndarray:
     return sums[:, 2] / n / np.sqrt(np.where(variance > 1e-14, variance, np.nan))
 
 
-def _pooled_kendall(ranks: np.ndarray, documents: np.ndarray, keep: np.ndarray, i: int, j: int, own: Own) -> np.ndarray:
+def _pooled_kendall(
+    ranks: np.ndarray, documents: np.ndarray, keep: np.ndarray, i: int, j: int, counted: Counted
+) -> np.ndarray:
     a, b, h = ranks
     gone = 1 - keep
     both = [(keep, keep), (gone, gone)]
     for column, x in ((i, a), (j, b)):
-        if column not in own:
-            own[column] = (
+        if column not in counted:
+            counted[column] = (
                 concordance_form(x, x, h, documents, both),
                 concordance_form(x, x, None, documents, both),
             )
 
     def tau(part: int, y: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        (aa_keep, aa_gone), (bb_keep, bb_gone) = own[i][part], own[j][part]
+        (aa_keep, aa_gone), (bb_keep, bb_gone) = counted[i][part], counted[j][part]
         ab, ba = concordance_form(a, b, y, documents, [(keep, gone), (gone, keep)])
         # Pairs of one document that keeps and one that exchanges stand in both orders, hence twice.
         return aa_keep + bb_gone + 2 * ab, bb_keep + aa_gone + 2 * ba

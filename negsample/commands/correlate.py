@@ -70,10 +70,10 @@ def print_correlation(result: "Correlation") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from negsample.eval.baseline_verdict import HEADLINE
+    from negsample.eval.baseline_verdict import MAIN_COEFFICIENT
     from negsample.eval.report import view
 
-    levels = [level for level in HEADLINE if level in result.settings.levels]
+    levels = [level for level in MAIN_COEFFICIENT if level in result.settings.levels]
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
     for data in result.datasets:
         for human in data.table.human:

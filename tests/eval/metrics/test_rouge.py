@@ -170,9 +170,9 @@ def test_metric_equal_to_rouge_score_over_several_references() -> None:
 
 @pytest.mark.skipif(not DATA.exists(), reason="../shared/data/human is not here")
 def test_equal_to_rouge_score_on_real_text() -> None:
-    from negsample.eval.judgments import Missing, load_judgments
+    from negsample.eval.judgments import load_judgments
 
-    rows = load_judgments(str(DATA / "summeval.jsonl.gz"), Missing())[::40]
+    rows = load_judgments(str(DATA / "summeval.jsonl.gz"))[::40]
     for stem in (False, True):
         for row in rows:
             summary = row.summary.replace(" . ", " .\n")

@@ -175,9 +175,9 @@ def test_not_finite_is_missing() -> None:
 def test_realsumm_agreement_is_where_the_field_has_it() -> None:
     from scipy.stats import spearmanr
 
-    from negsample.eval.judgments import Missing, load_judgments
+    from negsample.eval.judgments import load_judgments
 
-    rows = load_judgments(str(DATA / "realsumm.jsonl.gz"), Missing())
+    rows = load_judgments(str(DATA / "realsumm.jsonl.gz"))
     documents = sorted({row.document_id for row in rows})
 
     def summary_level(spec: str) -> float:
