@@ -230,8 +230,8 @@ def _in_order(found: _Gathered, settings: Settings) -> Systems:
             f"{name!r} lacks {len(ids)} of {len(found.rows)} documents ({_shown(ids)})" for name, ids in lacking.items()
         )
         raise InputError(
-            f"the systems were not run on the same documents: {told}; complete them, or compare on the documents that all "
-            "have with --on-bad skip"
+            f"the systems were not run on the same documents: {told}; complete them, or compare on the documents that "
+            "all have with --on-bad skip"
         )
     for name, ids in lacking.items():
         left_out[f"document without a summary by {name} ({_shown(ids)})"] += len(ids)

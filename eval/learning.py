@@ -1,4 +1,4 @@
-"""Fitting a weighted sum of metrics to what people said (Scialom et al. 2019, §2.4): ridge regression on random halves."""
+"""Fitting a weighted sum of metrics to what people said, by ridge regression (Scialom et al. 2019, §2.4)."""
 
 from collections.abc import Mapping, Sequence
 

@@ -41,7 +41,7 @@ def parse_scores(argument: str) -> tuple[str, str]:
 
 
 def read_scores(name: str, path: str) -> ScoreFile:
-    """Read rows with ``document_id`` (or ``doc_id``), ``system``, ``score`` (higher is better), and ``dataset`` if several
+    """Read rows with ``document_id`` (or ``doc_id``), ``system``, ``score`` (higher is better); ``dataset`` if several
     data sets have the same ids, in any format that ``negsample.io.read`` reads.
 
     A row that can't be used is counted and named in ``unusable``; of two rows for one summary the first is kept.
@@ -72,7 +72,7 @@ def read_scores(name: str, path: str) -> ScoreFile:
 
 
 def match_scores(file: ScoreFile, rows: Sequence[Judged], datasets: Sequence[str]) -> tuple[ScoreColumn, list[str]]:
-    """Return the file's scores as a column over ``rows``, ``datasets[i]`` being the data set of row i; and lines that tell
+    """Match the file's scores with ``rows``, ``datasets[i]`` being the data set of row i: a column, and lines that tell
     what did not match: bad rows, rows of the file without a judged summary.
 
     Raises InputError where nothing matches.

@@ -12,7 +12,7 @@ def check_resamples(count: int) -> None:
 
 
 def percentile_interval(samples: np.ndarray, confidence: float = 0.95) -> tuple[float | None, float | None, int]:
-    """Return (low, high, number of undefined samples left out) of ``samples`` [B]; None where fewer than two are defined."""
+    """Return (low, high, number of undefined left out) of ``samples`` [B]; None where fewer than two are defined."""
     good = samples[~np.isnan(samples)]
     if len(good) < 2:
         return None, None, len(samples) - len(good)
@@ -41,7 +41,7 @@ def patterns(rng: np.random.Generator, units: int, count: int) -> tuple[np.ndarr
 
 
 def permutation_p(observed: float, drawn: np.ndarray, exact: bool) -> float | None:
-    """Return the two-sided p of ``observed`` among the values ``drawn`` [m] under exchanged labels; undefined ones are left out.
+    """Return the two-sided p of ``observed`` among ``drawn`` [m], values under exchanged labels; NaN is left out.
 
     b = number with |value| ≥ |observed|; p = (b + 1)/(m + 1) for random patterns (Phipson and Smyth 2010), b/m where
     all patterns were taken (``exact``). None without any.

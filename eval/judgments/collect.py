@@ -70,7 +70,7 @@ class Collector:
             self.rows.append(row)
 
     def mean_scores(self, ratings: Iterable[Mapping[str, Any]], names: Iterable[str], where: str) -> dict[str, float]:
-        """Average the raters' values of each named score; a rating that is missing or not a number is counted, not used."""
+        """Average the raters' scores of each name; a rating that is missing or not a number is counted, not used."""
         given: dict[str, list[float]] = {name: [] for name in names}
         for rating in ratings:
             for name, values in given.items():

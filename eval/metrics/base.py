@@ -1,7 +1,8 @@
 """The one interface of all pair metrics: an ``Item`` goes in, a number or a reason comes out."""
 
+import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +34,7 @@ class Scores:
     reasons: list[str | None]
 
     def missing(self) -> Counter[str]:
-        """How many records are missing for each reason."""
+        """Count the records that are missing for each reason."""
         return Counter(reason for reason in self.reasons if reason is not None)
 
 
@@ -56,7 +57,7 @@ class Metric:
 
 
 def collect(results: Iterable[float | str]) -> Scores:
-    """``Scores`` from one result a record: a finite number, or a text that says why there is none."""
+    """Make ``Scores`` of one result a record: a finite number, or a text that says why there is none."""
     values: list[float] = []
     reasons: list[str | None] = []
     for result in results:
@@ -72,16 +73,39 @@ def collect(results: Iterable[float | str]) -> Scores:
     return Scores(np.array(values, dtype=np.float64), reasons)
 
 
-def describe(name: str, options: dict[str, tuple[object, object]]) -> tuple[str, str]:
-    """Canonical name and signature from ``{option: (value, default)}``; truth values are written ``true``/``false``."""
-    texts = {key: (_text(value), _text(default)) for key, (value, default) in options.items()}
-    changed = [f"{key}={quote(value)}" for key, (value, default) in texts.items() if value != default]
-    parts = [f"metric:{name}", *(f"{key}:{value}" for key, (value, _) in texts.items()), f"version:{__version__}"]
+def pair_metric(
+    name: str,
+    factory: Callable[..., Metric],
+    options: Mapping[str, object],
+    needs: Iterable[str],
+    score: Callable[[Sequence[Item]], Scores],
+    *,
+    higher_is_better: bool = True,
+    more: str = "",
+) -> Metric:
+    """Make the metric ``name`` with ``options``, whose defaults are those of ``factory``.
+
+    ``more`` is the end of the signature: what beside the options the number depends on.
+    """
+    canonical, signature = describe(name, options, defaults_of(factory))
+    return Metric(canonical, signature + more, higher_is_better, frozenset(needs), score)
+
+
+def defaults_of(factory: Callable[..., object]) -> dict[str, object]:
+    """Return the default of each parameter of ``factory``."""
+    return {name: parameter.default for name, parameter in inspect.signature(factory).parameters.items()}
+
+
+def describe(name: str, options: Mapping[str, object], defaults: Mapping[str, object]) -> tuple[str, str]:
+    """Return canonical name and signature of a metric with ``options``; truth values are written ``true``/``false``."""
+    texts = {key: _text(value) for key, value in options.items()}
+    changed = [f"{key}={quote(value)}" for key, value in texts.items() if value != _text(defaults[key])]
+    parts = [f"metric:{name}", *(f"{key}:{value}" for key, value in texts.items()), f"version:{__version__}"]
     return name + (":" + ",".join(changed) if changed else ""), "|".join(parts)
 
 
 def quote(value: str) -> str:
-    """The value as it stands in a metric's specification: in parentheses where it has a comma of its own."""
+    """Write the value as it stands in a metric's specification: in parentheses where it has a comma of its own."""
     return f"({value})" if "," in value else value
 
 
@@ -90,21 +114,21 @@ def _text(value: object) -> str:
 
 
 def choice(option: str, value: str, allowed: Sequence[str]) -> str:
-    """``value`` where it is one of ``allowed``; else InputError with the nearest."""
+    """Return ``value`` where it is one of ``allowed``; else InputError with the nearest."""
     if value not in allowed:
         raise InputError(f"option {option}={value}: {suggestion(str(value), list(allowed))}")
     return value
 
 
 def flag(option: str, value: bool | str) -> bool:
-    """A truth value given as bool or as ``true``/``false``."""
+    """Read a truth value given as bool or as ``true``/``false``."""
     if isinstance(value, bool):
         return value
     return choice(option, str(value).lower(), ("true", "false")) == "true"
 
 
 def number(option: str, value: int | str, low: int, high: int) -> int:
-    """A whole number in [low, high] given as int or as text; else InputError."""
+    """Read a whole number in [low, high] given as int or as text; else InputError."""
     try:
         result = int(value)
     except ValueError:
@@ -112,6 +136,26 @@ def number(option: str, value: int | str, low: int, high: int) -> int:
     if not low <= result <= high:
         raise InputError(f"option {option}={value}: give a whole number from {low} to {high}")
     return result
+
+
+def split_outside(text: str, separator: str) -> list[str] | None:
+    """Split ``text`` at each ``separator`` outside parentheses; None where a parenthesis has no partner."""
+    pieces, depth, start = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth < 0:
+            return None
+        if letter == separator and depth == 0:
+            pieces.append(text[start:place])
+            start = place + 1
+    return None if depth else [*pieces, text[start:]]
+
+
+def unquote(value: str) -> str:
+    """Take off the parentheses around ``value``, if they are one pair: not those of ``(a)+(b)``."""
+    inside = value[1:-1]
+    alone = value.startswith("(") and value.endswith(")") and split_outside(inside, ",") is not None
+    return inside if alone else value
 
 
 def score_judged(metric: Metric, rows: Sequence[Judged]) -> Scores:

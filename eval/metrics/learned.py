@@ -1,4 +1,4 @@
-"""A weighted sum of metrics as a metric (P2 §2.4): its JSON file, P2's published weights, and how it scores.
+"""A weighted sum of metrics as a metric: its JSON file, published weights, how it scores (Scialom et al. 2019, §2.4).
 
 Fitting the weights to people's scores is ``negsample.eval.learning``.
 """
@@ -109,9 +109,10 @@ def _is_number(value: object) -> bool:
 
 
 def p2(model: str) -> Learned:
-    """P2's equation 1: 0.8576·ROUGE-L + 2.274·QA_conf + 0.6413·QA_fscore, the QA scores from the document.
+    """Return 0.8576·ROUGE-L + 2.274·QA_conf + 0.6413·QA_fscore, the QA scores from the document.
 
-    ``model``: the question-answering model. ROUGE-L is F1 against the references (reading; so this preset needs them).
+    Scialom et al. 2019, equation 1. ``model``: the question-answering model. ROUGE-L is F1 against the references
+    (reading; so this preset needs them).
     """
     if not model:
         raise InputError(
@@ -128,10 +129,10 @@ def p2(model: str) -> Learned:
 
 
 def learned(file: str = "", *, preset: str = "", model: str = "") -> Metric:
-    """``learned:FILE`` or ``learned:preset=p2,model=QA``: intercept + Σ weight·metric (P2 §2.4). Higher is better.
+    """``learned:FILE`` or ``learned:preset=p2,model=QA``: intercept + Σ weight·metric. Higher is better.
 
     FILE is what ``Learned.save`` wrote; its columns are any metrics of the project, which are computed here. The preset
-    has P2's published weights, range [0, 3.7729]. Needs what its columns need. Missing where a column is, with the
+    has the published weights, range [0, 3.7729]. Needs what its columns need. Missing where a column is, with the
     column's reason.
     """
     if bool(file) == bool(preset):

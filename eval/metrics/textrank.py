@@ -1,11 +1,11 @@
-"""TextRank as a metric (P2 §2.1): how important the summary's sentences are in the graph of document sentences."""
+"""TextRank (Scialom et al. 2019, §2.1): how important the summary's sentences are in the graph of the document's."""
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
 from negsample.eval.metrics.tokens import content_words, word_tokens
 from negsample.sentences import split_sentences
 
@@ -119,23 +119,23 @@ def nearest_importances(
 def textrank(*, match: str = "inserted", pool: str = "mean", stopwords: str = "keep") -> Metric:
     """``textrank``: importance of the summary's sentences among the document's; above 0, 1 is the average sentence.
 
-    P2 says only that it uses TextRank's importance scores "to assess the quality of abstractive summaries". Readings:
-    ``match``: ``inserted`` (the default), where the summary's sentences stand in the document's graph, joined with its
-    sentences but not with each other; or ``nearest``, where the graph has the document's sentences only and a summary
-    sentence gets the importance of the one most similar to it (an extract so gets TextRank's own scores; 0 where no
-    word is shared). ``pool``: ``mean`` over the summary's sentences, or ``sum``, which rewards length.
-    ``stopwords``: ``keep`` (the paper's formula counts all words) or ``remove`` function words.
-    Importance is PageRank (damping 0.85) × the number of sentences in the graph. Missing where a text has no words, or
-    the two together have more than 4,000 sentences. Time and memory: quadratic in the number of sentences.
+    Scialom et al. say only that they use TextRank's importance scores "to assess the quality of abstractive summaries".
+    Readings: ``match``: ``inserted`` (the default), where the summary's sentences stand in the document's graph, joined
+    with its sentences but not with each other; or ``nearest``, where the graph has the document's sentences only and a
+    summary sentence gets the importance of the one most similar to it (an extract so gets TextRank's own scores; 0
+    where no word is shared). ``pool``: ``mean`` over the summary's sentences, or ``sum``, which rewards length.
+    ``stopwords``: ``keep`` (the paper's formula counts all words) or ``remove`` function words. Importance is PageRank
+    (damping 0.85) × the number of sentences in the graph. Missing where a text has no words, or the two together have
+    more than 4,000 sentences. Time and memory: quadratic in the number of sentences.
     """
-    match = choice("match", match, ("inserted", "nearest"))
-    pool = choice("pool", pool, ("mean", "sum"))
-    stopwords = choice("stopwords", stopwords, ("keep", "remove"))
-    name, signature = describe(
-        "textrank", {"match": (match, "inserted"), "pool": (pool, "mean"), "stopwords": (stopwords, "keep")}
+    options = {
+        "match": choice("match", match, ("inserted", "nearest")),
+        "pool": choice("pool", pool, ("mean", "sum")),
+        "stopwords": choice("stopwords", stopwords, ("keep", "remove")),
+    }
+    return pair_metric(
+        "textrank", textrank, options, {"document"}, partial(_score, match=match, pool=pool, stopwords=stopwords)
     )
-    score = partial(_score, match=match, pool=pool, stopwords=stopwords)
-    return Metric(name, signature, True, frozenset({"document"}), score)
 
 
 def _score(items: Sequence[Item], *, match: str, pool: str, stopwords: str) -> Scores:

@@ -81,8 +81,8 @@ def agreement(
     """Measure every metric of ``table`` against every human score.
 
     ``bootstrap``: number of resamples of the documents (system level: documents and systems), the same for all metrics;
-    0 leaves the intervals out. The interval is the 95 % percentile interval. p is two-sided; pooled and system level: the
-    usual test of the coefficient over rows and systems; summary level: one-sample t test of the per-document
+    0 leaves the intervals out. The interval is the 95 % percentile interval. p is two-sided; pooled and system level:
+    the usual test of the coefficient over rows and systems; summary level: one-sample t test of the per-document
     correlations, documents being the independent units (None with fewer than two documents or no spread).
     ``progress(done, total)`` is called after each step.
 

@@ -204,7 +204,7 @@ def bonferroni(p: np.ndarray | Sequence[float]) -> np.ndarray:
 
 
 def holm(p: np.ndarray | Sequence[float]) -> np.ndarray:
-    """Return Holm's step-down adjusted p: the k-th smallest of m times (m − k + 1), never below the ones before, at most 1.
+    """Adjust p by Holm's step-down: the k-th smallest of m times (m − k + 1), never below the ones before, at most 1.
 
     NaN stays NaN and does not count in m. Any shape. Holm (1979), "A simple sequentially rejective multiple test
     procedure", Scand. J. Stat. 6.
