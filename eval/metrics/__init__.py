@@ -6,10 +6,13 @@ A specification is ``NAME[:option=value[,option=value]]``; a value that has comm
 
 import inspect
 from collections.abc import Callable
+from typing import TypeVar
 
 from negsample.errors import InputError
 from negsample.eval.metrics.base import Item, Metric, Scores, score_judged, split_outside, unquote
 from negsample.registry import Registry, suggestion
+
+M = TypeVar("M")
 
 METRICS = Registry(
     "metric",
@@ -55,14 +58,10 @@ def make_metric(spec: str) -> Metric:
     A piece without ``=`` is the metric's own argument, for those that have one (``learned:FILE``).
     Raises InputError for an unknown name, option or value, with the nearest that there is.
     """
-    made = build(METRICS, spec)
-    if not isinstance(made, Metric):
-        name = spec.partition(":")[0]
-        raise InputError(f"metric {name!r}: its factory gave a {type(made).__name__}, not a Metric")
-    return made
+    return build(METRICS, spec, Metric)
 
 
-def build(registry: Registry, spec: str) -> object:
+def build(registry: Registry, spec: str, kind: type[M]) -> M:
     """Make what the factory that ``spec`` names in ``registry`` makes of the options in ``spec``.
 
     Raises InputError for an unknown name, option or value, with the nearest that there is.
@@ -91,7 +90,10 @@ def build(registry: Registry, spec: str) -> object:
             options[key] = unquote(value)
     if len(arguments) < required:
         raise InputError(f"metric {name!r} needs an argument: {name}:{positional[len(arguments)].upper()}")
-    return factory(*arguments, **options)
+    made = factory(*arguments, **options)
+    if not isinstance(made, kind):
+        raise InputError(f"{registry.kind} {name!r}: its factory gave a {type(made).__name__}, not a {kind.__name__}")
+    return made
 
 
 def _parameters(factory: Callable[..., object]) -> tuple[list[str], list[str], int]:

@@ -1,7 +1,6 @@
 """The one interface of all pair metrics: an ``Item`` goes in, a number or a reason comes out."""
 
 import inspect
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -32,10 +31,6 @@ class Scores:
 
     values: np.ndarray
     reasons: list[str | None]
-
-    def missing(self) -> Counter[str]:
-        """Count the records that are missing for each reason."""
-        return Counter(reason for reason in self.reasons if reason is not None)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.permutation import Counted, Swaps, make_swaps, swapped_differences
-from negsample.resampling import bootstrap_p, percentile_interval, permutation_p
+from negsample.eval.stats.permutation import Counted, swapped_differences
+from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
+from negsample.seeds import generator
 
 ALPHA = 0.05
 WILLIAMS_SUMMARY = "the Williams test is not defined for a mean of per-document correlations"
@@ -108,7 +109,7 @@ def compare_metrics(
     missing = {name: np.isnan(column) for name, column in table.metrics.items()}
     no_human = np.isnan(table.human[human])
     resamples = lv.make_resamples(table, bootstrap, seed)
-    swaps = make_swaps(seed, table.dataset, len(table.document_names), permutations)
+    keep, exact = patterns(generator(seed, "permutation", table.dataset), len(table.document_names), permutations)
     every = list(combinations(table.metrics, 2))
     groups: dict[bytes, list[tuple[str, str]]] = {}
     for pair in every:
@@ -117,7 +118,7 @@ def compare_metrics(
     for pairs in groups.values():
         columns = list(dict.fromkeys(name for pair in pairs for name in pair))
         block = lv.make_block(table, [*(table.metrics[name] for name in columns), table.human[human]])
-        scores = _BlockScores(block, level, coefficient, resamples, swaps)
+        scores = _BlockScores(block, level, coefficient, resamples, keep.astype(np.float64), exact)
         for first, second in pairs:
             values = scores.compare(columns.index(first), columns.index(second))
             found[first, second] = MetricsComparison(table.dataset, human, level, coefficient, first, second, **values)
@@ -129,9 +130,17 @@ def compare_metrics(
 class _BlockScores:
     """What the comparisons of one block share: values and resamples of each metric against the human score."""
 
-    def __init__(self, block: lv.Block, level: str, coefficient: str, resamples: lv.Resamples, swaps: Swaps) -> None:
+    def __init__(
+        self,
+        block: lv.Block,
+        level: str,
+        coefficient: str,
+        resamples: lv.Resamples,
+        keep: np.ndarray,
+        exact: bool,
+    ) -> None:
         self.block, self.level, self.coefficient = block, level, coefficient
-        self.resamples, self.swaps = resamples, swaps
+        self.resamples, self.keep, self.exact = resamples, keep, exact
         self.counted: Counted = {}
         human = len(block.values) - 1
         with_human = [(k, human) for k in range(human)]
@@ -167,9 +176,9 @@ class _BlockScores:
         differences = samples[:, 0] - samples[:, 1]
         low, high, _ = percentile_interval(differences)
         p_permutation = None
-        if len(self.swaps.keep) and not lv.too_long(self.block, self.level, self.coefficient):
-            drawn = swapped_differences(self.block, self.level, self.coefficient, i, j, self.swaps, both, self.counted)
-            p_permutation = permutation_p(first - second, drawn, self.swaps.exact)
+        if len(self.keep) and not lv.too_long(self.block, self.level, self.coefficient):
+            drawn = swapped_differences(self.block, self.level, self.coefficient, i, j, self.keep, both, self.counted)
+            p_permutation = permutation_p(first - second, drawn, self.exact)
         return {
             "n": n,
             "documents": documents,
