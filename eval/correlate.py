@@ -11,7 +11,7 @@ from negsample.eval.disagreement import Apart, furthest_apart
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.files import HALVES
 from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
-from negsample.eval.score_file import match_scores, parse_scores, read_scores
+from negsample.eval.score_file import score_file_column
 from negsample.eval.stats.agreement import AgreementFigure, agreement
 from negsample.eval.stats.correlation_levels import LEVELS, ScoreTable, judged_table
 from negsample.eval.stats.sample_size import AverageRank, SampleSize, article_sampling, average_ranks
@@ -105,17 +105,12 @@ def correlate(settings: Settings) -> Correlation:
     if settings.half not in (None, *HALVES):
         raise InputError(f"--half {settings.half}: {suggestion(str(settings.half), list(HALVES))}")
     sources, told = _chosen(load_sources(settings.judgments), settings)
-    files = [read_scores(*parse_scores(argument)) for argument in settings.scores]
-    scorers, notes = column_sources(settings.models, settings.metrics, baselines=True)
-    notes = [*told, *notes]
-
     rows = [row for source in sources for row in source.rows]
     owners = [source.name for source in sources for _ in source.rows]
-    from_files = []
-    for file in files:
-        column, lines = match_scores(file, rows, owners)
-        from_files.append(column)
-        notes += lines
+    matched = [score_file_column(argument, rows, owners) for argument in settings.scores]
+    from_files = [column for column, _ in matched]
+    scorers, missed = column_sources(settings.models, settings.metrics, baselines=True)
+    notes = [*told, *missed, *(line for _, lines in matched for line in lines)]
     check_names([*(column.name for column in from_files), *(scorer.name for scorer in scorers)])
     # The baselines stand last.
     columns = sorted([*score_columns(scorers, rows), *from_files], key=lambda column: column.kind == "baseline")
@@ -166,19 +161,22 @@ def _only_half(sources: list[Source], half: str | None) -> tuple[list[Source], l
     """
     if half is None:
         return sources, []
-    for spec in dict.fromkeys(source.spec for source in sources):
-        halves = {row.half for source in sources if source.spec == spec for row in source.rows}
-        if half not in halves:
-            told = f"no row has half: {half}" if halves - {""} else "no row has the field 'half'"
-            raise InputError(f"{spec}: {told}; mark its rows half: tune or half: report, or leave --half out")
-    notes = []
+    halves: dict[str, set[str]] = {}
+    unmarked, kept, without = [], [], []
     for source in sources:
+        halves.setdefault(source.spec, set()).update(row.half for row in source.rows)
         # What has no half may be of either.
-        if unmarked := sum(not row.half for row in source.rows):
-            notes.append(f"{source.name}: left out {unmarked} × judged summary without a half")
-    kept = [replace(source, rows=tuple(row for row in source.rows if row.half == half)) for source in sources]
-    notes += [f"{source.name}: left out, for no row has half: {half}" for source in kept if not source.rows]
-    return [source for source in kept if source.rows], notes
+        if count := sum(not row.half for row in source.rows):
+            unmarked.append(f"{source.name}: left out {count} × judged summary without a half")
+        if rows := tuple(row for row in source.rows if row.half == half):
+            kept.append(replace(source, rows=rows))
+        else:
+            without.append(f"{source.name}: left out, for no row has half: {half}")
+    for spec, found in halves.items():
+        if half not in found:
+            told = f"no row has half: {half}" if found - {""} else "no row has the field 'half'"
+            raise InputError(f"{spec}: {told}; mark its rows half: tune or half: report, or leave --half out")
+    return kept, unmarked + without
 
 
 def _only_human(sources: list[Source], wanted: Sequence[str]) -> tuple[list[Source], list[str]]:

@@ -53,18 +53,12 @@ class Metric:
 
 def collect(results: Iterable[float | str]) -> Scores:
     """Make ``Scores`` of one result a record: a finite number, or a text that says why there is none."""
-    values: list[float] = []
-    reasons: list[str | None] = []
-    for result in results:
-        if isinstance(result, str):
-            values.append(np.nan)
-            reasons.append(result)
-        elif np.isfinite(result):
-            values.append(float(result))
-            reasons.append(None)
-        else:
-            values.append(np.nan)
-            reasons.append("the value is not finite")
+    found = list(results)
+    reasons = [
+        result if isinstance(result, str) else None if np.isfinite(result) else "the value is not finite"
+        for result in found
+    ]
+    values = [np.nan if reason is not None else result for result, reason in zip(found, reasons, strict=True)]
     return Scores(np.array(values, dtype=np.float64), reasons)
 
 

@@ -9,6 +9,7 @@ here sentences are split by the project's own rule unless ``sentences="newline"`
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, flag, pair_metric
@@ -160,14 +161,12 @@ def _prepare(
 def _combine(results: Sequence[PRF], references: str, value: str) -> float:
     """One number from the results against each reference."""
     if references == "mean":
-        return sum(getattr(result, value) for result in results) / len(results)
-    if references == "jackknife" and len(results) > 1:
-        best = [
-            max((result for other, result in enumerate(results) if other != left_out), key=lambda result: result.f1)
-            for left_out in range(len(results))
-        ]
-        return sum(getattr(result, value) for result in best) / len(best)
-    return getattr(max(results, key=lambda result: result.f1), value)
+        taken = list(results)
+    elif references == "jackknife" and len(results) > 1:
+        taken = [max(others, key=lambda result: result.f1) for others in combinations(results, len(results) - 1)]
+    else:
+        taken = [max(results, key=lambda result: result.f1)]
+    return sum(getattr(result, value) for result in taken) / len(taken)
 
 
 def _score(

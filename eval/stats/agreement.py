@@ -92,10 +92,18 @@ def agreement(
     """
     resamples = lv.make_resamples(table, bootstrap, seed)
     found: dict[tuple[str, str, str, str], AgreementFigure] = {}
-    groups = _groups(table)
+    # Metrics and human scores that the same rows have are measured together.
+    groups: dict[bytes, list[tuple[str, str]]] = {}
+    for metric, x in table.metrics.items():
+        for human, y in table.human.items():
+            groups.setdefault(np.packbits(np.isnan(x) | np.isnan(y)).tobytes(), []).append((metric, human))
     steps, done = len(groups) * len(levels) * len(coefficients), 0
-    for names in groups:
-        block, pairs = _block(table, names)
+    for names in groups.values():
+        metrics, humans = (list(dict.fromkeys(side)) for side in zip(*names, strict=True))
+        columns = [*(table.metrics[metric] for metric in metrics), *(table.human[human] for human in humans)]
+        # The number of words is the last column.
+        block = lv.make_block(table, [*columns, table.words])
+        pairs = [(metrics.index(metric), len(metrics) + humans.index(human)) for metric, human in names]
         for level in levels:
             for coefficient in coefficients:
                 series = _series(block, level, coefficient, pairs, resamples)
@@ -115,23 +123,6 @@ def agreement(
     ]
 
 
-def _groups(table: lv.ScoreTable) -> list[list[tuple[str, str]]]:
-    """(metric, human) pairs, grouped by which rows have both."""
-    groups: dict[bytes, list[tuple[str, str]]] = {}
-    for metric, x in table.metrics.items():
-        for human, y in table.human.items():
-            groups.setdefault(np.packbits(np.isnan(x) | np.isnan(y)).tobytes(), []).append((metric, human))
-    return list(groups.values())
-
-
-def _block(table: lv.ScoreTable, names: list[tuple[str, str]]) -> tuple[lv.Block, list[tuple[int, int]]]:
-    """The block of the columns named, the number of words last, and each pair's column numbers."""
-    metrics = list(dict.fromkeys(m for m, _ in names))
-    humans = list(dict.fromkeys(h for _, h in names))
-    block = lv.make_block(table, [*(table.metrics[m] for m in metrics), *(table.human[h] for h in humans), table.words])
-    return block, [(metrics.index(m), len(metrics) + humans.index(h)) for m, h in names]
-
-
 def _series(
     block: lv.Block, level: str, coefficient: str, pairs: list[tuple[int, int]], resamples: lv.Resamples
 ) -> _Series:
@@ -142,7 +133,8 @@ def _series(
     xy = [at[pair] for pair in pairs]
     xz, yz = [at[i, words] for i, _ in pairs], [at[j, words] for _, j in pairs]
     if level == "summary":
-        return _summary_series(block, lv.document_correlations(block, coefficient, wanted), (xy, xz, yz), resamples)
+        per_document = lv.document_correlations(block, coefficient, wanted)
+        return _summary_series(block, *(per_document[:, columns] for columns in (xy, xz, yz)), resamples)
     point = lv.block_correlations(block, level, coefficient, wanted)
     # As many rows as systems would be one row a system, no mean over documents.
     if level == "system" and len(block.systems) < 2 * len(np.unique(block.systems)):
@@ -157,9 +149,8 @@ def _series(
 
 
 def _summary_series(
-    block: lv.Block, per_document: np.ndarray, at: tuple[list[int], list[int], list[int]], resamples: lv.Resamples
+    block: lv.Block, xy: np.ndarray, xz: np.ndarray, yz: np.ndarray, resamples: lv.Resamples
 ) -> _Series:
-    xy, xz, yz = (per_document[:, columns] for columns in at)
     given = partial(xy, xz, yz)
     defined = ~(np.isnan(xy) | np.isnan(xz) | np.isnan(yz))
     determined = defined & np.isnan(given)

@@ -110,6 +110,7 @@ def compare_metrics(
     no_human = np.isnan(table.human[human])
     resamples = lv.make_resamples(table, bootstrap, seed)
     keep, exact = patterns(generator(seed, "permutation", table.dataset), len(table.document_names), permutations)
+    exchanges = keep.astype(np.float64), exact
     every = list(combinations(table.metrics, 2))
     groups: dict[bytes, list[tuple[str, str]]] = {}
     for pair in every:
@@ -118,7 +119,7 @@ def compare_metrics(
     for pairs in groups.values():
         columns = list(dict.fromkeys(name for pair in pairs for name in pair))
         block = lv.make_block(table, [*(table.metrics[name] for name in columns), table.human[human]])
-        scores = _BlockScores(block, level, coefficient, resamples, keep.astype(np.float64), exact)
+        scores = _BlockScores(block, level, coefficient, resamples, exchanges)
         for first, second in pairs:
             values = scores.compare(columns.index(first), columns.index(second))
             found[first, second] = MetricsComparison(table.dataset, human, level, coefficient, first, second, **values)
@@ -131,16 +132,10 @@ class _BlockScores:
     """What the comparisons of one block share: values and resamples of each metric against the human score."""
 
     def __init__(
-        self,
-        block: lv.Block,
-        level: str,
-        coefficient: str,
-        resamples: lv.Resamples,
-        keep: np.ndarray,
-        exact: bool,
+        self, block: lv.Block, level: str, coefficient: str, resamples: lv.Resamples, exchanges: tuple[np.ndarray, bool]
     ) -> None:
         self.block, self.level, self.coefficient = block, level, coefficient
-        self.resamples, self.keep, self.exact = resamples, keep, exact
+        self.resamples, (self.keep, self.exact) = resamples, exchanges
         self.counted: Counted = {}
         human = len(block.values) - 1
         with_human = [(k, human) for k in range(human)]
