@@ -9,7 +9,6 @@ here sentences are split by the project's own rule unless ``sentences="newline"`
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import combinations
 from typing import Any, NamedTuple
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, flag, pair_metric
@@ -163,7 +162,8 @@ def _combine(results: Sequence[PRF], references: str, value: str) -> float:
     if references == "mean":
         taken = list(results)
     elif references == "jackknife" and len(results) > 1:
-        taken = [max(others, key=lambda result: result.f1) for others in combinations(results, len(results) - 1)]
+        others = [[*results[:place], *results[place + 1 :]] for place in range(len(results))]
+        taken = [max(each, key=lambda result: result.f1) for each in others]
     else:
         taken = [max(results, key=lambda result: result.f1)]
     return sum(getattr(result, value) for result in taken) / len(taken)

@@ -108,9 +108,8 @@ def agreement(
             for coefficient in coefficients:
                 series = _series(block, level, coefficient, pairs, resamples)
                 for k, (metric, human) in enumerate(names):
-                    found[human, metric, level, coefficient] = _figure(
-                        table, block, human, metric, level, coefficient, series, k, pairs[k], bootstrap
-                    )
+                    key = (human, metric, level, coefficient)
+                    found[key] = _figure(table, key, block, series, k, pairs[k], bootstrap)
                 done += 1
                 if progress:
                     progress(done, steps)
@@ -134,7 +133,7 @@ def _series(
     xz, yz = [at[i, words] for i, _ in pairs], [at[j, words] for _, j in pairs]
     if level == "summary":
         per_document = lv.document_correlations(block, coefficient, wanted)
-        return _summary_series(block, *(per_document[:, columns] for columns in (xy, xz, yz)), resamples)
+        return _summary_series(block, per_document[:, xy], per_document[:, xz], per_document[:, yz], resamples)
     point = lv.block_correlations(block, level, coefficient, wanted)
     # As many rows as systems would be one row a system, no mean over documents.
     if level == "system" and len(block.systems) < 2 * len(np.unique(block.systems)):
@@ -172,16 +171,14 @@ def _summary_series(
 
 def _figure(
     table: lv.ScoreTable,
+    key: tuple[str, str, str, str],
     block: lv.Block,
-    human: str,
-    metric: str,
-    level: str,
-    coefficient: str,
     series: _Series,
     k: int,
     pair: tuple[int, int],
     bootstrap: int,
 ) -> AgreementFigure:
+    human, metric, level, coefficient = key
     left_out: dict[str, int] = {}
     no_human = np.isnan(table.human[human])
     _count(left_out, MISSING_HUMAN, no_human.sum())
@@ -218,10 +215,7 @@ def _figure(
     systems = block.systems[used]
     return AgreementFigure(
         table.dataset,
-        human,
-        metric,
-        level,
-        coefficient,
+        *key,
         value,
         low,
         high,
