@@ -94,10 +94,11 @@ def geometric_mean(human: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def _ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> tuple[np.ndarray, float]:
     """Weights [K] and intercept b that minimise ‖y − Xw − b‖² + λ‖w‖²; the smallest weights of several."""
-    from sklearn.linear_model import Ridge
-
-    fitted = Ridge(alpha=penalty, solver="svd").fit(x, y)
-    return fitted.coef_, float(fitted.intercept_)
+    # The penalty as K more rows of the least-squares problem.
+    centre, level = x.mean(axis=0), y.mean()
+    rows = np.concatenate([x - centre, np.sqrt(penalty) * np.eye(x.shape[1])])
+    weights = np.linalg.lstsq(rows, np.concatenate([y - level, np.zeros(x.shape[1])]), rcond=None)[0]
+    return weights, float(level - weights @ centre)
 
 
 def _held_out(x: np.ndarray, y: np.ndarray, groups: np.ndarray, penalty: float, splits: int, seed: int) -> HeldOut:

@@ -1,4 +1,4 @@
-"""The learned metric: ridge by hand, held-out halves, JSON, use as a metric."""
+"""The learned metric: ridge against scikit-learn and by hand, held-out halves, JSON, use as a metric."""
 
 import json
 from dataclasses import replace
@@ -30,6 +30,17 @@ def test_ridge_by_hand() -> None:
     weights, base = _ridge(np.array([[1.0], [2.0]]), np.array([2.0, 4.0]), 1.0)
     assert weights == pytest.approx([2 / 3])
     assert base == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("penalty", [1.0, 30.0])
+def test_ridge_equals_scikit_learn(penalty: float) -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    rng = generator("ridge")
+    x, y = rng.normal(size=(40, 5)) + 1000.0, rng.normal(size=40)
+    weights, base = _ridge(x, y, penalty)
+    peer = linear.Ridge(alpha=penalty, solver="svd").fit(x, y)
+    assert weights == pytest.approx(peer.coef_, abs=1e-10)
+    assert base == pytest.approx(peer.intercept_, abs=1e-7)
 
 
 def test_no_penalty_and_collinear_columns() -> None:
