@@ -17,7 +17,7 @@ from negsample.train.experiments.table_files import aligned
 from negsample.train.experiments.transfer import Finished, figure_name
 from negsample.train.experiments.transfer_cells import Cell, truth_path
 from negsample.train.experiments.transfer_config import TransferConfig
-from negsample.train.experiments.transfer_figures import Difference, Tested, compare_on
+from negsample.train.experiments.transfer_figures import Difference, ModelFigure, compare_on
 
 _CNN_DAILYMAIL = re.compile(r"cnn[_-]?(dm|dailymail)", re.IGNORECASE)
 CSV_COLUMNS = (
@@ -95,7 +95,7 @@ def _model(cell: Cell) -> tuple[Any, ...]:
     return cell.head.label, cell.size, cell.source.name, cell.shots
 
 
-def _row(cells: Sequence[tuple[Cell, dict[str, Any]]], target: str, tested: Tested) -> dict[str, Any]:
+def _row(cells: Sequence[tuple[Cell, dict[str, Any]]], target: str, tested: ModelFigure) -> dict[str, Any]:
     cell, found = cells[0]
     base = {"value": tested.value, "low": tested.low, "high": tested.high}
     return {
