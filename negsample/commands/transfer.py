@@ -1,6 +1,7 @@
 """``negsample transfer``."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -23,31 +24,40 @@ def transfer(
 ) -> None:
     """Train on each domain, test on every one: accuracy or Pearson, the drop against in-domain, a heat map."""
     from negsample.eval.report.transfer import transfer_page
-    from negsample.io.files import atomic_json, atomic_text
-    from negsample.io.run_record import Stopwatch, write_run
+    from negsample.io.files import atomic_text
+    from negsample.io.run_record import Stopwatch
     from negsample.io.work_folder import waiting
-    from negsample.train.experiments.transfer import clear_work, run_transfer
+    from negsample.train.experiments.outputs import write_outputs
+    from negsample.train.experiments.smoke import small_transfer
+    from negsample.train.experiments.transfer import run_transfer
     from negsample.train.experiments.transfer_config import read_transfer
-    from negsample.train.experiments.transfer_table import csv_text, markdown, published_beside, transfer_table
+    from negsample.train.experiments.transfer_report import (
+        CSV_COLUMNS,
+        csv_rows,
+        markdown,
+        published_beside,
+        transfer_table,
+    )
 
     watch = Stopwatch()
     experiment = read_transfer(config)
     published = published_beside(experiment)
     if smoke:
-        from negsample.train.experiments.transfer_smoke import small_transfer
-
         experiment = small_transfer(experiment)
     folder = Path(out)
-    finished = run_transfer(experiment, folder, say=_say)
+    finished = run_transfer(experiment, folder, say=partial(print, flush=True))
     # Several processes may get here together; each writes the same figures.
     with waiting(folder / "locks" / "report"):
-        table = transfer_table(experiment, finished, folder, published)
-        atomic_json(folder / "transfer.json", table)
-        atomic_text(folder / "transfer.csv", csv_text(table))
-        atomic_text(folder / "transfer.md", markdown(table))
+        table = transfer_table(finished, published)
+        text = markdown(table)
         atomic_text(folder / "transfer.html", transfer_page(table, sys.argv))
-        write_run(
-            folder / "run.json",
+        write_outputs(
+            folder,
+            "transfer",
+            table,
+            csv_rows(table),
+            CSV_COLUMNS,
+            text,
             watch,
             command=sys.argv,
             smoke=smoke,
@@ -56,10 +66,5 @@ def transfer(
             data=table["domains"],
             cell_seconds=sum(found["seconds"] for _, found in finished.cells),
         )
-        clear_work(folder)
-    print(markdown(table), end="")
+    print(text, end="")
     print(f"\n{out}: transfer.html, transfer.json, transfer.csv, transfer.md, run.json; each training below cells/")
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)

@@ -74,8 +74,8 @@ def compare_on(
             name: _interval(mean - means[other], samples[key] - samples[other])
             for name, other in against.get(key, {}).items()
         }
-        each = tuple(None if np.isnan(value) else value for value in values[key])
-        found[key] = ModelFigure(whole.value, whole.low, whole.high, len(labels), count, each, reason, differences)
+        of_seeds = tuple(None if np.isnan(value) else value for value in values[key])
+        found[key] = ModelFigure(whole.value, whole.low, whole.high, len(labels), count, of_seeds, reason, differences)
     return found
 
 

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from negsample.errors import InputError
+from negsample.train.experiments.smoke import small_transfer
 from negsample.train.experiments.transfer_config import make_transfer, read_transfer
-from negsample.train.experiments.transfer_smoke import small_transfer
 
 BASE = {"sources": {"a": "a.jsonl", "b": "b.jsonl", "c": "c.jsonl"}}
 
