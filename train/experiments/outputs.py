@@ -7,6 +7,7 @@ from typing import Any
 
 from negsample.io.files import atomic_json, atomic_text
 from negsample.io.run_record import Stopwatch, write_run
+from negsample.io.work_folder import waiting
 from negsample.io.write import write_table
 
 
@@ -14,18 +15,28 @@ def write_outputs(
     out: Path,
     name: str,
     table: Mapping[str, Any],
+    *,
     rows: Iterable[dict[str, Any]],
     columns: Sequence[str],
     text: str,
+    page: str = "",
     watch: Stopwatch,
+    cells: Iterable[Mapping[str, Any]],
     **facts: Any,
 ) -> None:
-    """Write ``NAME.json``, ``NAME.csv`` (``rows``), ``NAME.md`` and ``run.json`` to ``out``, each whole; forget the work."""
-    atomic_json(out / f"{name}.json", table)
-    write_table(out / f"{name}.csv", rows, columns)
-    atomic_text(out / f"{name}.md", text)
-    write_run(out / "run.json", watch, **facts)
-    shutil.rmtree(out / "work", ignore_errors=True)
+    """Write an experiment's ``NAME.json``, ``.csv`` (``rows``), ``.md``, ``.html`` (``page``, where there is one), ``run.json``.
+
+    Each file appears whole. ``cells`` are contents of ``figures.json``; ``facts`` go into ``run.json``. What was needed
+    until now (``work``) is removed. Several processes may get here together: each writes the same figures.
+    """
+    with waiting(out / "locks" / "report"):
+        atomic_json(out / f"{name}.json", table)
+        write_table(out / f"{name}.csv", rows, columns)
+        atomic_text(out / f"{name}.md", text)
+        if page:
+            atomic_text(out / f"{name}.html", page)
+        write_run(out / "run.json", watch, **facts, cell_seconds=sum(found["seconds"] for found in cells))
+        shutil.rmtree(out / "work", ignore_errors=True)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -209,25 +209,22 @@ def run_table(
         not_run = [entry for entry in not_run if entry["encoder"] != "bert"]
     # A head that takes no rows has the encoder of the settings, and no other head has.
     told = config if set(kinds.values()) - {"rows"} else dataclasses.replace(config, encoder=None)
-    # Several processes may get here together; each writes the same figures.
-    with waiting(out / "locks" / "report"):
-        data = {recipe: grid.data(recipe) for recipe in spec.recipes}
-        found = table_of(spec, told, cells, not_run, data)
-        write_outputs(
-            out,
-            "table",
-            found,
-            csv_rows(found),
-            CSV_COLUMNS,
-            markdown(found),
-            watch,
-            command=command,
-            smoke=smoke,
-            config=arguments,
-            seed=config.seed,
-            data=found["data"],
-            cell_seconds=sum(row["seconds"] for row in found["cells"]),
-        )
+    found = table_of(spec, told, cells, not_run, {recipe: grid.data(recipe) for recipe in spec.recipes})
+    write_outputs(
+        out,
+        "table",
+        found,
+        rows=csv_rows(found),
+        columns=CSV_COLUMNS,
+        text=markdown(found),
+        watch=watch,
+        cells=cells,
+        command=command,
+        smoke=smoke,
+        config=arguments,
+        seed=config.seed,
+        data=found["data"],
+    )
     return found
 
 

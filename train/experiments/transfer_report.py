@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from negsample.formats import TITLES, interval_of, not_run_text, percent, size_title
+from negsample.io.run_record import Stopwatch
 from negsample.train.experiments.grid import file_name
-from negsample.train.experiments.outputs import aligned, four_decimals
+from negsample.train.experiments.outputs import aligned, four_decimals, write_outputs
 from negsample.train.experiments.published import TABLE_3, TABLE_4
 from negsample.train.experiments.transfer import Finished, TransferCell, domain_folder
 from negsample.train.experiments.transfer_config import TransferConfig
@@ -61,6 +62,40 @@ def transfer_table(finished: Finished, published: Sequence[Mapping[str, Any]] = 
         "published": [dict(printed) for printed in published],
         "settings": config.as_dict(),
     }
+
+
+def write_transfer(
+    finished: Finished,
+    page: Callable[[Mapping[str, Any], Sequence[str]], str],
+    *,
+    published: Sequence[Mapping[str, Any]] = (),
+    command: list[str],
+    smoke: bool,
+    watch: Stopwatch,
+) -> dict[str, Any]:
+    """Write the files of a finished experiment; return the content of ``transfer.json``.
+
+    ``page`` makes HTML of it and of the ``command``; ``smoke`` is written to ``run.json`` and changes nothing.
+    """
+    table = transfer_table(finished, published)
+    config = finished.grid.settings
+    write_outputs(
+        finished.grid.out,
+        "transfer",
+        table,
+        rows=csv_rows(table),
+        columns=CSV_COLUMNS,
+        text=markdown(table),
+        page=page(table, command),
+        watch=watch,
+        cells=[found for _, found in finished.cells],
+        command=command,
+        smoke=smoke,
+        config=config.as_dict(),
+        seed=config.train.seed,
+        data=table["domains"],
+    )
+    return table
 
 
 def _rows(
