@@ -35,6 +35,10 @@ class Cell(Protocol):
     """One training of an experiment; ``str`` names it in messages."""
 
     @property
+    def config(self) -> TrainConfig:
+        """Everything that decides it but its data, resolved."""
+
+    @property
     def folder(self) -> Path:
         """Its folder, below that of all cells."""
 
@@ -61,30 +65,22 @@ class Grid(ABC, Generic[C]):
         self._loaded: tuple[Any, Callable[[TrainConfig], Parts]] | None = None
 
     @abstractmethod
-    def config(self, cell: C) -> TrainConfig:
-        """Return everything that decides a training but its data, resolved."""
-
-    @abstractmethod
-    def train(self, cell: C, config: TrainConfig, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
+    def train(self, cell: C, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
         """Train ``parts``, test them, save what is kept but the figures; return the content of ``figures.json``.
 
         ``work`` is a folder for checkpoints. Raises InputError where the cell can't be trained.
         """
 
     @abstractmethod
-    def encoder_of(self, found: Mapping[str, Any]) -> tuple[str, str | None]:
-        """Return the name and the fingerprint of the encoder that a finished cell was trained with."""
-
-    @abstractmethod
     def line(self, cell: C, found: Mapping[str, Any]) -> str:
         """Say in one line what came of a cell."""
 
-    def parts(self, cell: C, config: TrainConfig) -> Parts:
+    def parts(self, cell: C) -> Parts:
         """Return new parts for a training; the encoder is loaded once for cells that follow each other."""
-        key = (takes(config.head), config.encoder, config.lm)
+        key = (takes(cell.config.head), cell.config.encoder, cell.config.lm)
         if self._loaded is None or self._loaded[0] != key:
-            self._loaded = key, _parts_maker(config)
-        return self._loaded[1](config)
+            self._loaded = key, _parts_maker(cell.config)
+        return self._loaded[1](cell.config)
 
     def place(self, cell: C) -> Path:
         """Return the folder of a cell's figures."""
@@ -122,8 +118,7 @@ def run_cells(grid: Grid[C], *, jobs: int = 1, say: Callable[[str], None] = prin
     finished = {cell.folder: found for cell in grid.cells if (found := grid.read(cell)) is not None}
     if finished:
         say(f"{len(finished)} of {len(grid.cells)} trainings are finished already")
-    encoders = {grid.config(cell).encoder for cell in grid.cells if cell.folder not in finished}
-    jobs = min(jobs, len(encoders))
+    jobs = min(jobs, len({cell.config.encoder for cell in grid.cells if cell.folder not in finished}))
     trained = _by_workers(grid, finished, jobs) if jobs > 1 else _by_turns(grid, grid.cells, finished)
     for cell, found, own in trained:
         finished[cell.folder] = found
@@ -158,21 +153,27 @@ def _train(grid: Grid[C], cell: C, finished: Mapping[Path, Mapping[str, Any]]) -
     work.mkdir(parents=True, exist_ok=True)
     try:
         with own_state():
-            config = grid.config(cell)
-            parts = grid.parts(cell, config)
-            for other in finished.values():
-                name, fingerprint = grid.encoder_of(other)
-                if name == parts.encoder["name"] and fingerprint != parts.encoder.get("fingerprint"):
-                    raise InputError(
-                        f"encoder {name} has changed since the experiment was begun; give another folder with --out"
-                    )
-            found = grid.train(cell, config, parts, work, watch)
+            parts = grid.parts(cell)
+            own = _encoder(parts.encoder)
+            if any(own[0] == name and own[1] != mark for name, mark in map(_encoder, finished.values())):
+                raise InputError(
+                    f"encoder {own[0]} has changed since the experiment was begun; give another folder with --out"
+                )
+            found = grid.train(cell, parts, work, watch)
     except InputError as error:
         raise InputError(f"{cell}: {error}") from error
     grid.place(cell).mkdir(parents=True, exist_ok=True)
     atomic_json(grid.place(cell) / "figures.json", found)
     shutil.rmtree(work, ignore_errors=True)
     return found
+
+
+def _encoder(about: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return name and fingerprint of an encoder, or of the one that a ``figures.json`` names."""
+    if "encoder" not in about:
+        return about["name"], about.get("fingerprint")
+    encoder = about["encoder"]
+    return _encoder(encoder) if isinstance(encoder, dict) else (encoder, about["encoder_fingerprint"])
 
 
 def _by_workers(grid: Grid[C], finished: Mapping[Path, Any], jobs: int) -> Iterator[Trained[C]]:
@@ -203,9 +204,8 @@ def _by_workers(grid: Grid[C], finished: Mapping[Path, Any], jobs: int) -> Itera
 
 def _work(grid: Grid[C], number: int, jobs: int) -> None:
     """Go through the cells as worker ``number`` of ``jobs``: those of its own encoders first."""
-    encoders = list(dict.fromkeys(grid.config(cell).encoder for cell in grid.cells))
-    own = encoders[number::jobs]
-    for _ in _by_turns(grid, sorted(grid.cells, key=lambda cell: grid.config(cell).encoder not in own), {}):
+    own = list(dict.fromkeys(cell.config.encoder for cell in grid.cells))[number::jobs]
+    for _ in _by_turns(grid, sorted(grid.cells, key=lambda cell: cell.config.encoder not in own), {}):
         pass
 
 

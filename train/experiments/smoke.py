@@ -5,7 +5,7 @@ A configuration that runs so has no unknown corpus, recipe, head or setting; its
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from negsample.corpora.hub import KNOWN
@@ -14,7 +14,7 @@ from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
 from negsample.train.config import TrainConfig
 from negsample.train.experiments.table_config import TableConfig
-from negsample.train.experiments.transfer_config import DOMAIN_KEYS, Domain, HeadSetting, TransferConfig
+from negsample.train.experiments.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 
 # Pairs of each corpus: a domain of the sample has no more.
 PAIRS = 20
@@ -94,19 +94,16 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
     Sources, targets, recipes, heads and the number of sizes stay as they are. ``say`` gets one line that tells every
     change.
     """
-    read = {name: domain.config(config.train) for name, domain in config.domains.items()}
+    read = {name: config.domain(name) for name in config.domains}
     stands = stand_in_corpora([name for own in read.values() for name in own.corpora()])
     limits = list(dict.fromkeys(own.limit for own in read.values()))
     told = [", ".join(f"{name} → {stand}" for name, stand in stands.items() if name != stand)]
     told.append(_change("limit", limits[0] if len(limits) == 1 else limits, PAIRS))
 
-    def small_domains(domains: Mapping[str, Domain]) -> dict[str, Domain]:
-        small = {}
-        for name, own in domains.items():
-            names = list(dict.fromkeys(stands[corpus] for corpus in read[name].corpora()))
-            data = {"corpus": names[0] if len(names) == 1 else names, "limit": PAIRS, "on_bad": own.data["on_bad"]}
-            small[name] = Domain(name, dict.fromkeys(own.data) | data)
-        return small
+    def small_domain(own: TrainConfig) -> dict[str, Any]:
+        names = list(dict.fromkeys(stands[corpus] for corpus in own.corpora()))
+        data = {"corpus": names[0] if len(names) == 1 else names, "limit": PAIRS, "on_bad": own.on_bad}
+        return dict.fromkeys(DOMAIN_KEYS) | data
 
     def small_head(own: HeadSetting) -> HeadSetting:
         before = dataclasses.replace(config.train, **own.settings)
@@ -125,8 +122,8 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 
     small = dataclasses.replace(
         config,
-        sources=small_domains(config.sources),
-        targets=small_domains(config.targets),
+        sources={name: small_domain(read[name]) for name in config.sources},
+        targets={name: small_domain(read[name]) for name in config.targets},
         heads=tuple(small_head(own) for own in config.heads),
         sizes=_small_sizes(config.sizes),
         few_shot=tuple(size or 0 for size in _small_sizes(config.few_shot)),

@@ -49,20 +49,19 @@ DOWNLOADS = {
 
 @dataclass(frozen=True)
 class TableCell:
-    """A head over an encoder (a spec), trained by a recipe."""
+    """A head over an encoder, trained by a recipe."""
 
     recipe: str
-    encoder: str
-    head: str
+    config: TrainConfig
     base: None = None
 
     @property
     def folder(self) -> Path:
         """Its folder, below that of all cells."""
-        return Path(self.recipe, file_name(self.encoder), self.head)
+        return Path(self.recipe, file_name(str(self.config.encoder)), self.config.head)
 
     def __str__(self) -> str:
-        return f"{self.recipe}, {self.encoder}, {self.head}"
+        return f"{self.recipe}, {self.config.encoder}, {self.config.head}"
 
 
 class Table(Grid[TableCell]):
@@ -83,23 +82,15 @@ class Table(Grid[TableCell]):
     ) -> None:
         self.spec, self.settings, self.keep_models = spec, settings, keep_models
         rows = [head for head in heads if takes(head) == "rows"]
-        columns = [(encoder, rows) for encoder in encoders]
-        for head in heads:
-            if head not in rows:
-                columns.append((str(dataclasses.replace(settings, head=head).resolved().encoder), [head]))
-        super().__init__(
-            out,
-            [TableCell(recipe, encoder, head) for encoder, own in columns for recipe in spec.recipes for head in own],
-        )
-
-    def config(self, cell: TableCell) -> TrainConfig:
-        """Return the settings of a cell."""
-        settled = dataclasses.replace(self.settings, head=cell.head, encoder=cell.encoder).resolved()
-        return dataclasses.replace(settled, recipe=dict(parse_recipe(cell.recipe).weights))
-
-    def encoder_of(self, found: Mapping[str, Any]) -> tuple[str, str | None]:
-        """Return name and fingerprint of a finished cell's encoder."""
-        return found["encoder"], found["encoder_fingerprint"]
+        columns = [[dataclasses.replace(settings, head=head, encoder=encoder) for head in rows] for encoder in encoders]
+        columns += [[dataclasses.replace(settings, head=head)] for head in heads if head not in rows]
+        cells = [
+            TableCell(recipe, dataclasses.replace(own.resolved(), recipe=dict(parse_recipe(recipe).weights)))
+            for column in columns
+            for recipe in spec.recipes
+            for own in column
+        ]
+        super().__init__(out, cells)
 
     def line(self, cell: TableCell, found: Mapping[str, Any]) -> str:
         """Say what came of a cell."""
@@ -135,18 +126,19 @@ class Table(Grid[TableCell]):
 
     def _store(self, cell: TableCell) -> Path:
         """Return the folder for what the features of a cell read: the same for all that read alike."""
-        return self.out / "work" / "stores" / cell.recipe / file_name(cell.encoder) / takes(cell.head)
+        encoder = file_name(str(cell.config.encoder))
+        return self.out / "work" / "stores" / cell.recipe / encoder / takes(cell.config.head)
 
-    def train(self, cell: TableCell, config: TrainConfig, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
-        """Train and test a cell; the content of its ``figures.json``."""
-        recipe, store = parse_recipe(cell.recipe), self._store(cell)
+    def train(self, cell: TableCell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
+        """Train and test a cell; return the content of its ``figures.json``."""
+        config, recipe, store = cell.config, parse_recipe(cell.recipe), self._store(cell)
         with waiting(store / "lock"):
             splits = read_splits(self._examples(cell.recipe), store, parts, SPLITS)
         loss = loss_of(config, recipe)
         found = {
             "recipe": cell.recipe,
-            "encoder": cell.encoder,
-            "head": cell.head,
+            "encoder": config.encoder,
+            "head": config.head,
             "encoder_fingerprint": parts.encoder.get("fingerprint"),
             "loss": loss,
             **fit_and_test(make_accelerator(config), config, loss, parts, splits, work, say=lambda line: None),

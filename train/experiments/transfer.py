@@ -38,13 +38,13 @@ ARGUMENTS = "transfer-config.json"
 
 @dataclass(frozen=True)
 class TransferCell:
-    """A training: ``size`` pairs (None: all) of ``source``; few-shot: going on with ``shots`` pairs of ``target``."""
+    """A training on ``size`` pairs (None: all) of ``source``; few-shot: going on with ``shots`` pairs of ``target``."""
 
     recipe: Recipe
     head: HeadSetting
     source: Source
     size: int | None
-    seed: int
+    config: TrainConfig
     target: str = ""
     shots: int = 0
 
@@ -53,7 +53,7 @@ class TransferCell:
         """Its folder, below that of all cells."""
         few = ("few-shot", self.target, str(self.shots)) if self.shots else ()
         size = "all" if self.size is None else str(self.size)
-        names = (str(self.recipe), self.head.label, self.source.name, size, f"seed-{self.seed}", *few)
+        names = (str(self.recipe), self.head.label, self.source.name, size, f"seed-{self.config.seed}", *few)
         return Path(*map(file_name, names))
 
     @property
@@ -79,14 +79,14 @@ class TransferCell:
             "source": self.source.name,
             "domains": list(self.source.domains),
             "size": self.size,
-            "seed": self.seed,
+            "seed": self.config.seed,
         }
         return {**about, "target": self.target, "shots": self.shots} if self.shots else about
 
     def __str__(self) -> str:
         size = "" if self.size is None else f", {self.size} pairs"
         shots = f", then {self.shots} pairs of {self.target}" if self.shots else ""
-        return f"{self.recipe}, {self.head.label}, {self.source.name}{size}, seed {self.seed}{shots}"
+        return f"{self.recipe}, {self.head.label}, {self.source.name}{size}, seed {self.config.seed}{shots}"
 
 
 class Transfer(Grid[TransferCell]):
@@ -107,7 +107,7 @@ class Transfer(Grid[TransferCell]):
         self.cells = [cell for cell in every if {cell.folder, cell.base or cell.folder} <= possible]
         self.not_run: list[dict[str, Any]] = []
         for cell in every:
-            if cell.folder not in possible and cell.seed == settings.seeds[0]:
+            if cell.folder not in possible and cell.config.seed == settings.seeds[0]:
                 about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
                 name, pairs = (cell.target, cell.shots) if cell.shots else (cell.source.name, cell.size)
                 self.not_run.append({**about, "reason": f"{name} has fewer than {pairs} training pairs"})
@@ -120,14 +120,6 @@ class Transfer(Grid[TransferCell]):
             self._choices[key] = choose(splits, self.held, key[1], self.settings.train.seed)
         return self._choices[key]
 
-    def config(self, cell: TransferCell) -> TrainConfig:
-        """Return the settings of a cell."""
-        return self.settings.config_of(cell.head, cell.recipe, cell.seed)
-
-    def encoder_of(self, found: Mapping[str, Any]) -> tuple[str, str | None]:
-        """Return name and fingerprint of a finished cell's encoder."""
-        return found["encoder"]["name"], found["encoder"].get("fingerprint")
-
     def line(self, cell: TransferCell, found: Mapping[str, Any]) -> str:
         """Say what came of a cell."""
         told = []
@@ -136,16 +128,16 @@ class Transfer(Grid[TransferCell]):
             told.append(f"{target} {'not defined' if value is None else f'{100 * value:.1f}'}")
         return f"{cell}: {', '.join(told)} ({found['seconds']:.0f} s)"
 
-    def parts(self, cell: TransferCell, config: TrainConfig) -> Parts:
+    def parts(self, cell: TransferCell) -> Parts:
         """Return new parts for a training; the trained ones of its base for a few-shot cell."""
         if cell.base is None:
-            return super().parts(cell, config)
+            return super().parts(cell)
         folder = self._model(cell.base)
         if not folder.is_dir():
             figures_path = self.out / "cells" / cell.base / "figures.json"
             raise InputError(f"{folder}: the model to go on from is gone; delete {figures_path} to train it again")
         description = read_description(folder)
-        parts = load_parts(description, folder, config.attention)
+        parts = load_parts(description, folder, cell.config.attention)
         assert parts.network is not None
         load_weights(parts.network, folder, description["weights_sha256"])
         return parts
@@ -155,11 +147,9 @@ class Transfer(Grid[TransferCell]):
         place = self.out / "cells" if self.settings.keep_models else self.out / "work" / "cells"
         return place / cell / "model"
 
-    def train(
-        self, cell: TransferCell, config: TrainConfig, parts: Parts, work: Path, watch: Stopwatch
-    ) -> dict[str, Any]:
-        """Train a cell, test it, save its scores; the content of its ``figures.json``."""
-        choice = self.choice(cell)
+    def train(self, cell: TransferCell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
+        """Train a cell, test it, save its scores; return the content of its ``figures.json``."""
+        config, choice = cell.config, self.choice(cell)
         assert choice is not None
         data, splits = self._training(cell, choice, parts)
         loss = loss_of(config, cell.recipe)
@@ -205,7 +195,7 @@ class Transfer(Grid[TransferCell]):
 
     def _domains(self, cell: TransferCell) -> list[TrainConfig]:
         """Return how each domain that a cell is trained on is read."""
-        return [self.settings.domains[name].config(self.settings.train) for name in cell.domains]
+        return [self.settings.domain(name) for name in cell.domains]
 
     def _training(self, cell: TransferCell, choice: Choice, parts: Parts) -> tuple[dict[str, Any], dict[str, Split]]:
         """Return what a cell is trained on was made of, and its splits, made once for all heads and seeds."""
@@ -220,7 +210,7 @@ class Transfer(Grid[TransferCell]):
     def _test(self, cell: TransferCell, target: str, parts: Parts) -> Split:
         """Return the test split of a target, made once for all that is tested on it."""
         store = self._test_store(cell, target, parts)
-        config = self.settings.domains[target].config(self.settings.train)
+        config = self.settings.domain(target)
         examples, path = store.parent / "examples", self.truth(cell.recipe, target)
         with waiting(store.parent / "lock"):
             target_examples(config, cell.recipe, domain_folder(self.out, target), examples)
@@ -271,7 +261,7 @@ def _new_cells(settings: TransferConfig) -> Iterator[TransferCell]:
             for size in head.sizes or settings.sizes:
                 for source in settings.all_sources():
                     for seed in settings.seeds:
-                        yield TransferCell(recipe, head, source, size, seed)
+                        yield TransferCell(recipe, head, source, size, settings.config_of(head, recipe, seed))
 
 
 def _few_shot_cells(settings: TransferConfig, bases: list[TransferCell]) -> list[TransferCell]:
@@ -314,7 +304,7 @@ def open_transfer(config: TransferConfig, out: Path) -> Transfer:
 
     Raises InputError, naming the domain, where its corpus can't be read or split.
     """
-    domains = {name: domain.config(config.train) for name, domain in config.domains.items()}
+    domains = {name: config.domain(name) for name in config.domains}
     splits = {}
     # Every corpus is looked for before the first one is read to its end.
     for name, own in domains.items():

@@ -29,16 +29,8 @@ _COMMON = ("limit", "on_bad", "negatives", "redraws", "vocabulary", "seed", "log
 _FLAGS = ("mixture", "leave_one_out", "keep_models")
 
 
-@dataclass(frozen=True)
-class Domain:
-    """A domain: ``data`` are the fields ``DOMAIN_KEYS`` of a TrainConfig; several corpora are one mixed domain."""
-
-    name: str
-    data: Mapping[str, Any]
-
-    def config(self, base: TrainConfig) -> TrainConfig:
-        """Return ``base`` with the corpora of this domain."""
-        return dataclasses.replace(base, **self.data)
+# What a domain says of its corpora: the fields ``DOMAIN_KEYS`` of a TrainConfig; several corpora are one mixed domain.
+Domain = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -87,6 +79,10 @@ class TransferConfig:
         """Sources and targets by name."""
         return {**self.sources, **self.targets}
 
+    def domain(self, name: str) -> TrainConfig:
+        """Return the common settings with the corpora of a domain."""
+        return dataclasses.replace(self.train, **self.domains[name])
+
     def all_sources(self) -> list[Source]:
         """Return what models are trained on: each source, then the mixture, then all but each target."""
         found = [Source(name, (name,)) for name in self.sources]
@@ -107,19 +103,11 @@ class TransferConfig:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, as they go to JSON."""
         return {
-            "sources": {name: dict(domain.data) for name, domain in self.sources.items()},
-            "targets": {name: dict(domain.data) for name, domain in self.targets.items()},
+            **{entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)},
+            "sources": {name: dict(domain) for name, domain in self.sources.items()},
+            "targets": {name: dict(domain) for name, domain in self.targets.items()},
             "recipes": [dict(recipe.weights) for recipe in self.recipes],
-            "heads": [
-                {"label": head.label, **head.settings, "sizes": None if head.sizes is None else list(head.sizes)}
-                for head in self.heads
-            ],
-            "sizes": list(self.sizes),
-            "mixture": self.mixture,
-            "leave_one_out": self.leave_one_out,
-            "few_shot": list(self.few_shot),
-            "seeds": list(self.seeds),
-            "keep_models": self.keep_models,
+            "heads": [{"label": head.label, **head.settings, "sizes": head.sizes} for head in self.heads],
             "train": {key: value for key, value in self.train.as_dict().items() if key not in (*_ELSEWHERE, "head")},
         }
 
@@ -187,7 +175,7 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
 
 def _list(value: Any, where: str) -> list[Any]:
     """Return the entries of a list; a single value is a list of one."""
-    entries = value if isinstance(value, list) else [] if value is None else [value]
+    entries = list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
     for entry in _repeated(entries):
         raise InputError(f"{where}: {entry!r} is given twice; give it once")
     return entries
@@ -214,10 +202,10 @@ def _sizes(value: Any, where: str) -> tuple[int | None, ...]:
 
 
 def _domains(value: Any, train: TrainConfig, where: str) -> dict[str, Domain]:
-    return {name: _domain(name, entry, train, f"{where}: {name}") for name, entry in _mapping(value, where).items()}
+    return {name: _domain(entry, train, f"{where}: {name}") for name, entry in _mapping(value, where).items()}
 
 
-def _domain(name: str, entry: Any, train: TrainConfig, where: str) -> Domain:
+def _domain(entry: Any, train: TrainConfig, where: str) -> Domain:
     values = dict(entry) if isinstance(entry, Mapping) else {"corpus": entry}
     check_keys(values, DOMAIN_KEYS, where)
     if not values.get("corpus"):
@@ -227,7 +215,7 @@ def _domain(name: str, entry: Any, train: TrainConfig, where: str) -> Domain:
         raise InputError(f"{where}: a corpus is given twice; give it once")
     if "-" in config.corpora():
         raise InputError(f"{where}: standard input can be read once only; give a file")
-    return Domain(name, {key: getattr(config, key) for key in DOMAIN_KEYS})
+    return {key: getattr(config, key) for key in DOMAIN_KEYS}
 
 
 def _targets(value: Any, sources: Mapping[str, Domain], train: TrainConfig, where: str) -> dict[str, Domain]:

@@ -197,9 +197,7 @@ def _notes(config: TransferConfig, finished: Finished) -> list[str]:
 def published_beside(config: TransferConfig) -> list[dict[str, Any]]:
     """Return Tables 3 and 4 of Bao et al. 2021 where this is the experiment they show: cross pairing, on CNN/DailyMail."""
     targets = any(
-        _CNN_DAILYMAIL.search(text)
-        for name, domain in config.targets.items()
-        for text in (name, *domain.config(config.train).corpora())
+        _CNN_DAILYMAIL.search(text) for name in config.targets for text in (name, *config.domain(name).corpora())
     )
     if not targets or not any(str(recipe) == "crosspair" for recipe in config.recipes):
         return []
