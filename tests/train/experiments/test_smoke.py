@@ -78,7 +78,7 @@ def test_a_default_encoder_is_left_to_the_head():
 
 
 def test_each_corpus_gets_a_domain_of_its_own():
-    # P3's corpora of experiment 2 (§4.1): one domain each.
+    # The corpora of experiment 2 (Bao et al. 2021 §4.1): one domain each.
     found = stand_in_corpora(["arxiv", "FiscalNote/billsum", "big_patent:/copy", "cnn_dailymail"])
     assert found == {
         "arxiv": "sample:science",

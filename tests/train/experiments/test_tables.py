@@ -1,4 +1,4 @@
-"""The grids of P3's Tables 1 and 2."""
+"""Tables 1 and 2 of Bao et al. 2021, on one's own corpus."""
 
 import csv
 import importlib
@@ -107,7 +107,7 @@ def test_csv_and_markdown_hold_the_same_figures_and_the_published_table(letters,
 
 
 def test_published_tables_are_those_of_the_paper():
-    # As printed in P3: Table 1 by corpus, Table 2 as add/delete/replace.
+    # As printed in Bao et al. 2021: Table 1 by corpus, Table 2 as add/delete/replace.
     first = {
         "CNN/DailyMail": "62.0 83.2 93.5 96.2 98.5 72.2 83.8 90.6 91.1 NA 48.9 85.0 88.2 95.6 NA",
         "Newsroom": "55.2 87.5 87.7 70.0 89.8 61.4 89.8 82.8 74.4 NA 50.8 83.2 74.5 69.3 NA",
