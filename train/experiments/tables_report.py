@@ -141,7 +141,8 @@ def markdown(table: Mapping[str, Any]) -> str:
     group = next(iter(published["rows"][0]))
     printed = [[group, "head", *published["columns"]]]
     printed += [
-        [row[group], row["head"], *(number(row[name], 1) for name in published["columns"])] for row in published["rows"]
+        [row[group], row["head"], *("" if row[name] is None else number(row[name], 1) for name in published["columns"])]
+        for row in published["rows"]
     ]
     limit = f", the first {table['limit']} pairs of each" if table["limit"] else ""
     lines = [

@@ -283,6 +283,18 @@ def test_an_experiment_is_gone_on_with_where_its_corpora_have_changed(corpora, t
         run_transfer(config, tmp_path / "t", say=quiet)
 
 
+def test_an_encoder_that_has_changed_is_refused(corpora, tmp_path):
+    config = experiment(corpora, "near", "far")
+    found = run_transfer(config, tmp_path, say=quiet)
+    first, second = (tmp_path / "cells" / cell.folder / "figures.json" for cell, _ in found.cells)
+    text = first.read_text()
+    assert found.cells[0][1]["encoder"]["fingerprint"] in text
+    first.write_text(text.replace(found.cells[0][1]["encoder"]["fingerprint"], "of other weights"))
+    second.unlink()
+    with pytest.raises(InputError, match=f"fc, far, seed 0: encoder {ENCODER} has changed"):
+        run_transfer(config, tmp_path, say=quiet)
+
+
 @pytest.mark.parametrize(
     ("pairs", "told"),
     [
