@@ -66,7 +66,7 @@ def test_every_file_holds_the_same_figures(negsample, folder, tmp_path):
         shown = f"{cell['value']:.1f} [{cell['low']:.1f} to {cell['high']:.1f}]"
         assert shown in text
         assert f"{cell['value']:.1f}" in page.texts
-    # P3's own figures, for the first domain is CNN/DailyMail and the sizes are several.
+    # The published figures, for the first domain is CNN/DailyMail and the sizes are several.
     assert [printed["source"].rpartition(", ")[2] for printed in table["published"]] == ["Table 3", "Table 4"]
     assert "97.5" in text
     assert "97.5" in page.texts
