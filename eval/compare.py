@@ -1,9 +1,8 @@
 """``negsample compare``: which of my systems is better, by one or several models and metrics?"""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 import numpy as np
 
@@ -11,7 +10,8 @@ from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import name_field
 from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
 from negsample.eval.stats.paired import Disagreement, SystemComparison, compare_systems, largest_differences
-from negsample.io.read import Row, open_text, read_rows, text_field
+from negsample.io.lines import aligned_lines
+from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples
 from negsample.scoring import references_of
@@ -145,7 +145,7 @@ def _from_lines(settings: Settings) -> _Gathered:
         raise InputError(f"{twice[0]}: given twice; name each system once")
     gathered = _Gathered(systems=dict.fromkeys(settings.targets))
     paths = [settings.source, *settings.targets, *settings.references]
-    for number, texts in _aligned(paths):
+    for number, texts in aligned_lines(paths):
         blank = next((path for path, text in zip(paths, texts, strict=True) if not text.strip()), None)
         document, *rest = texts
         summaries, references = rest[: len(settings.targets)], tuple(rest[len(settings.targets) :])
@@ -160,15 +160,6 @@ def _from_lines(settings: Settings) -> _Gathered:
             for system, summary in zip(settings.targets, summaries, strict=True)
         }
     return gathered
-
-
-def _aligned(paths: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    missing = object()
-    for number, lines in enumerate(zip_longest(*map(open_text, paths), fillvalue=missing), start=1):
-        if missing in lines:
-            counts = ", ".join(f"{path} has {sum(1 for _ in open_text(path))}" for path in paths)
-            raise InputError(f"the files differ in their number of lines: {counts}; give one summary a document")
-        yield number, tuple(str(line) for line in lines)
 
 
 def _from_records(settings: Settings, needs_document: bool) -> _Gathered:

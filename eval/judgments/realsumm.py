@@ -22,7 +22,8 @@ from typing import Any
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite
-from negsample.io.read import open_text, read_rows, text_field
+from negsample.io.lines import open_text
+from negsample.io.read import read_rows, text_field
 from negsample.records import Judged
 
 SCORE = "litepyramid_recall"

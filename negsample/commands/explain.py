@@ -22,7 +22,8 @@ def explain(
 ) -> None:
     """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
     from negsample.io.files import format_of
-    from negsample.io.read import open_writer, read_rows, text_field
+    from negsample.io.read import read_rows, text_field
+    from negsample.io.write import open_writer
     from negsample.models.estimator import Estimator
 
     if output is not None and format_of(output) != "jsonl":

@@ -29,8 +29,8 @@ def p4_table3(
     from negsample.eval.headlines import METRICS, load_headlines
     from negsample.eval.headlines import p4_table3 as correlate_headlines
     from negsample.io.files import atomic_json, atomic_text, check_folder
-    from negsample.io.read import open_writer
     from negsample.io.run_record import Stopwatch, write_run
+    from negsample.io.write import open_writer
 
     watch = Stopwatch()
     if headlines is None:

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.io import files as fileio
-from negsample.io.read import atomic_json, atomic_text, open_writer, read_rows
+from negsample.io.files import atomic_json, atomic_text
+from negsample.io.read import read_rows
+from negsample.io.write import open_writer
 
 NAMES = ["a.jsonl", "a.jsonl.gz", "a.csv", "a.csv.gz", "a.tsv", "a.parquet"]
 HARD_TEXTS = [
@@ -315,7 +317,7 @@ def test_atomic_json(tmp_path: Path) -> None:
 
 SCRIPT = """
 import os
-from negsample.io.read import open_writer
+from negsample.io.write import open_writer
 try:
     with open_writer("-") as writer:
         for i in range({count}):
