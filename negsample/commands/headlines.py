@@ -22,10 +22,12 @@ def p4_table3(
             metavar="FILE",
         ),
     ] = None,
-    metrics: Annotated[list[str] | None, typer.Option("--metric", help="Default: P4's.", metavar="NAME")] = None,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metric", help="Default: those of the paper.", metavar="NAME")
+    ] = None,
     alpha: Annotated[float, typer.Option("--alpha", help="Level before Bonferroni's correction.")] = 0.05,
 ) -> None:
-    """Metrics against people on headlines in three tasks, Bonferroni-corrected: P4's Tables 3 and 4."""
+    """Metrics against people on headlines in three tasks, Bonferroni-corrected: Moeed et al. 2020, Tables 3, 4."""
     from negsample.eval.headlines import METRICS, load_headlines
     from negsample.eval.headlines import p4_table3 as correlate_headlines
     from negsample.io.files import atomic_json, atomic_text, check_folder
