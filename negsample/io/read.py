@@ -276,23 +276,25 @@ def _kind(value: Any) -> str:
     return "null" if value is None else names.get(type(value), f"a {type(value).__name__}")
 
 
-def _value(row: Row, name: str) -> Any:
+def _value(row: Row, name: str, other: str | None = None) -> tuple[str, Any]:
     if row.error is not None:
         raise row.error
-    if name in row.fields:
-        return row.fields[name]
+    for candidate in (name, other):
+        if candidate is not None and candidate in row.fields:
+            return candidate, row.fields[candidate]
+    wanted = f"field {name!r}" if other is None else f"field {name!r} or {other!r}"
     names = list(row.fields)
     shown = ", ".join(map(repr, names[:12])) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
-    raise RecordError(row.where, f"no field {name!r}", f"it has: {shown}" if names else "it is empty")
+    raise RecordError(row.where, f"no {wanted}", f"it has: {shown}" if names else "it is empty")
 
 
-def text_field(row: Row, name: str) -> str:
-    """Return the text of field ``name``, unchanged.
+def text_field(row: Row, name: str, *, other: str | None = None) -> str:
+    """Return the text of field ``name``, unchanged; ``other`` names the field to read where ``name`` is not there.
 
     Raises RecordError: the row's own error, or the field is missing, not text, blank, or has half of a surrogate pair
     (such text can't be encoded as UTF-8).
     """
-    value = _value(row, name)
+    name, value = _value(row, name, other)
     if not isinstance(value, str):
         raise RecordError(row.where, f"field {name!r} is not text ({_kind(value)})", "give text")
     if _BLANK.fullmatch(value):
@@ -310,7 +312,7 @@ def number_field(row: Row, name: str) -> float:
 
     Raises RecordError: the row's own error, or the field is missing, not a number, NaN or infinite.
     """
-    value = _value(row, name)
+    name, value = _value(row, name)
     number: float | None = None
     if isinstance(value, str) and "_" not in value:
         with suppress(ValueError):

@@ -262,6 +262,9 @@ def test_text_that_is_taken_unchanged(value: str) -> None:
 def test_missing_field_names_those_there_are() -> None:
     with pytest.raises(RecordError, match=r"no field 'document'; it has: 'text', 'sum'"):
         text_field(Row("f", {"text": "x", "sum": "y"}), "document")
+    assert text_field(Row("f", {"text": "x"}), "document", other="text") == "x"
+    with pytest.raises(RecordError, match=r"no field 'a' or 'b'"):
+        text_field(Row("f", {"c": "x"}), "a", other="b")
 
 
 def test_surrogate_pair_escapes_in_json_are_one_character(tmp_path: Path) -> None:
