@@ -78,13 +78,15 @@ def tune(
         # The command line may hold a password, so that it is the caller's to give.
         trained = partial(trainer, resume=True, command=command or [])
         worker = _Worker(search, study, trials, out, measure, trained, keep_models, say)
+        # A network and its optimiser refer to each other, and would fill a GPU until Python looks for such circles.
+        collected = torch.cuda.is_available()
         # Optuna's MaxTrialsCallback would count a trial that was run again twice, and look only after the first one.
         while sum(slot.finished for slot in worker.slots()) < trials:
             try:
-                study.optimize(worker.run, n_trials=1, catch=_FAILURES, callbacks=[worker.after], gc_after_trial=True)
-            except ValueError as error:
-                # Another worker has taken this one for dead, and its trial over.
-                if "Cannot tell" not in str(error):
+                study.optimize(worker.run, 1, catch=_FAILURES, callbacks=[worker.after], gc_after_trial=collected)
+            except (ValueError, AssertionError) as error:
+                # Another worker has taken this one for dead, and its trial over, so that Optuna can't end it here.
+                if "Cannot tell" not in f"{error} {error.__context__}":
                     raise
         worker.renew()
         return worker.slots()
