@@ -16,11 +16,11 @@ from typing import Any, Generic, Protocol, TypeVar
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.run_record import Stopwatch
+from negsample.io.work_folder import trying
 from negsample.models.build import Parts, takes
 from negsample.models.encoders import make_encoder
 from negsample.models.features.rows import RowFeatures
 from negsample.models.store.embedding_cache import EmbeddingCache
-from negsample.models.store.segments import lock
 from negsample.progress import silence
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
@@ -135,7 +135,7 @@ def _by_turns(grid: Grid[C], cells: Sequence[C], finished: dict[Path, dict[str, 
                 continue
             found, own = grid.read(cell), False
             if found is None:
-                with lock(grid.lock(cell)) as held:
+                with trying(grid.lock(cell)) as held:
                     # It may have been finished between the look and the lock.
                     if held and (found := grid.read(cell)) is None:
                         found, own = _train(grid, cell, finished), True

@@ -11,7 +11,7 @@ from typing import Any
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.run_record import Stopwatch
-from negsample.io.work_folder import opening, waiting
+from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, takes
 from negsample.models.encoders import ENCODERS, make_encoder, parse_spec
 from negsample.negatives.recipe import parse_recipe
@@ -192,7 +192,8 @@ def run_table(
         ENCODERS.get(parse_spec(name)[0])
     settings = {key: value for key, value in config.as_dict().items() if key not in ("head", "recipe", "log_examples")}
     arguments = {"table": table, "encoders": list(encoders), "heads": heads, "keep_models": keep_models, **settings}
-    with opening(out, arguments, "grid.json", "a table", makes=("cells", "work", "encoders.json")):
+    makes = ["cells", "work", "encoders.json"]
+    with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=makes):
         chosen, not_run = _available(out, config, encoders, kinds)
         grid = Table(out, spec, config, chosen, heads, keep_models)
         grid.make_examples()

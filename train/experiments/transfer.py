@@ -12,7 +12,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.formats import not_run_text
 from negsample.io.run_record import Stopwatch
-from negsample.io.work_folder import opening, waiting
+from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, load_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import load_weights, read_description
@@ -290,7 +290,8 @@ def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None
     since the experiment was begun is noticed, and refused, where examples are still to be made of it: what is finished is
     read from ``out``, and the corpora are not read again.
     """
-    with opening(out, config.as_dict(), ARGUMENTS, "a transfer experiment", makes=("domains",)):
+    what = "a transfer experiment"
+    with work_folder(out, config.as_dict(), name=ARGUMENTS, what=what, alone=False, makes=["domains"]):
         grid = open_transfer(config, out)
         if not grid.cells:
             raise InputError(f"nothing can be trained: {not_run_text(grid.not_run[0])}")

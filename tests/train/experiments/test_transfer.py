@@ -14,7 +14,7 @@ from tests_support import story
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.io.examples import read_examples
-from negsample.io.work_folder import opening
+from negsample.io.work_folder import work_folder
 from negsample.models.encoders import ENCODERS
 from negsample.train.experiments import grid, transfer
 from negsample.train.experiments.published import TABLE_3, TABLE_4
@@ -54,7 +54,7 @@ def experiment(corpora, *names, **more):
 
 def opened(config, out):
     """What ``run_transfer`` has before the first training."""
-    with opening(out, config.as_dict(), transfer.ARGUMENTS, "a transfer experiment", makes=("domains",)):
+    with work_folder(out, config.as_dict(), name=transfer.ARGUMENTS, what="a transfer experiment", alone=False):
         return transfer.open_transfer(config, out)
 
 
@@ -234,7 +234,7 @@ def test_a_folder_of_another_experiment_is_refused(corpora, tmp_path):
     config = experiment(corpora, "near", "far")
     run_transfer(config, tmp_path / "t", say=quiet)
     other = experiment(corpora, "near", "far", sizes=[20])
-    with pytest.raises(InputError, match=r"begun with other arguments \(sizes was \[None\], is \[20\]\)"):
+    with pytest.raises(InputError, match=r"begun with another configuration \(sizes was \[None\], is \[20\]\)"):
         run_transfer(other, tmp_path / "t", say=quiet)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
@@ -244,15 +244,14 @@ def test_a_folder_of_another_experiment_is_refused(corpora, tmp_path):
 
 
 def test_a_mistake_before_the_first_training_leaves_the_folder_as_it_was(corpora, tmp_path):
-    (tmp_path / "kept" / "locks").mkdir(parents=True)
-    (tmp_path / "kept" / "locks" / "other.lock").write_text("")
+    (tmp_path / "kept").mkdir()
     wrong = experiment(corpora, "near", sizes=[99999])
     for out in (tmp_path / "new" / "t", tmp_path / "kept"):
         with pytest.raises(InputError, match="nothing can be trained"):
             run_transfer(wrong, out, say=quiet)
     assert not (tmp_path / "new").exists()
     left = {path.relative_to(tmp_path / "kept").as_posix() for path in (tmp_path / "kept").rglob("*")}
-    assert left == {"locks", "locks/other.lock", "locks/opening.lock"}
+    assert not left
     corrected = experiment(corpora, "near", sizes=[10])
     assert len(run_transfer(corrected, tmp_path / "kept", say=quiet).cells) == 1
 
@@ -320,8 +319,8 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(
     whole = opened(config, tmp_path / "t")
     first = whole.cells[0]
     script = (
-        "import sys, time; from pathlib import Path; from negsample.models.store.segments import lock\n"
-        "with lock(Path(sys.argv[1])) as held:\n    print(held, flush=True); time.sleep(600)"
+        "import sys, time; from pathlib import Path; from negsample.io.work_folder import trying\n"
+        "with trying(Path(sys.argv[1])) as held:\n    print(held, flush=True); time.sleep(600)"
     )
     holder = subprocess.Popen([sys.executable, "-c", script, str(whole.lock(first))], stdout=subprocess.PIPE, text=True)
     try:
