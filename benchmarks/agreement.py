@@ -15,13 +15,13 @@ import numpy as np
 from scipy import stats
 
 from negsample.eval.stats.agreement import agreement
-from negsample.eval.stats.correlation_levels import Resamples, Table, make_resamples, make_table
+from negsample.eval.stats.correlation_levels import Resamples, ScoreTable, make_resamples, make_table
 from negsample.eval.stats.significance import compare_metrics
 
 COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 
 
-def made_table(documents: int, systems: int, metrics: int) -> Table:
+def made_table(documents: int, systems: int, metrics: int) -> ScoreTable:
     """Normal scores of ``metrics`` metrics that agree more and less with one human score in steps of 0.05."""
     rng = np.random.default_rng(0)
     d, s = (a.ravel() for a in np.meshgrid(np.arange(documents), np.arange(systems), indexing="ij"))
@@ -31,7 +31,7 @@ def made_table(documents: int, systems: int, metrics: int) -> Table:
     return make_table("made", [f"{i:05}" for i in d], [f"{i:03}" for i in s], {"human": human}, scores, words)
 
 
-def loop(table: Table, resamples: Resamples, count: int) -> None:
+def loop(table: ScoreTable, resamples: Resamples, count: int) -> None:
     """``count`` resamples by scipy."""
     y = table.human["human"]
     rows_of = [np.flatnonzero(table.documents == d) for d in range(len(table.document_names))]

@@ -6,7 +6,6 @@ systems, else pooled; Spearman with a 95 % bootstrap interval, and the same give
 """
 
 import argparse
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,10 +13,9 @@ import numpy as np
 import pandas as pd
 
 from negsample.eval.judgments import load_judgments
-from negsample.eval.stats.agreement import Figure, agreement
-from negsample.eval.stats.correlation_levels import Table, make_table
+from negsample.eval.stats.agreement import AgreementFigure, agreement
+from negsample.eval.stats.correlation_levels import ScoreTable, judged_table
 from negsample.records import Judged
-from negsample.sentences import words
 
 
 def named_scores(paths: Sequence[Path]) -> pd.DataFrame:
@@ -29,27 +27,20 @@ def named_scores(paths: Sequence[Path]) -> pd.DataFrame:
     return every.pivot(index=["dataset", "document_id", "system"], columns="name", values="score")
 
 
-def half_table(name: str, rows: Sequence[Judged], scores: pd.DataFrame) -> Table:
+def half_table(name: str, rows: Sequence[Judged], scores: pd.DataFrame) -> ScoreTable:
     """The table of one half; a summary that a file of scores lacks is missing, not dropped."""
     own = scores.loc[name].reindex([(row.document_id, row.system or "") for row in rows]).dropna(axis=1, how="all")
     human = sorted({score for row in rows for score in row.scores})
-    return make_table(
-        name,
-        [row.document_id for row in rows],
-        [row.system or None for row in rows],
-        {score: [row.scores.get(score, np.nan) for row in rows] for score in human},
-        {metric: own[metric].to_numpy(float) for metric in own.columns},
-        [float(len(words(row.summary))) for row in rows],
-    )
+    return judged_table(name, rows, human, {metric: own[metric].to_numpy(float) for metric in own.columns})
 
 
-def figures(table: Table, bootstrap: int) -> Iterator[Figure]:
+def figures(table: ScoreTable, bootstrap: int) -> Iterator[AgreementFigure]:
     """Spearman at the level that the data have."""
     level = "summary" if np.median(np.bincount(table.documents)) > 2 else "pooled"
     yield from agreement(table, levels=[level], coefficients=["spearman"], bootstrap=bootstrap)
 
 
-def cell(figure: Figure | None) -> str:
+def cell(figure: AgreementFigure | None) -> str:
     """ρ [interval] / ρ given the number of words."""
     if figure is None or figure.value is None:
         return "–"
@@ -66,9 +57,9 @@ def main() -> None:
     parser.add_argument("--bootstrap", type=int, default=1000)
     chosen = parser.parse_args()
     scores = named_scores(chosen.scores)
-    found: dict[tuple[str, str], dict[str, dict[str, Figure]]] = {}
+    found: dict[tuple[str, str], dict[str, dict[str, AgreementFigure]]] = {}
     for path in chosen.judgments:
-        rows = load_judgments(path, Counter())
+        rows = load_judgments(path)
         name = rows[0].dataset or Path(path).name.split(".")[0]
         for half in ("tune", "report"):
             table = half_table(name, [row for row in rows if row.half == half], scores)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from negsample.eval.judgments import Missing, load_judgments
+from negsample.eval.judgments import load_judgments
 from negsample.eval.metrics import Item, make_metric
 from negsample.seeds import generator
 
@@ -52,7 +52,7 @@ def main() -> int:
     from rouge_score.rouge_scorer import RougeScorer
 
     if len(sys.argv) > 1:
-        rows = load_judgments(sys.argv[1], Missing())[:SUMMARIES]
+        rows = load_judgments(sys.argv[1])[:SUMMARIES]
         # Publishers' " . " becomes a line break, so that both split Lsum's sentences in the same places.
         items = [
             Item("", row.summary.replace(" . ", " .\n"), (row.references[0].replace(" . ", " .\n"),)) for row in rows

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from negsample.eval.score_columns import TRIVIAL
-from negsample.eval.stats.agreement import Figure
-from negsample.eval.stats.significance import BeatsMatrix, Comparison, beats_matrix
+from negsample.eval.stats.agreement import AgreementFigure
+from negsample.eval.stats.significance import BeatsMatrix, MetricsComparison, beats_matrix
 
-# The coefficient of each level that is shown first and for which metrics are compared: as P3 and SPEC §9 have it.
-HEADLINE = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}
+# The coefficient of each level that is shown first and for which metrics are compared.
+MAIN_COEFFICIENT = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}
 # Williams is exact where rows are independent (systems); the permutation keeps a document's rows together.
 TESTS = {"summary": "permutation", "pooled": "permutation", "system": "williams"}
 
 
 @dataclass(frozen=True)
-class Mark:
+class BaselineVerdict:
     """A metric beside the best trivial baseline of the same data set, human score, level and coefficient.
 
     ``above``: the metric's value is higher. ``clear``: the paired test (Holm over all pairs of the table) finds the
@@ -34,41 +34,39 @@ class Mark:
         return f"{'below' if self.clear else 'not above'} {self.baseline}"
 
 
-def matrices(comparisons: Sequence[Comparison]) -> dict[tuple[str, str], BeatsMatrix]:
-    """(human score, level) → who beats whom, by the test in `TESTS`, Holm-adjusted."""
-    groups: dict[tuple[str, str], list[Comparison]] = {}
+def beats_matrices(comparisons: Sequence[MetricsComparison]) -> dict[tuple[str, str], BeatsMatrix]:
+    """(human score, level) → who beats whom, by the test in `TESTS`."""
+    groups: dict[tuple[str, str], list[MetricsComparison]] = {}
     for comparison in comparisons:
         groups.setdefault((comparison.human, comparison.level), []).append(comparison)
-    return {key: beats_matrix(group, test=TESTS[key[1]]) for key, group in groups.items()}
+    return {key: beats_matrix(group, TESTS[key[1]]) for key, group in groups.items()}
 
 
-def marks(
-    figures: Sequence[Figure], beats: Mapping[tuple[str, str], BeatsMatrix]
-) -> dict[tuple[str, str, str, str], Mark]:
-    """(human, metric, level, coefficient) → mark, for every figure of one data set that has a value.
+def baseline_verdicts(
+    figures: Sequence[AgreementFigure], beats: Mapping[tuple[str, str], BeatsMatrix]
+) -> dict[tuple[str, str, str, str], BaselineVerdict]:
+    """(human, metric, level, coefficient) → verdict, for every figure of one data set that has a value.
 
     The trivial baselines have none, and neither has a figure beside which no trivial baseline has a value.
     """
-    best: dict[tuple[str, str, str], Figure] = {}
+    best: dict[tuple[str, str, str], tuple[float, str]] = {}
     for figure in figures:
         key = (figure.human, figure.level, figure.coefficient)
-        if figure.metric in TRIVIAL and figure.value is not None:
-            before = best.get(key)
-            if before is None or before.value is None or figure.value > before.value:
-                best[key] = figure
+        if figure.metric in TRIVIAL and figure.value is not None and (key not in best or figure.value > best[key][0]):
+            best[key] = (figure.value, figure.metric)
     found = {}
     for figure in figures:
-        rival = best.get((figure.human, figure.level, figure.coefficient))
-        if figure.metric in TRIVIAL or figure.value is None or rival is None or rival.value is None:
+        key = (figure.human, figure.level, figure.coefficient)
+        if figure.metric in TRIVIAL or figure.value is None or key not in best:
             continue
-        above = figure.value > rival.value
-        clear = None
-        if HEADLINE[figure.level] == figure.coefficient:
-            matrix = beats.get((figure.human, figure.level))
-            if matrix is not None and {figure.metric, rival.metric} <= set(matrix.names):
-                i, j = matrix.names.index(figure.metric), matrix.names.index(rival.metric)
-                clear = matrix.beats[i][j] if above else matrix.beats[j][i]
-        found[figure.human, figure.metric, figure.level, figure.coefficient] = Mark(
-            rival.metric, rival.value, above, clear
+        value, rival = best[key]
+        above, clear = figure.value > value, None
+        matrix = beats.get((figure.human, figure.level))
+        names = matrix.names if matrix is not None and MAIN_COEFFICIENT[figure.level] == figure.coefficient else ()
+        if matrix is not None and figure.metric in names and rival in names:
+            i, j = names.index(figure.metric), names.index(rival)
+            clear = matrix.beats[i][j] if above else matrix.beats[j][i]
+        found[figure.human, figure.metric, figure.level, figure.coefficient] = BaselineVerdict(
+            rival, value, above, clear
         )
     return found

@@ -1,17 +1,19 @@
 """``negsample compare``: which of my systems is better, by one or several models and metrics?"""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.score_columns import Column, make_scorers, names_of, score_columns
+from negsample.eval.judgments.collect import name_field
+from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
 from negsample.eval.stats.paired import Disagreement, SystemComparison, compare_systems, largest_differences
-from negsample.io.read import Row, open_text, read_rows, text_field
+from negsample.io.lines import aligned_lines
+from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged, document_key
+from negsample.resampling import check_resamples
 from negsample.scoring import references_of
 
 _SHOWN = 3  # documents that a message names
@@ -55,7 +57,7 @@ class Section:
     first system's, their ``document`` a row of ``scores``.
     """
 
-    column: Column
+    column: ScoreColumn
     documents: tuple[int, ...]
     scores: np.ndarray
     systems: tuple[SystemComparison, ...]
@@ -64,7 +66,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SystemsComparison:
     """All sections over the same systems. ``files``: what was read."""
 
     settings: Settings
@@ -73,7 +75,7 @@ class Comparison:
     files: tuple[str, ...]
 
 
-def compare(settings: Settings) -> Comparison:
+def compare(settings: Settings) -> SystemsComparison:
     """Score all systems and compare each with the first (or with ``baseline``).
 
     Raises InputError where systems were not scored on the same documents, naming what is missing; with ``on_bad`` =
@@ -83,52 +85,43 @@ def compare(settings: Settings) -> Comparison:
         raise InputError(f"--on-bad {settings.on_bad}: give stop or skip")
     if not settings.models and not settings.metrics:
         raise InputError("nothing to compare by; give --model DIR or --metric NAME")
-    scorers, _ = make_scorers(settings.models, settings.metrics, baselines=False)
+    check_resamples(settings.bootstrap)
+    sources, _ = column_sources(settings.models, settings.metrics, baselines=False)
     if settings.source is not None:
         found = _from_lines(settings)
         files = (settings.source, *settings.targets, *settings.references)
     else:
-        found = _from_records(settings, any("document" in scorer.needs for scorer in scorers))
+        found = _from_records(settings, any("document" in source.needs for source in sources))
         files = settings.inputs
     systems = _in_order(found, settings)
-    flat = [row for rows in systems.rows for row in rows]
-    columns = score_columns(scorers, flat)
-    names_of(columns)
-    return Comparison(settings, systems, tuple(_section(column, systems, settings) for column in columns), files)
+    columns = score_columns(sources, [row for rows in systems.rows for row in rows])
+    check_names(column.name for column in columns)
+    return SystemsComparison(settings, systems, tuple(_section(column, systems, settings) for column in columns), files)
 
 
-def _section(column: Column, systems: Systems, settings: Settings) -> Section:
+def _section(column: ScoreColumn, systems: Systems, settings: Settings) -> Section:
     shape = (len(systems.documents), len(systems.names))
     scores = column.values.reshape(shape)
     missing = np.isnan(scores)
     left_out: Counter[str] = Counter()
-    if missing.any():
+    for d in np.flatnonzero(missing.any(axis=1)).tolist():
+        s = int(np.argmax(missing[d]))
+        reason = column.reasons[d * shape[1] + s]
         if settings.on_bad != "skip":
-            d, s = (int(k) for k in np.argwhere(missing)[0])
-            reason = column.reasons[d * shape[1] + s]
             more = f" (and {int(missing.sum()) - 1} more)" if missing.sum() > 1 else ""
             raise InputError(
                 f"{column.name} has no score for document {systems.documents[d]!r} by system {systems.names[s]!r}: "
                 f"{reason}{more}; leave it out with --on-bad skip"
             )
-        for d in np.flatnonzero(missing.any(axis=1)).tolist():
-            s = int(np.argmax(missing[d]))
-            left_out[f"document without a score by {column.name} ({column.reasons[d * shape[1] + s]})"] += 1
+        left_out[f"document without a score by {column.name} ({reason})"] += 1
     good = np.flatnonzero(~missing.any(axis=1))
     if len(good) < 2:
         raise InputError(f"{column.name}: {len(good)} documents have a score for every system; comparing needs 2")
     kept = scores[good]
-    results = compare_systems(
-        kept,
-        systems=systems.names,
-        documents=[systems.documents[d] for d in good],
-        bootstrap=settings.bootstrap,
-        seed=settings.seed,
-    )
+    results = compare_systems(kept, systems.names, bootstrap=settings.bootstrap, seed=settings.seed)
     different = {
-        name: tuple(d for d in largest_differences(kept, s, count=_DIFFERENT) if d.difference)
-        for s, name in enumerate(systems.names)
-        if s
+        name: tuple(d for d in largest_differences(kept, s, _DIFFERENT) if d.difference)
+        for s, name in enumerate(systems.names[1:], start=1)
     }
     return Section(column, tuple(int(d) for d in good), kept, tuple(results), different, left_out)
 
@@ -152,7 +145,7 @@ def _from_lines(settings: Settings) -> _Gathered:
         raise InputError(f"{twice[0]}: given twice; name each system once")
     gathered = _Gathered(systems=dict.fromkeys(settings.targets))
     paths = [settings.source, *settings.targets, *settings.references]
-    for number, texts in _aligned(paths):
+    for number, texts in aligned_lines(paths):
         blank = next((path for path, text in zip(paths, texts, strict=True) if not text.strip()), None)
         document, *rest = texts
         summaries, references = rest[: len(settings.targets)], tuple(rest[len(settings.targets) :])
@@ -167,15 +160,6 @@ def _from_lines(settings: Settings) -> _Gathered:
             for system, summary in zip(settings.targets, summaries, strict=True)
         }
     return gathered
-
-
-def _aligned(paths: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    missing = object()
-    for number, lines in enumerate(zip_longest(*map(open_text, paths), fillvalue=missing), start=1):
-        if missing in lines:
-            counts = ", ".join(f"{path} has {sum(1 for _ in open_text(path))}" for path in paths)
-            raise InputError(f"the files differ in their number of lines: {counts}; give one summary a document")
-        yield number, tuple(str(line) for line in lines)
 
 
 def _from_records(settings: Settings, needs_document: bool) -> _Gathered:
@@ -204,18 +188,13 @@ def _from_records(settings: Settings, needs_document: bool) -> _Gathered:
 
 
 def _record(row: Row, needs_document: bool) -> Judged:
-    summary, system = text_field(row, "summary"), _name(row, "system")
+    summary, system = text_field(row, "summary"), name_field(row, "system")
     document = text_field(row, "document") if needs_document or "document" in row.fields else ""
     identifier = next((name for name in ("document_id", "doc_id") if row.fields.get(name) is not None), None)
     if identifier is None and not document:
         raise RecordError(row.where, "no field 'document_id' or 'document'")
-    key = _name(row, identifier) if identifier else document_key(document)[:12]
+    key = name_field(row, identifier) if identifier else document_key(document)[:12]
     return Judged(key, system, (document,), summary, tuple(references_of(row)))
-
-
-def _name(row: Row, name: str) -> str:
-    value = row.fields.get(name)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_field(row, name)
 
 
 def _same_document(judged: Judged, texts: dict[str, str], row: Row) -> None:
@@ -242,8 +221,8 @@ def _in_order(found: _Gathered, settings: Settings) -> Systems:
             f"{name!r} lacks {len(ids)} of {len(found.rows)} documents ({_shown(ids)})" for name, ids in lacking.items()
         )
         raise InputError(
-            f"the systems were not run on the same documents: {told}; complete them, or compare on the documents that all "
-            "have with --on-bad skip"
+            f"the systems were not run on the same documents: {told}; complete them, or compare on the documents that "
+            "all have with --on-bad skip"
         )
     for name, ids in lacking.items():
         left_out[f"document without a summary by {name} ({_shown(ids)})"] += len(ids)

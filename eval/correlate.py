@@ -5,31 +5,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from negsample.errors import InputError
-from negsample.eval.baseline_verdict import HEADLINE, Mark, marks, matrices
+from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, BaselineVerdict, baseline_verdicts, beats_matrices
 from negsample.eval.disagreement import Apart, furthest_apart
-from negsample.eval.judgments import Missing, load_judgments
+from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.files import HALVES
-from negsample.eval.score_columns import Column, make_scorers, names_of, score_columns
-from negsample.eval.scorefile import match_scores, parse_scores, read_scores
-from negsample.eval.stats.agreement import Figure, agreement, check_bootstrap
-from negsample.eval.stats.correlation_levels import LEVELS, Table, make_table
+from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
+from negsample.eval.score_file import score_file_column
+from negsample.eval.stats.agreement import AgreementFigure, agreement
+from negsample.eval.stats.correlation_levels import LEVELS, ScoreTable, judged_table
 from negsample.eval.stats.sample_size import AverageRank, SampleSize, article_sampling, average_ranks
-from negsample.eval.stats.significance import BeatsMatrix, Comparison, compare_metrics
+from negsample.eval.stats.significance import BeatsMatrix, MetricsComparison, compare_metrics
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
-from negsample.sentences import words
+from negsample.resampling import check_resamples
 
 # A permutation p can't fall below 1/(m + 1), and Holm multiplies the smallest by the number of pairs of metrics: with 50
 # draws a pair the smallest adjusted p is 0.02. At the system level Williams' test decides, and 1,000 are enough.
 PERMUTATIONS = 1000
 _DRAWS_PER_PAIR = 50
 _DRAWN_MOST = 20_000_000  # draws × documents held at once
-_EMPTY = np.zeros(0)
-_SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 
 
 @dataclass(frozen=True)
@@ -59,22 +55,22 @@ class Source:
 
 @dataclass(frozen=True)
 class Measured:
-    """One data set: its figures, every two metrics compared (`HEADLINE` coefficients), who beats whom, marks,
+    """One data set: its figures, every two metrics compared (`MAIN_COEFFICIENT`), who beats whom, baseline verdicts,
     article sampling by (human, metric), and the summaries on which metric and people lie furthest apart.
     """
 
     source: Source
-    columns: tuple[Column, ...]
-    table: Table
-    figures: tuple[Figure, ...]
-    comparisons: tuple[Comparison, ...]
+    columns: tuple[ScoreColumn, ...]
+    table: ScoreTable
+    figures: tuple[AgreementFigure, ...]
+    comparisons: tuple[MetricsComparison, ...]
     beats: dict[tuple[str, str], BeatsMatrix]
-    marks: dict[tuple[str, str, str, str], Mark]
+    verdicts: dict[tuple[str, str, str, str], BaselineVerdict]
     sampling: dict[tuple[str, str], tuple[SampleSize, ...]]
     apart: dict[tuple[str, str], tuple[Apart, ...]]
 
-    def figure(self, human: str, metric: str, level: str, coefficient: str) -> Figure | None:
-        """The figure asked for, or None where that level was not computed."""
+    def figure(self, human: str, metric: str, level: str, coefficient: str) -> AgreementFigure | None:
+        """Return the figure asked for, or None where that level was not computed."""
         for figure in self.figures:
             if (figure.human, figure.metric, figure.level, figure.coefficient) == (human, metric, level, coefficient):
                 return figure
@@ -89,7 +85,7 @@ class Correlation:
     """
 
     settings: Settings
-    columns: tuple[Column, ...]
+    columns: tuple[ScoreColumn, ...]
     datasets: tuple[Measured, ...]
     ranks: dict[str, tuple[AverageRank, ...]]
     notes: tuple[str, ...]
@@ -100,7 +96,7 @@ def correlate(settings: Settings) -> Correlation:
 
     Raises InputError for whatever is wrong with the settings or the files, before the long work where it can be seen.
     """
-    check_bootstrap(settings.bootstrap, 0.95)
+    check_resamples(settings.bootstrap)
     if not settings.judgments:
         raise InputError("no judgments; give --judgments FILE, or one of the published sets as NAME:PATH")
     for level in settings.levels:
@@ -109,45 +105,38 @@ def correlate(settings: Settings) -> Correlation:
     if settings.half not in (None, *HALVES):
         raise InputError(f"--half {settings.half}: {suggestion(str(settings.half), list(HALVES))}")
     sources, told = _chosen(load_sources(settings.judgments), settings)
-    files = [read_scores(*parse_scores(argument)) for argument in settings.scores]
-    scorers, notes = make_scorers(settings.models, settings.metrics, baselines=True)
-    notes = [*told, *notes]
-
     rows = [row for source in sources for row in source.rows]
     owners = [source.name for source in sources for _ in source.rows]
-    from_files = []
-    for file in files:
-        column, lines = match_scores(file, rows, owners)
-        from_files.append(column)
-        notes += lines
-    names_of([*from_files, *(Column(s.name, s.kind, "", False, _EMPTY, ()) for s in scorers)])
-    scored = score_columns(scorers, rows)
-    baselines = [column for column in scored if column.kind == "baseline"]
-    columns = [*(column for column in scored if column.kind != "baseline"), *from_files, *baselines]
-    names_of(columns)
+    matched = [score_file_column(argument, rows, owners) for argument in settings.scores]
+    from_files = [column for column, _ in matched]
+    scorers, missed = column_sources(settings.models, settings.metrics, baselines=True)
+    notes = [*told, *missed, *(line for _, lines in matched for line in lines)]
+    check_names([*(column.name for column in from_files), *(scorer.name for scorer in scorers)])
+    # The baselines stand last.
+    columns = sorted([*score_columns(scorers, rows), *from_files], key=lambda column: column.kind == "baseline")
+    check_names(column.name for column in columns)
 
     measured, start = [], 0
     for source in sources:
-        part = slice(start, start + len(source.rows))
+        part = range(start, start + len(source.rows))
         start = part.stop
-        own = [_part(column, part) for column in columns]
-        measured.append(_measure(source, own, settings))
+        measured.append(_measure(source, [column.take(part) for column in columns], settings))
     return Correlation(settings, tuple(columns), tuple(measured), _ranks(measured), tuple(notes))
 
 
 def load_sources(specs: Sequence[str]) -> list[Source]:
-    """The data sets of all ``--judgments``; one source may hold several, and names are made to differ."""
+    """Load the data sets of all ``--judgments``; one source may hold several, and names are made to differ."""
     found: list[Source] = []
     for spec in specs:
-        missing = Missing()
+        unusable = Unusable()
         groups: dict[str, list[Judged]] = {}
-        for row in load_judgments(spec, missing):
+        for row in load_judgments(spec, unusable):
             groups.setdefault(row.dataset or Path(spec.rpartition(":")[2]).name, []).append(row)
         for name, rows in groups.items():
             taken = {source.name for source in found}
             number = next(k for k in range(1, len(taken) + 2) if (name if k == 1 else f"{name}-{k}") not in taken)
             # What could not be read has no data set of its own, so it is told of once for each source.
-            lines = tuple(missing.lines()) if name == next(iter(groups)) else ()
+            lines = tuple(unusable.lines()) if name == next(iter(groups)) else ()
             found.append(Source(name if number == 1 else f"{name}-{number}", spec, tuple(rows), lines))
     return found
 
@@ -172,19 +161,22 @@ def _only_half(sources: list[Source], half: str | None) -> tuple[list[Source], l
     """
     if half is None:
         return sources, []
-    for spec in dict.fromkeys(source.spec for source in sources):
-        halves = {row.half for source in sources if source.spec == spec for row in source.rows}
-        if half not in halves:
-            told = f"no row has half: {half}" if halves - {""} else "no row has the field 'half'"
-            raise InputError(f"{spec}: {told}; mark its rows half: tune or half: report, or leave --half out")
-    notes = []
+    halves: dict[str, set[str]] = {}
+    unmarked, kept, without = [], [], []
     for source in sources:
+        halves.setdefault(source.spec, set()).update(row.half for row in source.rows)
         # What has no half may be of either.
-        if unmarked := sum(not row.half for row in source.rows):
-            notes.append(f"{source.name}: left out {unmarked} × judged summary without a half")
-    kept = [replace(source, rows=tuple(row for row in source.rows if row.half == half)) for source in sources]
-    notes += [f"{source.name}: left out, for no row has half: {half}" for source in kept if not source.rows]
-    return [source for source in kept if source.rows], notes
+        if count := sum(not row.half for row in source.rows):
+            unmarked.append(f"{source.name}: left out {count} × judged summary without a half")
+        if rows := tuple(row for row in source.rows if row.half == half):
+            kept.append(replace(source, rows=rows))
+        else:
+            without.append(f"{source.name}: left out, for no row has half: {half}")
+    for spec, found in halves.items():
+        if half not in found:
+            told = f"no row has half: {half}" if found - {""} else "no row has the field 'half'"
+            raise InputError(f"{spec}: {told}; mark its rows half: tune or half: report, or leave --half out")
+    return kept, unmarked + without
 
 
 def _only_human(sources: list[Source], wanted: Sequence[str]) -> tuple[list[Source], list[str]]:
@@ -208,33 +200,9 @@ def _only_human(sources: list[Source], wanted: Sequence[str]) -> tuple[list[Sour
     return kept, notes
 
 
-def _part(column: Column, part: slice) -> Column:
-    return Column(
-        column.name,
-        column.kind,
-        column.signature,
-        column.turned,
-        column.values[part],
-        column.reasons[part],
-        column.note,
-    )
-
-
-def _table(source: Source, columns: Sequence[Column]) -> Table:
-    names = list(dict.fromkeys(name for row in source.rows for name in row.scores))
-    human = {name: [row.scores.get(name, float("nan")) for row in source.rows] for name in names}
-    return make_table(
-        source.name,
-        [row.document_id for row in source.rows],
-        [row.system or None for row in source.rows],
-        human,
-        {column.name: column.values for column in columns},
-        [float(len(words(row.summary))) for row in source.rows],
-    )
-
-
-def _measure(source: Source, columns: Sequence[Column], settings: Settings) -> Measured:
-    table = _table(source, columns)
+def _measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) -> Measured:
+    people = list(dict.fromkeys(name for row in source.rows for name in row.scores))
+    table = judged_table(source.name, source.rows, people, {column.name: column.values for column in columns})
     with Bar(f"{source.name}: agreement") as bar:
         figures = agreement(
             table,
@@ -244,7 +212,7 @@ def _measure(source: Source, columns: Sequence[Column], settings: Settings) -> M
             progress=lambda done, total: bar.advance(note=f"{done} of {total}"),
         )
     pairs = len(columns) * (len(columns) - 1) // 2
-    comparisons: list[Comparison] = []
+    comparisons: list[MetricsComparison] = []
     with Bar(f"{source.name}: comparing", total=len(table.human) * len(settings.levels) * pairs) as bar:
         for human in table.human:
             for level in settings.levels:
@@ -252,13 +220,13 @@ def _measure(source: Source, columns: Sequence[Column], settings: Settings) -> M
                     table,
                     human,
                     level=level,
-                    coefficient=HEADLINE[level],
+                    coefficient=MAIN_COEFFICIENT[level],
                     bootstrap=settings.bootstrap,
                     permutations=_permutations(pairs, len(table.document_names)) if level != "system" else PERMUTATIONS,
                     seed=settings.seed,
                     progress=lambda done, total: bar.advance(),
                 )
-    beats = matrices(comparisons)
+    beats = beats_matrices(comparisons)
     return Measured(
         source,
         tuple(columns),
@@ -266,8 +234,8 @@ def _measure(source: Source, columns: Sequence[Column], settings: Settings) -> M
         tuple(figures),
         tuple(comparisons),
         beats,
-        marks(figures, beats),
-        _sampling(table, settings) if "system" in settings.levels else {},
+        baseline_verdicts(figures, beats),
+        _sampling(table, settings.seed) if "system" in settings.levels else {},
         {
             (human, metric): tuple(furthest_apart(table, metric, human))
             for human in table.human
@@ -281,28 +249,17 @@ def _permutations(pairs: int, documents: int) -> int:
     return max(PERMUTATIONS, min(_DRAWS_PER_PAIR * pairs, _DRAWN_MOST // documents))
 
 
-def _sampling(table: Table, settings: Settings) -> dict[tuple[str, str], tuple[SampleSize, ...]]:
-    """Article sampling of every metric and human score with a system level (P1, Figure 1)."""
-    found = {}
-    for human, y in table.human.items():
-        for metric, x in table.metrics.items():
-            both = ~np.isnan(x) & ~np.isnan(y)
-            articles = len(np.unique(table.documents[both]))
-            if articles < 2:
-                continue
-            sizes = [*(size for size in _SIZES if size < articles), articles]
-            try:
-                found[human, metric] = tuple(article_sampling(table, metric, human, sizes, seed=settings.seed))
-            except InputError:
-                # Too few systems: the figures of the system level say so.
-                continue
+def _sampling(table: ScoreTable, seed: int) -> dict[tuple[str, str], tuple[SampleSize, ...]]:
+    """Article sampling of every metric and human score with a system level, by (human, metric)."""
+    pairs = [(human, metric) for human in table.human for metric in table.metrics]
+    found = {(human, metric): tuple(article_sampling(table, metric, human, seed=seed)) for human, metric in pairs}
     return {key: sizes for key, sizes in found.items() if any(size.mean is not None for size in sizes)}
 
 
 def _ranks(measured: Sequence[Measured]) -> dict[str, tuple[AverageRank, ...]]:
     """Level → average ranks; a data set's correlation is the mean over its human scores, so that each counts once."""
     ranks = {}
-    for level, coefficient in HEADLINE.items():
+    for level, coefficient in MAIN_COEFFICIENT.items():
         values: dict[str, dict[str, float | None]] = {}
         for data in measured:
             found: dict[str, list[float | None]] = {}
@@ -320,7 +277,6 @@ def _ranks(measured: Sequence[Measured]) -> dict[str, tuple[AverageRank, ...]]:
     return ranks
 
 
-def unscored(column: Column) -> str:
-    """How many rows ``column`` has no score for and why, in one line; "" where it has all."""
-    missing: Counter[str] = column.missing()
-    return "; ".join(f"{count} × {reason}" for reason, count in missing.most_common())
+def unscored(column: ScoreColumn) -> str:
+    """Tell how many rows ``column`` has no score for and why, in one line; "" where it has all."""
+    return "; ".join(f"{count} × {reason}" for reason, count in column.missing().most_common())

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.eval.stats.correlation_levels import Table
+from negsample.eval.stats.correlation_levels import ScoreTable
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,15 @@ class Apart:
     gap: float
 
 
-def furthest_apart(table: Table, metric: str, human: str, count: int = 3) -> list[Apart]:
-    """The ``count`` summaries that the metric overrates most, then the ``count`` that it underrates most.
+def furthest_apart(table: ScoreTable, metric: str, human: str, count: int = 3) -> list[Apart]:
+    """Find the ``count`` summaries that the metric overrates most, then the ``count`` that it underrates most.
 
     Places are among all summaries of the table that have both scores. Equal gaps stand in the order of the rows; no
     summary is named twice, and none that both place alike.
     """
     from scipy.stats import rankdata
 
-    x, y = table.column(metric), table.judgment(human)
+    x, y = table.metrics[metric], table.human[human]
     rows = np.flatnonzero(~np.isnan(x) & ~np.isnan(y))
     if len(rows) < 2:
         return []
@@ -39,12 +39,7 @@ def furthest_apart(table: Table, metric: str, human: str, count: int = 3) -> lis
     under = [k for k in np.argsort(gap, kind="stable")[:count] if gap[k] < 0]
     return [
         Apart(
-            int(rows[k]),
-            float(x[rows[k]]),
-            float(y[rows[k]]),
-            float(places[0, k]),
-            float(places[1, k]),
-            float(gap[k]),
+            row := int(rows[k]), float(x[row]), float(y[row]), float(places[0, k]), float(places[1, k]), float(gap[k])
         )
         for k in [*over, *under]
     ]

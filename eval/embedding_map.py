@@ -1,14 +1,14 @@
-"""A map of two sets of texts: their vectors by PCA, then t-SNE, in the plane (P4 §2.2.2, Figure 1)."""
+"""A map of two sets of texts: their vectors by PCA, then t-SNE, in the plane (Moeed et al. 2020 §2.2.2, Figure 1)."""
 
-import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.eval.report import plots
 from negsample.seeds import generator, seed_from
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def project(
     limit: int = 1000,
     seed: int = 0,
 ) -> EmbeddingMap:
-    """Vectors ``first`` [n, d] and ``second`` [m, d] laid out together: PCA to ``components``, then t-SNE to two.
+    """Lay out vectors ``first`` [n, d] and ``second`` [m, d] together: PCA to ``components``, then t-SNE to two.
 
     Distances between far groups of a t-SNE map mean little; who is next to whom does. At most ``limit`` vectors a side
     are drawn, chosen at random by ``seed``. ``perplexity`` is lowered to a third of the points where they are few;
@@ -85,53 +85,40 @@ def _reduce(rows: np.ndarray, components: int, perplexity: float, seed: int) -> 
         warnings.simplefilter("ignore")
         tsne = TSNE(
             perplexity=min(perplexity, (len(rows) - 1) / 3),
-            init=_start(reduced),
+            # As small as t-SNE wants its start.
+            init=(reduced[:, :2] / reduced[:, 0].std() * 1e-4).astype(np.float32),
             random_state=seed_from(seed, "t-SNE") % (1 << 32),
             n_jobs=1,
         )
         return np.asarray(tsne.fit_transform(reduced.astype(np.float32)), dtype=np.float64)
 
 
-def _start(reduced: np.ndarray) -> Any:
-    """The first two components, as small as t-SNE wants its start."""
-    return (reduced[:, :2] / reduced[:, 0].std() * 1e-4).astype(np.float32)
-
-
 def draw(
     layout: EmbeddingMap, names: tuple[str, str] = ("generated", "reference"), *, format: str = "svg", title: str = ""
 ) -> bytes:
-    """The map as a picture, ``svg`` or ``png``; equal maps give equal bytes with one version of Matplotlib.
+    """Draw the map as a picture, ``svg`` or ``png``; equal maps give equal bytes with one version of Matplotlib.
 
     Raises InputError for another format.
     """
     if format not in FORMATS:
         raise InputError(f"an embedding map can't be written as {format!r}; choose {' or '.join(FORMATS)}")
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # Matplotlib names the parts of an SVG at random, and dates it, unless it is told not to.
-    with matplotlib.rc_context({"svg.hashsalt": "negsample", "svg.fonttype": "none"}):
+    with plots.style(plots.NO_FORMULAS):
         figure = Figure(figsize=(6, 4.5), layout="constrained")
-        FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         for places, name, colour, out, marker in zip(
             (layout.first, layout.second), names, _COLOURS, layout.left_out, "o^", strict=True
         ):
-            shown = f"{name} ({len(places)} of {len(places) + out})" if out else f"{name} ({len(places)})"
-            label = shown.replace("$", r"\$")
-            axes.scatter(
-                places[:, 0], places[:, 1], s=14, c=colour, marker=marker, alpha=0.6, linewidths=0, label=label
-            )
+            label = f"{name} ({len(places)} of {len(places) + out})" if out else f"{name} ({len(places)})"
+            x, y = places.T
+            axes.scatter(x, y, s=14, c=colour, marker=marker, alpha=0.6, linewidths=0, label=label)
         axes.set_xticks([])
         axes.set_yticks([])
         axes.legend(frameon=False, loc="best")
         if title:
-            axes.set_title(title.replace("$", r"\$"))
-        stream = io.BytesIO()
-        metadata = {"Date": None} if format == "svg" else {"Software": None}
-        figure.savefig(stream, format=format, dpi=120, metadata=metadata)
-    return stream.getvalue()
+            axes.set_title(title)
+        return plots.picture(figure, format, dpi=120)
 
 
 def map_texts(
@@ -146,8 +133,8 @@ def map_texts(
     limit: int = 1000,
     seed: int = 0,
 ) -> bytes:
-    """A picture of two sets of texts by ``encoder``: their vectors (``pool`` as in the metric ``cosine``), laid out and
-    drawn. Texts without a vector are left out, and counted among those not drawn.
+    """Draw two sets of texts by ``encoder``: their vectors (``pool`` as in the metric ``cosine``), laid out in the
+    plane. Texts without a vector are left out, and counted among those not drawn.
 
     Raises InputError where no text of a side has a vector.
     """

@@ -1,4 +1,4 @@
-"""Headlines judged by people: the three tasks of P4 (§3.3) and its tables of correlations (Tables 3 and 4).
+"""Headlines judged by people: the three tasks of Moeed et al. 2020 (§3.3) and their correlations (Tables 3 and 4).
 
 A file has a record for each headline pair: ``story``, ``generated``, ``reference`` (texts), ``gen_story``,
 ``ref_story``, ``gen_ref`` (people's scores, higher is better: a number, or a list with one for each person, of which
@@ -6,9 +6,9 @@ the mean counts), and ``dataset`` (optional).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +19,10 @@ from negsample.io.read import Row, number_field, read_rows, text_field
 from negsample.models.evaluation import pearson
 from negsample.sentences import split_sentences
 
-if TYPE_CHECKING:
-    from negsample.models.encoders import Encoder
-
 TASKS = {"Gen-Story": "gen_story", "Ref-Story": "ref_story", "Gen-Ref": "gen_ref"}
 METRICS = ("rouge1", "rouge2", "rougeL", "aes")
 OVERALL = "Overall"
-# P4 cuts stories to five sentences before anything is generated or judged (§3.2).
+# Moeed et al. 2020 cut stories to five sentences before anything is generated or judged (§3.2).
 STORY_SENTENCES = 5
 
 
@@ -40,14 +37,14 @@ class Headline:
     scores: Mapping[str, float]
 
     def texts(self, task: str) -> tuple[str, str]:
-        """The headline and the text it is compared with in ``task``."""
+        """Return the headline and the text it is compared with in ``task``."""
         summary = self.reference if task == "Ref-Story" else self.generated
         return summary, self.reference if task == "Gen-Ref" else self.story
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One correlation of Table 3: Pearson's ``r`` of a metric with people over ``n`` headlines, two-sided ``p``.
+class HeadlineAgreement:
+    """One entry of Table 3: Pearson's ``r`` of a metric with people over ``n`` headlines, two-sided ``p``.
 
     ``missing``: headlines that the metric gave no score. ``significant``: p below the corrected threshold. ``r`` and
     ``p`` are None where r is not defined; ``reason`` says why.
@@ -66,42 +63,42 @@ class Cell:
 
 @dataclass(frozen=True)
 class HeadlineTable:
-    """``cells``: datasets × metrics × tasks, the last dataset being ``Overall`` where there are several.
+    """``entries``: datasets × metrics × tasks, the last dataset being ``Overall`` where there are several.
 
     ``threshold``: alpha / comparisons (Bonferroni). ``signatures``: metric → signature.
     """
 
-    cells: tuple[Cell, ...]
+    entries: tuple[HeadlineAgreement, ...]
     threshold: float
     signatures: Mapping[str, str]
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """P4's Table 4: metric → (times it has the highest r of a dataset and task, times it is significant).
+        """Return Table 4: metric → (times it has the highest r of a dataset and task, times it is significant).
 
-        ``Overall`` counts as a dataset, as P4's figures show; metrics that share the highest r all count. P4's own
-        Table 4 gives ROUGE-1 four and ROUGE-2 five highest, its Table 3 gives them five and four.
+        ``Overall`` counts as a dataset, as in Moeed et al. 2020; metrics that share the highest r all count. Their
+        Table 4 gives ROUGE-1 four and ROUGE-2 five highest, their Table 3 gives them five and four.
         """
         best = dict.fromkeys(self.signatures, 0)
         significant = dict.fromkeys(self.signatures, 0)
         highest: dict[tuple[str, str], float] = {}
-        for cell in self.cells:
-            if cell.r is not None:
-                place = cell.dataset, cell.task
-                highest[place] = max(cell.r, highest.get(place, -np.inf))
-        for cell in self.cells:
-            best[cell.metric] += cell.r is not None and cell.r == highest[cell.dataset, cell.task]
-            significant[cell.metric] += cell.significant
+        for entry in self.entries:
+            if entry.r is not None:
+                place = entry.dataset, entry.task
+                highest[place] = max(entry.r, highest.get(place, -np.inf))
+        for entry in self.entries:
+            best[entry.metric] += entry.r is not None and entry.r == highest[entry.dataset, entry.task]
+            significant[entry.metric] += entry.significant
         return {metric: (best[metric], significant[metric]) for metric in self.signatures}
 
     def as_dict(self) -> dict[str, Any]:
-        """Both tables, ready to be written as JSON."""
+        """Return both tables as JSON takes them."""
         table4 = {metric: {"best": b, "significant": s} for metric, (b, s) in self.counts().items()}
-        cells = [{name: getattr(cell, name) for name in Cell.__dataclass_fields__} for cell in self.cells]
-        return {"threshold": self.threshold, "table3": cells, "table4": table4, "signatures": dict(self.signatures)}
+        table3 = [asdict(entry) for entry in self.entries]
+        return {"threshold": self.threshold, "table3": table3, "table4": table4, "signatures": dict(self.signatures)}
 
 
 def load_headlines(path: str | Path, *, sentences: int = STORY_SENTENCES) -> list[Headline]:
-    """The records of ``path`` (JSONL, CSV, TSV or Parquet), stories cut to their first ``sentences`` (0: not cut).
+    """Read the records of ``path`` (JSONL, CSV, TSV or Parquet), stories cut to their first ``sentences`` (0: not cut).
 
     Raises RecordError, with file and line, for a record that lacks a field or has a score that is not a finite number.
     """
@@ -134,10 +131,12 @@ def p4_table3(
     alpha: float = 0.05,
     comparisons: int | None = None,
 ) -> HeadlineTable:
-    """Pearson's r of each metric with people, for each dataset and for all headlines together, in each task (P4 §4.2).
+    """Correlate each metric with people (Pearson), for each dataset and for all headlines together, in each task.
 
-    Significance is Bonferroni's: p < ``alpha`` / ``comparisons``, by default metrics × tasks: P4's 0.05/12. Rows are
-    taken as independent. Raises InputError where there are no headlines or a metric is not known.
+    As Moeed et al. 2020 §4.2. Significance is Bonferroni's: p < ``alpha`` / ``comparisons``, by default metrics × tasks
+    (in the paper 0.05/12). Rows are taken as independent.
+
+    Raises InputError where there are no headlines or a metric is not known.
     """
     if not headlines:
         raise InputError("there are no headlines to correlate; give a file with at least three")
@@ -155,51 +154,26 @@ def p4_table3(
         for name, metric in made.items():
             scores[name, task] = metric.score(items).values * (1 if metric.higher_is_better else -1)
     datasets = list(dict.fromkeys(headline.dataset for headline in headlines))
-    cells = []
+    entries = []
     for dataset in [*datasets, OVERALL] if len(datasets) > 1 else datasets:
         chosen = np.array([dataset in (headline.dataset, OVERALL) for headline in headlines])
         for name in made:
             for task in TASKS:
                 human = np.array([headline.scores[task] for headline in headlines])
-                cells.append(_cell(dataset, name, task, scores[name, task][chosen], human[chosen], threshold))
-    return HeadlineTable(tuple(cells), threshold, {name: metric.signature for name, metric in made.items()})
+                found = _agreement(scores[name, task][chosen], human[chosen], threshold)
+                entries.append(HeadlineAgreement(dataset, name, task, **found))
+    return HeadlineTable(tuple(entries), threshold, {name: metric.signature for name, metric in made.items()})
 
 
-def _cell(dataset: str, metric: str, task: str, scores: np.ndarray, human: np.ndarray, threshold: float) -> Cell:
+def _agreement(scores: np.ndarray, human: np.ndarray, threshold: float) -> dict[str, Any]:
     known = np.isfinite(scores)
-    n, missing = int(known.sum()), int((~known).sum())
+    n = int(known.sum())
+    found = {"n": n, "missing": len(known) - n, "r": None, "p": None, "significant": False}
     if n < 3:
-        return Cell(dataset, metric, task, n, missing, None, None, False, "fewer than three headlines with a score")
+        return {**found, "reason": "fewer than three headlines with a score"}
     x, y = scores[known], human[known]
     r = pearson(y, x)
     if not np.isfinite(r):
-        return Cell(dataset, metric, task, n, missing, None, None, False, "one side is constant")
+        return {**found, "reason": "one side is constant"}
     p = p_value(x, y, r, "pearson")
-    return Cell(dataset, metric, task, n, missing, r, p, p < threshold)
-
-
-@dataclass(frozen=True)
-class FedPoint:
-    """A point of P4's Figure 2: a dataset and task, people's mean score, and FED (lower is better)."""
-
-    dataset: str
-    task: str
-    human: float
-    fed: float
-
-
-def fed_points(headlines: Sequence[Headline], encoder: "Encoder") -> list[FedPoint]:
-    """FED between the two texts of each task, for each dataset, beside people's mean score (P4 §4.2, Figure 2).
-
-    Raises InputError for a dataset with fewer than two headlines.
-    """
-    from negsample.eval.metrics.frechet import score_fed
-
-    points = []
-    for dataset in dict.fromkeys(headline.dataset for headline in headlines):
-        chosen = [headline for headline in headlines if headline.dataset == dataset]
-        for task in TASKS:
-            summaries, targets = zip(*(headline.texts(task) for headline in chosen), strict=True)
-            human = float(np.mean([headline.scores[task] for headline in chosen]))
-            points.append(FedPoint(dataset, task, human, score_fed(summaries, targets, encoder=encoder).value))
-    return points
+    return {**found, "r": r, "p": p, "significant": p < threshold}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,15 +10,16 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics import METRICS, Metric, make_metric, score_judged
+from negsample.eval.metrics.base import Scores, mean_over_documents
 from negsample.progress import Bar
 from negsample.records import Judged
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
 
-# What no metric should lose to (SPEC §8).
+# What no metric should lose to.
 TRIVIAL = ("words", "copied", "tf-recall", "lead-overlap", "cosine")
-# Always in the table, where they are there; the trivial ones are what the others are marked against.
+# Always in the table, where they are there; the trivial ones are what the others are measured by.
 BASELINES = (*TRIVIAL, "align-untrained")
 
 # Pairs between two movements of the progress bar.
@@ -27,7 +28,7 @@ BLANK = "a text is blank"
 
 
 @dataclass(frozen=True)
-class Column:
+class ScoreColumn:
     """Scores of n summaries by one metric, higher is better.
 
     ``kind``: ``"model"``, ``"aspect"`` (of a model), ``"metric"``, ``"scores"`` (from a file) or ``"baseline"``.
@@ -40,171 +41,147 @@ class Column:
     signature: str
     turned: bool
     values: np.ndarray
-    reasons: tuple[str | None, ...]
+    reasons: Sequence[str | None]
     note: str = ""
 
     def missing(self) -> Counter[str]:
-        """How many rows have no score, by reason."""
+        """Count the rows that have no score, by reason."""
         return Counter(reason for reason in self.reasons if reason is not None)
+
+    def take(self, rows: Sequence[int]) -> "ScoreColumn":
+        """Return the column over ``rows`` alone, in their order."""
+        return replace(self, values=self.values[list(rows)], reasons=[self.reasons[row] for row in rows])
 
 
 @dataclass(frozen=True)
-class Scorer:
-    """What gives columns: ``score(rows)`` answers with the scorer's own column, and those of its aspects.
+class ColumnSource:
+    """A model or a metric: ``score(rows)`` answers with its own column, and those of its aspects.
 
     ``needs``: as `Metric.needs`; a model needs the document.
     """
 
     name: str
-    kind: str
     needs: frozenset[str]
-    score: Callable[[Sequence[Judged]], list[Column]]
+    score: Callable[[Sequence[Judged]], list[ScoreColumn]]
 
 
-def make_scorers(models: Sequence[str], metrics: Sequence[str], *, baselines: bool) -> tuple[list[Scorer], list[str]]:
-    """The scorers of model folders and of metric specifications, and what could not be had.
+def column_sources(
+    models: Sequence[str], metrics: Sequence[str], *, baselines: bool
+) -> tuple[list[ColumnSource], list[str]]:
+    """Make the sources of model folders and of metric specifications, and tell what could not be had.
 
     With ``baselines`` the trivial ones follow; one that can't be made (its encoder is not installed) is told of in
     the second result and is no error. Raises InputError for a wrong specification and a damaged model.
     """
-    scorers = [_metric_scorer(make_metric(spec)) for spec in dict.fromkeys(metrics)]
+    sources = [_metric_source(make_metric(spec)) for spec in dict.fromkeys(metrics)]
     if models:
         # torch takes seconds to import, and metrics don't need it.
         from negsample.models.estimator import Estimator
 
         for name, folder in zip(_folder_names(models), models, strict=True):
-            scorers.append(_model_scorer(name, Estimator.load(folder)))
+            sources.append(_model_source(name, Estimator.load(folder)))
     missed = []
-    names = {scorer.name for scorer in scorers}
+    names = {source.name for source in sources}
     for spec in BASELINES if baselines else ():
         if spec in names or spec not in METRICS:
             continue
         try:
-            scorers.append(_metric_scorer(make_metric(spec)))
+            sources.append(_metric_source(make_metric(spec)))
         except InputError as error:
             missed.append(f"the baseline {spec} is not in the table: {error}")
-    twice = [name for name, count in Counter(scorer.name for scorer in scorers).items() if count > 1]
-    if twice:
-        raise InputError(f"{twice[0]}: a model and a metric have this name; rename the model's folder")
-    return scorers, missed
+    check_names(source.name for source in sources)
+    return sources, missed
 
 
-def score_columns(scorers: Sequence[Scorer], rows: Sequence[Judged]) -> list[Column]:
-    """The columns of all ``scorers`` over ``rows``; rows of equal texts are scored once."""
+def score_columns(sources: Sequence[ColumnSource], rows: Sequence[Judged]) -> list[ScoreColumn]:
+    """Score ``rows`` by all ``sources``; rows of equal texts are scored once."""
     first: dict[tuple[tuple[str, ...], str, tuple[str, ...]], int] = {}
     places = [first.setdefault((row.documents, row.summary, row.references), len(first)) for row in rows]
-    unique: list[Judged] = []
-    for row, place in zip(rows, places, strict=True):
-        if place == len(unique):
-            unique.append(row)
+    # Of equal rows the last one stands for all.
+    unique = list(dict(zip(places, rows, strict=True)).values())
     columns = []
-    with Bar("scoring", total=len(scorers)) as bar:
-        for scorer in scorers:
-            columns += [_spread(column, places) for column in scorer.score(unique)]
-            bar.advance(note=scorer.name)
+    with Bar("scoring", total=len(sources)) as bar:
+        for source in sources:
+            columns += [column.take(places) for column in source.score(unique)]
+            bar.advance(note=source.name)
     return columns
 
 
-def _spread(column: Column, places: Sequence[int]) -> Column:
-    reasons = tuple(column.reasons[place] for place in places)
-    return Column(
-        column.name, column.kind, column.signature, column.turned, column.values[list(places)], reasons, column.note
-    )
-
-
-def _metric_scorer(metric: Metric) -> Scorer:
+def _metric_source(metric: Metric) -> ColumnSource:
     kind = "baseline" if metric.name in BASELINES else "metric"
+    turned = not metric.higher_is_better
+    note = "lower is better, so its sign is turned" if turned else ""
 
-    def score(rows: Sequence[Judged]) -> list[Column]:
+    def score(rows: Sequence[Judged]) -> list[ScoreColumn]:
         found = score_judged(metric, rows)
-        values = found.values if metric.higher_is_better else -found.values
-        note = "" if metric.higher_is_better else "lower is better, so its sign is turned"
-        turned = not metric.higher_is_better
-        return [Column(metric.name, kind, metric.signature, turned, values, tuple(found.reasons), note)]
+        values = -found.values if turned else found.values
+        return [ScoreColumn(metric.name, kind, metric.signature, turned, values, found.reasons, note)]
 
-    return Scorer(metric.name, kind, metric.needs, score)
+    return ColumnSource(metric.name, metric.needs, score)
 
 
 def _folder_names(folders: Sequence[str]) -> list[str]:
     """The last part of each folder's path, with as many parts before it as make all names differ."""
-    parts = [Path(folder).expanduser().resolve().parts for folder in dict.fromkeys(folders)]
-    if len(parts) < len(folders):
-        twice = next(folder for folder, count in Counter(folders).items() if count > 1)
-        raise InputError(f"--model {twice}: given twice")
-    for depth in range(1, max(map(len, parts), default=1) + 1):
-        names = ["/".join(part[-depth:]) for part in parts]
-        if len(set(names)) == len(names):
-            return names
-    raise InputError("two --model folders are the same folder; give each once")
+    paths = [Path(folder).expanduser().resolve().parts for folder in folders]
+    for folder, parts in zip(folders, paths, strict=True):
+        if paths.count(parts) > 1:
+            raise InputError(f"--model {folder}: given twice")
+    depth = 1
+    while len({parts[-depth:] for parts in paths}) < len(paths):
+        depth += 1
+    return ["/".join(parts[-depth:]) for parts in paths]
 
 
-def _model_scorer(name: str, estimator: "Estimator") -> Scorer:
-    def score(rows: Sequence[Judged]) -> list[Column]:
-        pairs = dict.fromkeys((document, row.summary) for row in rows for document in row.documents)
+def _model_source(name: str, estimator: "Estimator") -> ColumnSource:
+    def score(rows: Sequence[Judged]) -> list[ScoreColumn]:
+        pairs = [(document, row.summary) for row in rows for document in row.documents]
         # Summaries of one document stand together, so that a chunk reads few documents.
-        order = sorted(pair for pair in pairs if pair[0].strip() and pair[1].strip())
+        order = sorted({pair for pair in pairs if pair[0].strip() and pair[1].strip()})
         place = {pair: k for k, pair in enumerate(order)}
-        scores, aspects, why, cut = _score_pairs(estimator, order, name)
+        found, cut = _score_pairs(estimator, order, name)
         note = f"{cut} of {len(order)} pairs were longer than the model reads and were cut" if cut else ""
-        columns = [_over_documents(name, "model", estimator.signature, scores, why, rows, place, note)]
-        for aspect, values in aspects.items():
-            about = f"{estimator.signature}|aspect:{aspect}"
-            columns.append(_over_documents(f"{name}.{aspect}", "aspect", about, values, why, rows, place, note))
+        columns = []
+        for aspect, scores in found.items():
+            at = [place.get(pair) for pair in pairs]
+            values = np.array([np.nan if k is None else scores.values[k] for k in at])
+            reasons = [BLANK if k is None else scores.reasons[k] for k in at]
+            means = mean_over_documents(Scores(values, reasons), [len(row.documents) for row in rows])
+            kind, end = ("aspect", f"|aspect:{aspect}") if aspect else ("model", "")
+            full = f"{name}.{aspect}" if aspect else name
+            about = f"{estimator.signature}{end}"
+            columns.append(ScoreColumn(full, kind, about, False, means.values, means.reasons, note))
         return columns
 
-    return Scorer(name, "model", frozenset({"document"}), score)
+    return ColumnSource(name, frozenset({"document"}), score)
 
 
-def _score_pairs(
-    estimator: "Estimator", pairs: Sequence[tuple[str, str]], name: str
-) -> tuple[np.ndarray, dict[str, np.ndarray], list[str | None], int]:
-    """Scores [n], aspects → [n] (those the estimator has), why one is missing [n], and how many pairs were cut."""
-    scores = np.empty(len(pairs))
+def _score_pairs(estimator: "Estimator", pairs: Sequence[tuple[str, str]], name: str) -> tuple[dict[str, Scores], int]:
+    """Scores of ``pairs`` by aspect, "" for the model's own; and how many pairs were cut."""
+    values = {"": np.full(len(pairs), np.nan)}
     why: list[str | None] = []
-    aspects: dict[str, np.ndarray] = {}
     cut = 0
     with Bar(name, total=len(pairs)) as bar:
         for start in range(0, len(pairs), _CHUNK):
             part = pairs[start : start + _CHUNK]
             scored = estimator.score_pairs([document for document, _ in part], [summary for _, summary in part])
-            scores[start : start + len(part)] = scored.scores
+            for aspect, found in {"": scored.scores, **(scored.aspects or {})}.items():
+                values.setdefault(aspect, np.full(len(pairs), np.nan))[start : start + len(part)] = found
             cut += int(scored.cut.sum())
             why += scored.reasons or [None] * len(part)
-            for aspect, values in (scored.aspects or {}).items():
-                aspects.setdefault(aspect, np.full(len(pairs), np.nan))[start : start + len(part)] = values
             bar.advance(len(part))
-    return scores, aspects, why, cut
+
+    def reasons(column: np.ndarray) -> list[str | None]:
+        missing = np.isnan(column)
+        return [
+            (reason or "the model gives no value here") if gone else None
+            for reason, gone in zip(why, missing, strict=True)
+        ]
+
+    return {aspect: Scores(column, reasons(column)) for aspect, column in values.items()}, cut
 
 
-def _over_documents(
-    name: str,
-    kind: str,
-    signature: str,
-    scores: np.ndarray,
-    why: Sequence[str | None],
-    rows: Sequence[Judged],
-    place: dict[tuple[str, str], int],
-    note: str,
-) -> Column:
-    """Each row's score: the mean over its documents (SPEC §6), missing where it is missing for one of them."""
-    values = np.full(len(rows), np.nan)
-    reasons: list[str | None] = []
-    for i, row in enumerate(rows):
-        at = [place.get((document, row.summary)) for document in row.documents]
-        known = [k for k in at if k is not None]
-        if not at or len(known) < len(at):
-            reasons.append(BLANK if at else "the row has no document")
-            continue
-        values[i] = scores[known].mean()
-        missing = next((why[k] for k in known if np.isnan(scores[k])), None)
-        reasons.append((missing or "the model gives no value here") if np.isnan(values[i]) else None)
-    return Column(name, kind, signature, False, values, tuple(reasons), note)
-
-
-def names_of(columns: Iterable[Column]) -> list[str]:
-    """The names, checked to differ; InputError where two columns have one name."""
-    names = [column.name for column in columns]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"two rows of the table would be called {twice[0]!r}; rename one")
-    return names
+def check_names(names: Iterable[str]) -> None:
+    """InputError where two columns have one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"two rows of the table would be called {name!r}; rename one")

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from negsample.errors import InputError
-from negsample.eval.judgments import Missing, load_judgments
-from negsample.eval.score_columns import make_scorers, score_columns
+from negsample.eval.judgments import load_judgments
+from negsample.eval.score_columns import column_sources, score_columns
 from negsample.eval.stats.agreement import agreement
 from negsample.eval.stats.correlation import check_coefficient
-from negsample.eval.stats.correlation_levels import LEVELS, make_table
+from negsample.eval.stats.correlation_levels import LEVELS, judged_table
 from negsample.records import Judged, document_key
 from negsample.registry import suggestion
-from negsample.sentences import words
 
 TUNE = "tune"
 
@@ -30,18 +29,18 @@ class TuneHalf:
 
 
 def load_tune_halves(sources: Sequence[str], human: Sequence[str]) -> list[TuneHalf]:
-    """The tune half of each of ``sources`` (as ``--judgments`` takes them), with one name of ``human`` for each.
+    """Load the tune half of each of ``sources`` (as ``--judgments`` takes them), with one name of ``human`` for each.
 
     Raises InputError where a source has no halves, no row of the tune half has the score, or a document of the tune half
     stands in the other one as well.
     """
     found = []
     for source, name in zip(sources, human, strict=True):
-        rows = load_judgments(source, Missing())
+        rows = load_judgments(source)
         unmarked = sum(not row.half for row in rows)
         if unmarked:
-            share = "no row" if unmarked == len(rows) else f"{unmarked} of {len(rows)} rows have no field"
-            told = "no row has the field" if unmarked == len(rows) else share
+            some = f"{unmarked} of {len(rows)} rows have no field"
+            told = "no row has the field" if unmarked == len(rows) else some
             raise InputError(
                 f"{source}: {told} 'half'; mark each row half: tune (for the search) or half: report (kept from it)"
             )
@@ -79,23 +78,16 @@ def check_asked(level: str, coefficient: str) -> None:
 
 
 def agreement_of(model: Path, halves: Sequence[TuneHalf], level: str, coefficient: str) -> float:
-    """How well the model in the folder ``model`` agrees with people: mean over ``halves``, in [−1, 1].
+    """Measure how well the model in the folder ``model`` agrees with people: the mean over ``halves``, in [−1, 1].
 
     Raises InputError where a correlation is not defined, with the reason, and for a damaged model.
     """
-    (scorer,), _ = make_scorers([str(model)], [], baselines=False)
+    (source,), _ = column_sources([str(model)], [], baselines=False)
     values = []
     for half in halves:
         # The first column is the model's own; its aspects follow.
-        column = score_columns([scorer], half.rows)[0]
-        table = make_table(
-            half.source,
-            [row.document_id for row in half.rows],
-            [row.system or None for row in half.rows],
-            {half.human: [row.scores[half.human] for row in half.rows]},
-            {column.name: column.values},
-            [float(len(words(row.summary))) for row in half.rows],
-        )
+        column = score_columns([source], half.rows)[0]
+        table = judged_table(half.source, half.rows, [half.human], {column.name: column.values})
         (figure,) = agreement(table, levels=[level], coefficients=[coefficient], bootstrap=0)
         if figure.value is None:
             raise InputError(f"no {level}-level {coefficient} with {half.human} on {half.source}: {figure.reason}")

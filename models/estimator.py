@@ -11,7 +11,7 @@ import negsample
 from negsample.errors import InputError
 from negsample.models.build import Parts, load_parts
 from negsample.models.folder import load_weights, read_description
-from negsample.scored import Scored
+from negsample.scoring import Scored
 from negsample.seeds import digest
 
 # Pairs read and sorted by length together.

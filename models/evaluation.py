@@ -1,6 +1,6 @@
 """How well scores follow labels: accuracy and AUC for 0/1 labels, Pearson, Spearman and MSE for graded ones."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.examples import read_examples
 from negsample.progress import Bar
+from negsample.resampling import percentile_interval
 from negsample.scoring import chunks
 from negsample.seeds import generator
 
@@ -19,8 +20,11 @@ RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One number with its 95 % bootstrap interval; ``value`` is None with a ``reason`` where it is not defined."""
+class TestFigure:
+    """A number worked out of ``n`` test examples, with its 95 % interval.
+
+    ``value`` is None with a ``reason`` where it is not defined.
+    """
 
     value: float | None
     low: float | None
@@ -30,7 +34,7 @@ class Figure:
 
 
 def accuracy(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Share of scores on the right side of 0.5 (P3 §4.3); a score of exactly 0.5 counts as 1."""
+    """Share of scores on the right side of 0.5 (Bao et al. 2021 §4.3); a score of exactly 0.5 counts as 1."""
     return float(np.mean((scores >= 0.5) == (labels >= 0.5)))
 
 
@@ -68,12 +72,26 @@ def mse(labels: np.ndarray, scores: np.ndarray) -> float:
 Statistic = Callable[[np.ndarray, np.ndarray], float]
 BINARY: dict[str, Statistic] = {"accuracy": accuracy, "auc": auc}
 GRADED: dict[str, Statistic] = {"pearson": pearson, "spearman": spearman, "mse": mse}
-_UNDEFINED = {"auc": "only one class of labels", "pearson": "labels or scores are all the same"}
+UNDEFINED = {"auc": "only one class of labels", "pearson": "labels or scores are all the same"}
+ONE_DOCUMENT = "one document: no interval"
 
 
 def is_graded(labels: np.ndarray) -> bool:
     """Whether any label lies strictly between 0 and 1."""
     return bool(np.any((labels > 0) & (labels < 1)))
+
+
+def document_resamples(documents: Sequence[Any] | np.ndarray, seed: int, count: int) -> Iterator[np.ndarray]:
+    """Draw ``count`` bootstrap resamples of whole documents: int [..] each, the examples in it; none of one document.
+
+    ``documents`` [n] says which document each example belongs to: examples of one document are not independent.
+    """
+    _, codes = np.unique(np.asarray(documents), return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    rng = generator(seed, "figures")
+    for _ in range(count if len(groups) > 1 else 0):
+        yield np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
 
 
 def figures(
@@ -83,37 +101,27 @@ def figures(
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
-) -> dict[str, Figure]:
-    """The figures that suit the labels, by name, each with n and a 95 % interval.
+) -> dict[str, TestFigure]:
+    """Return the figures that suit the labels, by name, each with n and a 95 % interval.
 
-    ``labels`` in [0, 1] and ``scores`` float [n]; ``documents`` says which document each example belongs to: the
-    bootstrap (``resamples``, percentiles 2.5 and 97.5; 0: no interval) draws whole documents, since their examples are not
-    independent. A resample on which a figure is not defined is left out of its interval.
+    ``labels`` in [0, 1] and ``scores`` float [n]; the interval is of percentiles 2.5 and 97.5 over ``resamples``
+    ``document_resamples`` (0: no interval). A resample on which a figure is not defined is left out of its interval.
     """
     labels, scores = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
-    _, codes = np.unique(np.asarray(documents), return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
     statistics = GRADED if is_graded(labels) else BINARY
-    rng = generator(seed, "figures")
-    drawn: dict[str, list[float]] = {name: [] for name in statistics}
-    for _ in range(resamples if len(groups) > 1 else 0):
-        rows = np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
-        for name, statistic in statistics.items():
-            drawn[name].append(statistic(labels[rows], scores[rows]))
+    drawn = [
+        [statistic(labels[rows], scores[rows]) for statistic in statistics.values()]
+        for rows in document_resamples(documents, seed, resamples)
+    ]
     found = {}
-    for name, statistic in statistics.items():
+    for column, (name, statistic) in enumerate(statistics.items()):
         value = statistic(labels, scores)
-        sample = np.array(drawn[name])
-        sample = sample[np.isfinite(sample)]
+        low, high, _ = percentile_interval(np.array([row[column] for row in drawn]))
         if not np.isfinite(value):
-            reason = _UNDEFINED.get(name, _UNDEFINED["pearson"])
-            found[name] = Figure(None, None, None, len(labels), reason)
-        elif not len(sample):
-            found[name] = Figure(value, None, None, len(labels), "one document: no interval" if resamples else "")
+            found[name] = TestFigure(None, None, None, len(labels), UNDEFINED.get(name, UNDEFINED["pearson"]))
         else:
-            low, high = np.percentile(sample, [2.5, 97.5])
-            found[name] = Figure(value, float(low), float(high), len(labels))
+            reason = ONE_DOCUMENT if resamples and low is None else ""
+            found[name] = TestFigure(value, low, high, len(labels), reason)
     return found
 
 
@@ -131,7 +139,7 @@ def by_kind(labels: np.ndarray, scores: np.ndarray, kinds: Sequence[str]) -> dic
     return rows
 
 
-def as_json(found: Mapping[str, Figure]) -> dict[str, Any]:
+def as_json(found: Mapping[str, TestFigure]) -> dict[str, Any]:
     """Plain values for JSON."""
     return {name: asdict(figure) for name, figure in found.items()}
 

@@ -27,7 +27,7 @@ from negsample.commands.tune import tune
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
-    from negsample.processes import Crew
+    from negsample.processes import Processes
 
 app = typer.Typer(
     name="negsample",
@@ -87,20 +87,21 @@ def _reader_gone() -> None:
     raise SystemExit(141)
 
 
-def main(arguments: list[str] | None = None, crew: "Crew | None" = None) -> None:
+def main(arguments: list[str] | None = None, processes: "Processes | None" = None) -> None:
     """Entry point. Exit codes: 0 done, 2 wrong input (one line on standard error), 130 interrupted,
     141 nobody reads standard output any more.
 
-    ``crew`` are the processes that share the work, where the command is one of several (``negsample.score``).
+    ``processes`` share the work where this one is one of several (``negsample.score``).
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     # Ended politely, a command takes its temporary files with it.
     with contextlib.suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        result: Any = app(arguments, standalone_mode=False, obj=crew)
-        if result == 130:  # what Typer makes of an interrupt
-            raise KeyboardInterrupt
+        with processes or contextlib.nullcontext():
+            result: Any = app(arguments, standalone_mode=False, obj=processes)
+            if result == 130:  # what Typer makes of an interrupt
+                raise KeyboardInterrupt
         # What is still held back is written here, where it is seen that nobody reads it any more.
         if sys.stdout is not None:
             sys.stdout.flush()

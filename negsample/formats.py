@@ -9,6 +9,13 @@ def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
     return "–" if value is None else f"{value:{'+' if sign else ''}z.{digits}f}".replace("-", "−")
 
 
+def short(value: Any, digits: int = 4) -> str:
+    """Print a number by its significant ``digits`` (``"0.0345"``), other values as they are; a dash for None."""
+    if value is None:
+        return "–"
+    return f"{value:.{digits}g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
 def interval(low: float | None, high: float | None, digits: int = 3, *, sign: bool = False) -> str:
     """``"0.971 to 0.990"``; ``""`` where there is no interval."""
     if low is None or high is None:
@@ -29,3 +36,31 @@ def figure_text(figure: Mapping[str, Any]) -> str:
         return f"not defined: {figure['reason']} (n = {figure['n']})"
     span = f"95 % interval {interval(figure['low'], figure['high'])}, " if figure["low"] is not None else ""
     return f"{number(figure['value'])} ({span}n = {figure['n']})"
+
+
+# --- transfer between domains: the same words on the page and in Markdown
+
+TITLES = {"accuracy": "accuracy (%)", "pearson": "Pearson × 100"}
+
+
+def percent(value: float | None, *, sign: bool = False) -> str:
+    """Print one decimal; a dash for None."""
+    return number(value, 1, sign=sign)
+
+
+def interval_of(entry: Mapping[str, Any] | None, *, sign: bool = False) -> str:
+    """``"97.1 to 99.0"`` of an entry's ``low`` and ``high``; ``""`` where there is none."""
+    return "" if entry is None else interval(entry["low"], entry["high"], 1, sign=sign)
+
+
+def size_title(size: int | None) -> str:
+    """``"all training pairs"`` or ``"400 training pairs"``."""
+    return "all training pairs" if size is None else f"{size:,} training pairs"
+
+
+def not_run_text(entry: Mapping[str, Any]) -> str:
+    """Say what could not be trained, and why."""
+    shots = f", {entry['shots']} pairs of {entry['target']}" if "shots" in entry else ""
+    return (
+        f"{entry['recipe']}, {entry['head']}, {entry['source']}, {size_title(entry['size'])}{shots}: {entry['reason']}"
+    )

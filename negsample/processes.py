@@ -2,9 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 from negsample.errors import InputError
 
@@ -43,12 +42,15 @@ def refuse_sharding() -> None:
             )
 
 
-class Crew:
+class Processes:
     """This process (``rank``, from 0) among ``size``; each has a GPU of its own where there are GPUs.
 
-    Only the first one shows progress and complains about what is wrong for all of them; what goes wrong in one alone is
-    told by that one (``together``). A context manager: the connections are closed at the end.
+    A context manager, which all processes leave together. Where one of them fails within it, the others end quietly with
+    code 2 at their next ``gather`` or at the end; where several have failed since the last one, the lowest rank alone
+    raises its exception. Only the first process shows progress and warnings.
     """
+
+    _in_step = True
 
     def __init__(self) -> None:
         from accelerate import PartialState
@@ -59,48 +61,45 @@ class Crew:
         )
         self.rank: int = self._state.process_index
         self.size: int = self._state.num_processes
-        self._stderr: TextIO = sys.stderr
-
-    def __enter__(self) -> "Crew":
+        self._stderr = sys.stderr
         if self.rank:
-            sys.stderr = open(os.devnull, "w", encoding="utf-8")
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - closed by _close()
+
+    def __enter__(self) -> "Processes":
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        if self.rank and sys.stderr is not self._stderr:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        try:
+            if self._in_step:
+                self._exchange(None, failed=error is not None)
+        except RuntimeError:
+            # The others may be gone already.
+            if error is None:
+                raise
+        finally:
+            self._close()
+
+    def gather(self, value: T) -> list[T]:
+        """Return the ``value`` of every process, by rank, once all have called this; it must be possible to pickle it."""
+        return self._exchange(value, failed=False)
+
+    def _exchange(self, value: Any, failed: bool) -> list[Any]:
+        self._in_step = False  # after an exchange that broke off, or that told of a failure, nobody waits for another
+        answers = self._gather([(failed, value)])
+        wrong = [rank for rank, (bad, _) in enumerate(answers) if bad]
+        if wrong and wrong[0] != self.rank:
+            raise SystemExit(2)
+        self._in_step = not wrong
+        return [value for _, value in answers]
+
+    def _gather(self, values: list[Any]) -> list[Any]:
+        from accelerate.utils import gather_object
+
+        return gather_object(values)
+
+    def _close(self) -> None:
+        if self.rank:
             sys.stderr.close()
             sys.stderr = self._stderr
         if self.size > 1:
             self._state.destroy_process_group()
-
-    def together(self, job: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
-        """What ``job`` returns, once it has ended well in every process.
-
-        Where it fails in some, the one that failed first raises its exception and all others end quietly with code 2.
-        "First" goes by ``progress()``, how far a job was (from 0), then by rank, so that the same mistake is told
-        whichever process was quicker.
-        """
-        failed: Exception | None = None
-        result: T | None = None
-        try:
-            result = job()
-        except Exception as error:  # told to the others first, then raised
-            failed = error
-        codes = self._gather(0 if failed is None else 1 + progress())
-        if any(codes):
-            first = min((code, rank) for rank, code in enumerate(codes) if code)[1]
-            if failed is None or first != self.rank:
-                raise SystemExit(2)
-            sys.stderr = self._stderr
-            raise failed
-        return result  # type: ignore[return-value]
-
-    def agree(self, value: int) -> int:
-        """The first process' ``value``, 0 … 2**62, in all of them."""
-        return self._gather(value)[0]
-
-    def _gather(self, value: int) -> list[int]:
-        import torch
-        from accelerate.utils import gather
-
-        return gather(torch.tensor([value], dtype=torch.int64, device=self._state.device)).tolist()

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _silent = False
@@ -12,14 +12,6 @@ def silence() -> None:
     """No bars from this process: several at once would write over one another."""
     global _silent
     _silent = True
-
-
-class Progress(Protocol):
-    """Something that is told how far the work is."""
-
-    def advance(self, steps: int = 1, note: str = "") -> None:
-        """``steps`` more are done; ``note`` is shown beside the bar."""
-        ...
 
 
 class Bar:
@@ -52,7 +44,7 @@ class Bar:
             self._progress.stop()
 
     def advance(self, steps: int = 1, note: str = "") -> None:
-        """``steps`` more are done."""
+        """Count ``steps`` more as done; ``note`` is shown beside the bar."""
         if self._progress is not None:
             self._progress.update(self._task, advance=steps, **({"note": note} if note else {}))
 

@@ -2,9 +2,17 @@
 
 import numpy as np
 
+from negsample.errors import InputError
+
+
+def check_resamples(count: int) -> None:
+    """InputError for a negative number of bootstrap resamples."""
+    if count < 0:
+        raise InputError(f"bootstrap is {count}; give the number of resamples, 0 or more")
+
 
 def percentile_interval(samples: np.ndarray, confidence: float = 0.95) -> tuple[float | None, float | None, int]:
-    """(low, high, number of undefined samples left out) of ``samples`` [B]; None where fewer than two are defined."""
+    """Return (low, high, number of undefined left out) of ``samples`` [B]; None where fewer than two are defined."""
     good = samples[~np.isnan(samples)]
     if len(good) < 2:
         return None, None, len(samples) - len(good)
@@ -13,7 +21,7 @@ def percentile_interval(samples: np.ndarray, confidence: float = 0.95) -> tuple[
 
 
 def bootstrap_p(differences: np.ndarray) -> float | None:
-    """Twice the smaller share of resampled differences on either side of 0, (k + 1)/(B + 1) each; at most 1.
+    """Return twice the smaller share of resampled differences on either side of 0, (k + 1)/(B + 1) each; at most 1.
 
     ``differences`` [B]; undefined (NaN) ones are left out; None with fewer than two. It inverts the percentile
     interval: p ≤ 0.05 where the 95 % interval excludes 0 (up to the + 1).
@@ -26,14 +34,14 @@ def bootstrap_p(differences: np.ndarray) -> float | None:
 
 
 def patterns(rng: np.random.Generator, units: int, count: int) -> tuple[np.ndarray, bool]:
-    """``count`` random patterns of 0 and 1, int8 [count, units], or all 2**units of them (and True) if no more."""
+    """Draw ``count`` random patterns of 0 and 1, int8 [count, units], or all 2**units of them (and True) if no more."""
     if count and units < 31 and 2**units <= count:
         return ((np.arange(2**units)[:, None] >> np.arange(units)) % 2).astype(np.int8), True
     return rng.integers(0, 2, size=(count, units), dtype=np.int8), False
 
 
 def permutation_p(observed: float, drawn: np.ndarray, exact: bool) -> float | None:
-    """Two-sided p of ``observed`` among the values ``drawn`` [m] under exchanged labels; undefined ones are left out.
+    """Return the two-sided p of ``observed`` among ``drawn`` [m], values under exchanged labels; NaN is left out.
 
     b = number with |value| ≥ |observed|; p = (b + 1)/(m + 1) for random patterns (Phipson and Smyth 2010), b/m where
     all patterns were taken (``exact``). None without any.

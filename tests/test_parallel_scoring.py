@@ -2,48 +2,19 @@
 
 import gzip
 import json
-import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import pytest
 from processes import launch, side_by_side
 from tests_support import story
+from thread_processes import ThreadProcesses, Wire, together
 
-from negsample import parallel_scoring as sharing
 from negsample import scoring
 from negsample.cli import main
 from negsample.errors import InputError, RecordError
-from negsample.io.files import appears
-from negsample.processes import Crew
-from negsample.scored import Scored
-
-
-class Wire:
-    """What threads that stand for processes tell each other."""
-
-    def __init__(self, size):
-        self.size = size
-        self.values = [0] * size
-        self.barrier = threading.Barrier(size, timeout=60)
-
-
-class ThreadCrew(Crew):
-    """A crew of threads."""
-
-    def __init__(self, wire, rank):
-        self.rank, self.size = rank, wire.size
-        self._wire = wire
-        self._stderr = sys.stderr
-
-    def _gather(self, value):
-        self._wire.values[self.rank] = value
-        self._wire.barrier.wait()
-        found = list(self._wire.values)
-        self._wire.barrier.wait()
-        return found
+from negsample.scoring import Scored, Settings
 
 
 @dataclass
@@ -60,40 +31,14 @@ class Lengths:
         )
 
 
-def crew_run(size, chunks, write, target, **options):
-    """What each of ``size`` threads returns or raises, and the scorer of each; ``write(scorer, outcomes)``."""
-    wire, scorers = Wire(size), [Lengths() for _ in range(size)]
-    ends = [None] * size
-
-    def work(rank):
-        scorer = scorers[rank]
-        try:
-            ends[rank] = sharing.score_together(
-                ThreadCrew(wire, rank),
-                chunks,
-                partial(scoring.score_rows, scorer, **options),
-                lambda outcomes: write(scorer, outcomes),
-                target,
-            )
-        except BaseException as error:
-            ends[rank] = error
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
+def table_scores(size, source, target, settings=scoring.DEFAULTS):
+    """What scoring a table returns or raises in each of ``size`` threads, and the scorer of each."""
+    scorers = [Lengths() for _ in range(size)]
+    ends = together(
+        size,
+        lambda processes: scoring.score_table(scorers[processes.rank], str(source), str(target), settings, processes),
+    )
     return ends, scorers
-
-
-def crew_scores(size, source, target, **options):
-    """``crew_run`` over a table."""
-    source, target = str(source), str(target)
-
-    def write(scorer, outcomes):
-        return scoring.score_table(scorer, source, target, outcomes=outcomes, **options)
-
-    return crew_run(size, lambda: scoring.table_chunks(source), write, target, **options)
 
 
 def write(path, count, bad=()):
@@ -116,11 +61,10 @@ def _small_chunks(monkeypatch):
 def test_equal_to_one_process(size, ending, count, tmp_path):
     source = write(tmp_path / "in.jsonl", count, bad={2, 9} & set(range(count)))
     one, two = tmp_path / f"one.{ending}", tmp_path / f"two.{ending}"
-    tally = scoring.score_table(Lengths(), str(source), str(one), on_bad="skip")
-    ends, scorers = crew_scores(size, source, two, on_bad="skip")
+    tally = scoring.score_table(Lengths(), str(source), str(one), Settings(on_bad="skip"))
+    ends, scorers = table_scores(size, source, two, Settings(on_bad="skip"))
     assert one.read_bytes() == two.read_bytes()
-    assert ends[0] == tally
-    assert ends[1:] == [None] * (size - 1)
+    assert ends == [tally] * size
     # Chunks 0, size, 2·size … for the first process, and so on; the bad records are not asked for.
     sizes = [sum(n not in (2, 9) for n in range(start, min(start + 4, count))) for start in range(0, count, 4)]
     assert [scorer.calls for scorer in scorers] == [sizes[rank::size] for rank in range(size)]
@@ -134,27 +78,23 @@ def test_line_aligned_files(to_file, tmp_path, monkeypatch):
         (tmp_path / f"{name}.txt").write_text("".join(f"{name} {'word ' * (n % 5)}\n" for n in range(11)))
     files = [str(tmp_path / name) for name in ("d.txt", "a.txt", "b.txt")]
     one, two = (str(tmp_path / name) if to_file else None for name in ("one.jsonl", "two.jsonl"))
-    (tmp_path / "temporary").mkdir()
     # Eight summaries at a time, of four documents.
     monkeypatch.setattr(scoring, "CHUNK", 8)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     tallies = scoring.score_lines(Lengths(), files[0], files[1:], one)
-
-    def write(scorer, outcomes):
-        return scoring.score_lines(scorer, files[0], files[1:], two, outcomes=outcomes)
-
-    ends, scorers = crew_run(3, lambda: scoring.line_chunks(files[0], files[1:]), write, two)
-    assert ends == [tallies, None, None]
+    scorers = [Lengths() for _ in range(3)]
+    ends = together(3, lambda p: scoring.score_lines(scorers[p.rank], files[0], files[1:], two, processes=p))
+    assert ends == [tallies] * 3
     assert [scorer.calls for scorer in scorers] == [[8], [8], [6]]
     if to_file:
         assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
-    assert list((tmp_path / "temporary").iterdir()) == []
+    kept = {"one.jsonl", "two.jsonl"} if to_file else set()
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt", "d.txt", *kept}
 
 
 @pytest.mark.parametrize(("bad", "first"), [({19, 6}, 6), ({5, 3}, 3), ({20}, 20)])
 def test_the_first_bad_record_is_told_once(bad, first, tmp_path):
     source = write(tmp_path / "in.jsonl", 21, bad)
-    ends, _ = crew_scores(3, source, tmp_path / "out.jsonl")
+    ends, _ = table_scores(3, source, tmp_path / "out.jsonl")
     owner = first // 4 % 3
     assert isinstance(ends[owner], RecordError)
     assert f"line {first + 1}" in str(ends[owner])
@@ -165,7 +105,7 @@ def test_the_first_bad_record_is_told_once(bad, first, tmp_path):
 def test_an_input_that_breaks_off(tmp_path):
     whole = gzip.compress(write(tmp_path / "in.jsonl", 400).read_bytes())
     (tmp_path / "in.jsonl.gz").write_bytes(whole[: len(whole) // 2])
-    ends, _ = crew_scores(2, tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl")
+    ends, _ = table_scores(2, tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl")
     # Both meet it at the same record; the first one speaks.
     assert isinstance(ends[0], InputError)
     assert "cut short" in str(ends[0])
@@ -173,22 +113,26 @@ def test_an_input_that_breaks_off(tmp_path):
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_a_file_system_that_is_not_shared(tmp_path, monkeypatch):
-    source = write(tmp_path / "in.jsonl", 8)
-    monkeypatch.setattr("pathlib.Path.mkdir", lambda *_, **__: None)
-    monkeypatch.setattr(sharing, "appears", partial(appears, seconds=0.3))
-    ends, _ = crew_scores(2, source, tmp_path / "out.jsonl")
-    assert "put the output on a file system that all machines share" in str(ends[0])
-    assert ends[1].code == 2
-
-
 def test_an_output_folder_that_is_not_there(tmp_path):
-    ends, scorers = crew_scores(2, write(tmp_path / "in.jsonl", 8), tmp_path / "none" / "out.jsonl")
+    ends, scorers = table_scores(2, write(tmp_path / "in.jsonl", 8), tmp_path / "none" / "out.jsonl")
     assert isinstance(ends[0], InputError)
     assert str(tmp_path / "none") in str(ends[0])
     assert ends[1].code == 2
-    # Told before the work, not after it.
-    assert [scorer.calls for scorer in scorers] == [[], []]
+    # Told before the work, not after it: the second process has scored the one chunk that it had in hand.
+    assert [scorer.calls for scorer in scorers] == [[], [4]]
+
+
+def test_a_disk_that_fills(tmp_path, monkeypatch):
+    def full(*_):
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr("negsample.io.write.Writer.write", full)
+    ends, scorers = table_scores(3, write(tmp_path / "in.jsonl", 40), tmp_path / "out.jsonl")
+    assert str(ends[0]) == "the disk is full"
+    assert [end.code for end in ends[1:]] == [2, 2]
+    # Nobody goes on for long.
+    assert all(len(scorer.calls) <= 2 for scorer in scorers)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 # --- real processes
@@ -236,7 +180,16 @@ def test_one_mistake_ends_both(tmp_path):
 
 
 def test_standard_input_is_refused(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["score", "--metric", "words", "-", "-o", "out.jsonl"], ThreadCrew(Wire(2), 0))
-    assert ended.value.code == 2
-    assert "name a file that all of them can read" in capsys.readouterr().err
+    arguments = ["score", "--metric", "words", "-", "-o", "out.jsonl"]
+    wire = Wire(2)
+
+    def work(rank):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments, ThreadProcesses(wire, rank))
+        return ended.value.code
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(work, range(2))) == [2, 2]
+    told = capsys.readouterr().err
+    assert "name a file that all of them can read" in told
+    assert told.count("\n") == 1

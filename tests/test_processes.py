@@ -1,12 +1,10 @@
 """How a launch is looked at: what is refused, what is told."""
 
-import sys
-import threading
-
 import pytest
+from thread_processes import together
 
 from negsample.errors import InputError
-from negsample.processes import Crew, refuse_sharding, warn_of_lone_process
+from negsample.processes import refuse_sharding, warn_of_lone_process
 
 
 @pytest.mark.parametrize(
@@ -47,40 +45,29 @@ def test_a_lone_process_is_told(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
-def test_the_first_failure_speaks():
-    ends, values, barrier = [None] * 3, [0] * 3, threading.Barrier(3, timeout=60)
+def test_the_lowest_rank_that_fails_speaks():
+    def job(processes, failing):
+        for step in range(3):
+            if processes.rank in failing[step]:
+                raise ValueError(f"process {processes.rank}")
+            assert processes.gather((step, processes.rank)) == [(step, rank) for rank in range(3)]
+        return "done"
 
-    class ThreadCrew(Crew):
-        def __init__(self, rank):
-            self.rank, self.size = rank, 3
-            self._stderr = sys.stderr
-
-        def _gather(self, value):
-            values[self.rank] = value
-            barrier.wait()
-            found = list(values)
-            barrier.wait()
-            return found
-
-    def job(rank):
-        if rank != 1:
-            raise ValueError(f"process {rank}")
-        return rank
-
-    def work(rank, places):
-        try:
-            ends[rank] = ThreadCrew(rank).together(lambda: job(rank), lambda: places[rank])
-        except BaseException as error:
-            ends[rank] = error
-
-    def run(places):
-        threads = [threading.Thread(target=work, args=(rank, places)) for rank in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+    def run(*failing):
+        ends = together(3, lambda processes: job(processes, failing))
         return [str(end) if isinstance(end, ValueError) else getattr(end, "code", end) for end in ends]
 
-    # By how far the work was, then by rank; the others end with code 2.
-    assert run([5, 0, 5]) == ["process 0", 2, 2]
-    assert run([5, 0, 4]) == [2, 2, "process 2"]
+    assert run((), (), ()) == ["done"] * 3
+    assert run((), (1, 2), (0,)) == [2, "process 1", 2]
+    assert run((0, 2), (), ()) == ["process 0", 2, 2]
+
+
+def test_a_failure_after_the_last_step_is_told_at_the_end():
+    def job(processes):
+        processes.gather(1)
+        if processes.rank == 1:
+            raise ValueError("late")
+
+    first, second = together(2, job)
+    assert first.code == 2
+    assert str(second) == "late"

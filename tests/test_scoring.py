@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from negsample.errors import InputError, RecordError
-from negsample.io.read import open_writer, read_rows
-from negsample.models.estimator import Scored
-from negsample.scoring import Outcome, Tally, score_lines, score_table
+from negsample.io.read import read_rows
+from negsample.io.write import open_writer
+from negsample.scoring import Outcome, Scored, Settings, Tally, score_lines, score_table
 
 
 @dataclass
@@ -71,7 +71,7 @@ def test_csv_tsv_and_parquet(tmp_path):
 
 def test_other_field_names(tmp_path):
     source = write(tmp_path / "in.jsonl", [{"text": "a", "hypothesis": "b c"}])
-    score_table(Lengths(), source, str(tmp_path / "o.jsonl"), document_field="text", summary_field="hypothesis")
+    score_table(Lengths(), source, str(tmp_path / "o.jsonl"), Settings("text", "hypothesis"))
     assert read(tmp_path / "o.jsonl")[0]["score"] == pytest.approx(0.2)
 
 
@@ -95,7 +95,7 @@ def test_bad_records(tmp_path, line, told):
     assert told in str(error.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl"]
     for ending in ("jsonl", "csv"):
-        tally = score_table(Lengths(), str(source), str(tmp_path / f"out.{ending}"), on_bad="skip")
+        tally = score_table(Lengths(), str(source), str(tmp_path / f"out.{ending}"), Settings(on_bad="skip"))
         assert (tally.n, tally.bad.total()) == (2, 1)
     first, bad, last = read(tmp_path / "out.jsonl")
     assert bad["score"] is None
@@ -162,7 +162,7 @@ def test_lines_that_do_not_match(tmp_path):
     assert not (tmp_path / "o.jsonl").exists()
     with pytest.raises(RecordError, match="blank, line 2"):
         score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "blank")])
-    found = score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "blank")], on_bad="skip")
+    found = score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "blank")], settings=Settings(on_bad="skip"))
     assert (found[str(tmp_path / "blank")].n, found[str(tmp_path / "blank")].bad.total()) == (2, 1)
     with pytest.raises(InputError, match="given twice"):
         score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "short")] * 2)
@@ -173,7 +173,7 @@ def test_a_late_reason_has_a_column(tmp_path, ending):
     (tmp_path / "src").write_text("a\nb\n")
     (tmp_path / "one").write_text("x\n \n")
     out = tmp_path / f"o.{ending}"
-    score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "one")], str(out), on_bad="skip")
+    score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "one")], str(out), settings=Settings(on_bad="skip"))
     first, bad = [row.fields for row in read_rows(out)]
     assert list(first) == ["document_id", "system", "summary", "score", "reason"]
     assert float(first["score"]) == pytest.approx(0.1)

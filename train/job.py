@@ -16,8 +16,9 @@ import torch
 
 from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
 from negsample.errors import InputError
-from negsample.io.files import atomic_json, failure
+from negsample.io.files import atomic_json
 from negsample.io.run_record import Stopwatch, write_run
+from negsample.io.work_folder import refuse_changes, work_folder
 from negsample.models.build import Parts, make_network, new_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description, save_folder
@@ -29,7 +30,6 @@ from negsample.records import Pair
 from negsample.train.config import TrainConfig
 from negsample.train.data.prepare import SPLITS, Split, open_split, prepare_split
 from negsample.train.fit.callbacks import Follow
-from negsample.train.fit.checkpoint import find_checkpoint
 from negsample.train.fit.loop import fit, predict
 from negsample.train.fit.torch_state import own_state
 from negsample.train.model_card import model_card
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 WORK = "work"
+# What took long to learn: checkpoints, and head ``align``'s judge and features.
+_LEARNED = (f"{WORK}/checkpoint-*[0-9]", f"{WORK}/checkpoint.old", f"{WORK}/judge.pt", f"{WORK}/features/*.npz")
 
 
 def train(
@@ -66,21 +68,12 @@ def train(
     config = dataclasses.replace(config, recipe=dict(recipe.weights))
     loss = loss_of(config, recipe)
     accelerator = make_accelerator(config)
-    begun_before = (out / WORK).exists()
-    if not _claim(accelerator, config, out, resume):
-        return None
-    try:
+    with contextlib.ExitStack() as held:
+        if not _hold_folder(accelerator, config, out, resume, held):
+            return None
         with own_state():
             facts = {"command": command, "smoke": smoke}
             return _run(accelerator, config, recipe, loss, out, watch, facts, follow or Follow(), notes)
-    except InputError:
-        # Nothing to go on with: leave the place as it was found. What an earlier call has left there is never ours to
-        # remove, for once the mistake is mended it may be gone on with.
-        if accelerator.is_main_process and not begun_before and not _learned(out / WORK):
-            shutil.rmtree(out / WORK, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                out.rmdir()
-        raise
 
 
 def _run(
@@ -305,50 +298,33 @@ def _on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> 
         raise InputError(f"{work}: the main process could not go on; its message says why")
 
 
-def _learned(work: Path) -> bool:
-    """Whether ``work`` holds what took long to learn: a checkpoint, or (head ``align``) its judge or its features."""
-    return find_checkpoint(work) is not None or (work / "judge.pt").is_file() or any((work / "features").glob("*.npz"))
-
-
-def _claim(accelerator: "Accelerator", config: TrainConfig, out: Path, resume: bool) -> bool:
-    """Whether there is work to do in ``out``; makes the folder. False where the run is finished."""
+def _hold_folder(
+    accelerator: "Accelerator", config: TrainConfig, out: Path, resume: bool, held: contextlib.ExitStack
+) -> bool:
+    """Whether there is work to do in ``out``, which ``held`` then holds for this run alone; False where it is finished."""
     answer = [True]
 
     def look() -> None:
-        answer[0] = _claim_folder(config, out, resume)
+        if resume and (out / "config.json").exists():
+            refuse_changes(out, read_description(out).get("training", {}), config.as_dict())
+            shutil.rmtree(out / WORK, ignore_errors=True)
+            answer[0] = False
+        else:
+            folder = work_folder(
+                out,
+                config.as_dict(),
+                name=f"{WORK}/config.json",
+                what="a training run",
+                alone=True,
+                makes=[WORK],
+                kept=_LEARNED,
+                resume=resume,
+            )
+            held.enter_context(folder)
 
     _on_main(accelerator, look, out)
     flag = torch.tensor([1.0 if accelerator.is_main_process and answer[0] else 0.0], device=accelerator.device)
     return float(accelerator.reduce(flag, "sum")) > 0
-
-
-def _claim_folder(config: TrainConfig, out: Path, resume: bool) -> bool:
-    work = out / WORK
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; give a folder for the model")
-    if not resume and out.is_dir() and any(out.iterdir()):
-        raise InputError(f"{out}: is not empty; go on with --resume, or give another folder")
-    if resume and (out / "config.json").exists():
-        read_description(out)
-        shutil.rmtree(work, ignore_errors=True)
-        return False
-    if resume and out.is_dir() and any(out.iterdir()) and not work.is_dir():
-        raise InputError(f"{out}: holds something else than a run to go on with; give another folder")
-    path = work / "config.json"
-    if path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        now = json.loads(json.dumps(config.as_dict()))
-        changed = [key for key in now if before.get(key) != now[key]]
-        if changed:
-            told = ", ".join(f"{key} was {before.get(key)!r}, is {now[key]!r}" for key in changed)
-            raise InputError(f"{out}: the run was begun with another configuration ({told}); give it or another folder")
-        return True
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise failure(str(out), error) from error
-    atomic_json(path, config.as_dict())
-    return True
 
 
 def pairs_of(config: TrainConfig, skipped: Counter[str]) -> Iterator[Pair]:

@@ -3,15 +3,14 @@
 ``FILE`` is the project's own layout (``files``); ``NAME:PATH`` a published one, ``NAME`` from ``JUDGMENTS``.
 """
 
-from collections import Counter
 from pathlib import Path
 
 from negsample.errors import InputError
-from negsample.eval.judgments.collect import Missing
+from negsample.eval.judgments.collect import Unusable
 from negsample.records import Judged
 from negsample.registry import Registry
 
-# name → load(path, missing) -> list[Judged]
+# name → load(path, unusable) -> list[Judged]
 JUDGMENTS = Registry(
     "judgment",
     {
@@ -24,14 +23,14 @@ JUDGMENTS = Registry(
     },
 )
 
-__all__ = ["JUDGMENTS", "Missing", "load_judgments"]
+__all__ = ["JUDGMENTS", "Unusable", "load_judgments"]
 
 
-def load_judgments(spec: str, missing: Counter[str]) -> list[Judged]:
-    """The judged rows that ``spec`` names: ``FILE``, or ``NAME:PATH`` with NAME from ``JUDGMENTS``.
+def load_judgments(spec: str, unusable: Unusable | None = None) -> list[Judged]:
+    """Load the judged rows that ``spec`` names: ``FILE``, or ``NAME:PATH`` with NAME from ``JUDGMENTS``.
 
-    What is missing or malformed is counted in ``missing`` by reason (give a ``Missing`` to know the places as well)
-    and is not in the result. Every row has at least one human score, and all scores are finite.
+    What is missing or malformed is counted in ``unusable``, which is empty before, and is not in the result. Every row
+    has at least one human score, and all scores are finite.
     Raises InputError for an unknown name, a missing file or folder, and where not one row is usable.
     """
     name, colon, path = spec.partition(":")
@@ -42,14 +41,9 @@ def load_judgments(spec: str, missing: Counter[str]) -> list[Judged]:
     load = JUDGMENTS.get(name)
     if not Path(path).exists():
         raise InputError(f"{path}: no such file or folder; give the path of the {name} judgments")
-    # Counted apart first, so that the message below tells of this source alone.
-    own = Missing()
-    rows: list[Judged] = load(path, own)
-    missing.update(own)
-    if isinstance(missing, Missing):
-        for reason, places in own.places.items():
-            missing.places.setdefault(reason, []).extend(places)
+    unusable = Unusable() if unusable is None else unusable
+    rows: list[Judged] = load(path, unusable)
     if not rows:
-        why = "; ".join(own.lines()[:3]) or "it holds none"
+        why = "; ".join(unusable.lines()[:3]) or "it holds none"
         raise InputError(f"{path}: no usable judgment: {why}")
     return rows

@@ -2,24 +2,33 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from negsample.errors import RecordError
+from negsample.io.read import Row, text_field
 from negsample.records import Judged
 
 PLACES = 3  # how many places a reason names
 
 
-class Missing(Counter[str]):
-    """Counts by reason, which also remember the first few places of each: ``lines()`` is what a report prints."""
+class Unusable(Counter[str]):
+    """What could not be used, counted by reason, with the first few places of each."""
 
     def __init__(self) -> None:
         super().__init__()
         self.places: dict[str, list[str]] = {}
 
+    def note(self, reason: str, where: str) -> None:
+        """Count something that is missing or malformed at ``where``."""
+        self[reason] += 1
+        places = self.places.setdefault(reason, [])
+        if len(places) < PLACES:
+            places.append(where)
+
     def lines(self) -> list[str]:
-        """One line a reason, most frequent first, e.g. ``4 × no usable human score (a.jsonl, line 3; …)``."""
+        """Return a line for each reason, most frequent first: ``4 × no usable human score (a.jsonl, line 3; …)``."""
         shown = []
         for reason, count in self.most_common():
             places = self.places.get(reason, [])
@@ -30,19 +39,24 @@ class Missing(Counter[str]):
 
 @dataclass
 class Collector:
-    """The rows read so far. ``missing`` is the caller's: a ``Missing`` keeps places, a plain Counter only counts."""
+    """The rows read so far; what can't be used is noted in ``unusable``."""
 
-    missing: Counter[str]
+    unusable: Unusable
     rows: list[Judged] = field(default_factory=list)
     _seen: set[tuple[str, str]] = field(default_factory=set)
 
     def note(self, reason: str, where: str) -> None:
         """Count something that is missing or malformed at ``where``."""
-        self.missing[reason] += 1
-        if isinstance(self.missing, Missing):
-            places = self.missing.places.setdefault(reason, [])
-            if len(places) < PLACES:
-                places.append(where)
+        self.unusable.note(reason, where)
+
+    def read(self, found: Iterable[Any], judged: Callable[[Any], Judged]) -> list[Judged]:
+        """Keep what ``judged`` makes of each of ``found``, which knows ``where`` it stood; a RecordError is noted."""
+        for each in found:
+            try:
+                self.add(judged(each), each.where)
+            except RecordError as error:
+                self.note(error.reason, each.where)
+        return self.rows
 
     def add(self, row: Judged, where: str) -> None:
         """Keep ``row`` unless it has no score or its document and system were kept before; then it is counted."""
@@ -56,7 +70,7 @@ class Collector:
             self.rows.append(row)
 
     def mean_scores(self, ratings: Iterable[Mapping[str, Any]], names: Iterable[str], where: str) -> dict[str, float]:
-        """Mean over the raters of each named score; a rating that is missing or not a number is counted, not used."""
+        """Average the raters' scores of each name; a rating that is missing or not a number is counted, not used."""
         given: dict[str, list[float]] = {name: [] for name in names}
         for rating in ratings:
             for name, values in given.items():
@@ -68,8 +82,18 @@ class Collector:
         return {name: math.fsum(values) / len(values) for name, values in given.items() if values}
 
 
+def name_field(row: Row, name: str, *, other: str | None = None) -> str:
+    """Read a field that names something: text, or a whole number; else as `text_field`."""
+    value = row.fields.get(name if name in row.fields else str(other))
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return text_field(row, name, other=other)
+
+
 def finite(value: object) -> float | None:
-    """``value`` as a finite number (text that spells one counts), else None."""
+    """Return ``value`` as a finite number (text that spells one counts), else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

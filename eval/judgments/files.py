@@ -1,36 +1,30 @@
 """The project's own layout: one record a line, in any format that ``negsample.io.read`` reads."""
 
 import json
-from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from negsample.errors import RecordError
-from negsample.eval.judgments.collect import Collector, finite
+from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
 from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged
 
 HALVES = ("tune", "report")
 
 
-def load(path: str, missing: Counter[str]) -> list[Judged]:
-    """Rows with the fields ``document_id`` (or ``doc_id``), ``system``, ``document`` (or ``documents``, a list),
+def load(path: str, unusable: Unusable) -> list[Judged]:
+    """Read rows with the fields ``document_id`` (or ``doc_id``), ``system``, ``document`` (or ``documents``, a list),
     ``summary``, ``scores`` (name → number); optional ``references`` (a list), ``dataset``, ``half``.
 
     In CSV and TSV the lists and ``scores`` are JSON text. A score that is not a finite number is left out of its row
     and counted; a row that lacks a field, or has no score left, is left out and counted.
     """
-    sink = Collector(missing)
     dataset = Path(path).name.split(".")[0]
-    for row in read_rows(path):
-        try:
-            sink.add(_judged(row, dataset, sink), row.where)
-        except RecordError as error:
-            sink.note(error.reason, row.where)
-    return sink.rows
+    return Collector(unusable).read(read_rows(path), partial(_judged, dataset=dataset, unusable=unusable))
 
 
-def _judged(row: Row, dataset: str, sink: Collector) -> Judged:
+def _judged(row: Row, dataset: str, unusable: Unusable) -> Judged:
     summary = text_field(row, "summary")
     texts = _nested(row, "documents", list)
     documents = tuple(texts) if texts else (text_field(row, "document"),)
@@ -45,12 +39,12 @@ def _judged(row: Row, dataset: str, sink: Collector) -> Judged:
     for name, value in (_nested(row, "scores", dict) or {}).items():
         number = finite(value)
         if number is None:
-            sink.note(f"score {name!r} is not a finite number", row.where)
+            unusable.note(f"score {name!r} is not a finite number", row.where)
         else:
             scores[name] = number
     return Judged(
-        document_id=_identifier(row, "document_id" if "document_id" in row.fields else "doc_id"),
-        system=_identifier(row, "system"),
+        document_id=name_field(row, "document_id", other="doc_id"),
+        system=name_field(row, "system"),
         documents=documents,
         summary=summary,
         references=references,
@@ -58,14 +52,6 @@ def _judged(row: Row, dataset: str, sink: Collector) -> Judged:
         dataset=str(row.fields.get("dataset") or dataset),
         half=half,
     )
-
-
-def _identifier(row: Row, name: str) -> str:
-    """A field that names something: text, or a whole number."""
-    value = row.fields.get(name)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return text_field(row, name)
 
 
 def _nested(row: Row, name: str, kind: type) -> Any:

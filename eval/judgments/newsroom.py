@@ -7,10 +7,9 @@ and ``RelevanceRating`` from 1 to 5. The texts are HTML as the raters saw them. 
 
 import html
 import re
-from collections import Counter
 
 from negsample.errors import RecordError
-from negsample.eval.judgments.collect import Collector
+from negsample.eval.judgments.collect import Collector, Unusable
 from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged
 
@@ -19,13 +18,13 @@ _BREAK = re.compile(r"\s*</?(?:br|p|div)\b[^<>]*>\s*", re.IGNORECASE)
 _INLINE = re.compile(r"</?(?:span|b|i|u|em|strong|a|font)\b[^<>]*>", re.IGNORECASE)
 
 
-def load(path: str, missing: Counter[str]) -> list[Judged]:
+def load(path: str, unusable: Unusable) -> list[Judged]:
     """Scores: ``coherence``, ``fluency``, ``informativeness``, ``relevance``, each the mean over the raters.
 
     The document is the article's text without its title. A summary or article that differs between the raters of one
     pair is counted, and the first is kept.
     """
-    sink = Collector(missing)
+    sink = Collector(unusable)
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in read_rows(path, "csv"):
         try:

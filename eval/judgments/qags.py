@@ -9,17 +9,17 @@ from collections import Counter
 from pathlib import Path
 
 from negsample.errors import RecordError
-from negsample.eval.judgments.collect import Collector
+from negsample.eval.judgments.collect import Collector, Unusable
 from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged
 
 
-def load(path: str, missing: Counter[str]) -> list[Judged]:
+def load(path: str, unusable: Unusable) -> list[Judged]:
     """Score ``fact`` in [0, 1]: share of the summary's sentences that most workers call supported.
 
     ``document_id`` is the record's place in the file, from 0. A sentence without any yes or no spoils its summary.
     """
-    sink = Collector(missing)
+    sink = Collector(unusable)
     name = Path(path).name
     dataset = next((f"qags_{part}" for part in ("cnndm", "xsum") if part in name), "qags")
     for place, row in enumerate(read_rows(path, "jsonl")):

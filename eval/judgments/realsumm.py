@@ -14,15 +14,16 @@ them once, if you trust them, with the command that the error message gives. Lay
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.judgments.collect import Collector, finite
-from negsample.io.read import open_text, read_rows, text_field
+from negsample.eval.judgments.collect import Collector, Unusable, finite
+from negsample.io.lines import open_text
+from negsample.io.read import read_rows, text_field
 from negsample.records import Judged
 
 SCORE = "litepyramid_recall"
@@ -43,7 +44,7 @@ class _Scored:
     score: Any
 
 
-def load(path: str, missing: Counter[str]) -> list[Judged]:
+def load(path: str, unusable: Unusable) -> list[Judged]:
     """Score ``litepyramid_recall`` in [0, 1]; one reference.
 
     A system that stands in both files (the published ``bart_out.txt``) is taken from the extractive one, as
@@ -59,13 +60,8 @@ def load(path: str, missing: Counter[str]) -> list[Judged]:
     documents = [_untag(line) for line in open_text(source)]
     beside = source.with_name("ref.txt")
     references = [_untag(line) for line in open_text(beside)] if beside.exists() else None
-    sink = Collector(missing)
-    for found in _scored(folder, sink):
-        try:
-            sink.add(_judged(found, documents, references), found.where)
-        except RecordError as error:
-            sink.note(error.reason, found.where)
-    return sink.rows
+    scored = _scored(folder, unusable)
+    return Collector(unusable).read(scored, partial(_judged, documents=documents, references=references))
 
 
 def _judged(found: _Scored, documents: Sequence[str], references: Sequence[str] | None) -> Judged:
@@ -92,18 +88,18 @@ def _find(folder: Path, name: str) -> Path | None:
     return found[0] if found else None
 
 
-def _scored(folder: Path, sink: Collector) -> Iterator[_Scored]:
+def _scored(folder: Path, unusable: Unusable) -> Iterator[_Scored]:
     """Every scored summary of the folder's JSON files, else of ``scores.csv``."""
     files = sorted([*folder.glob("*.json"), *folder.glob("scores_dicts/*.json")])
     # "ext" before "abs", so that a system in both is the extractive one.
     files.sort(key=lambda file: (file.stem != "ext", str(file)))
     if files:
         for file in files:
-            yield from _from_json(file, sink)
+            yield from _from_json(file, unusable)
         return
     table = folder / "scores.csv"
     if table.exists():
-        yield from _from_csv(table, folder, sink)
+        yield from _from_csv(table, folder, unusable)
         return
     if any(folder.rglob("*.pkl")):
         raise InputError(
@@ -115,7 +111,7 @@ def _scored(folder: Path, sink: Collector) -> Iterator[_Scored]:
     )
 
 
-def _from_json(file: Path, sink: Collector) -> Iterator[_Scored]:
+def _from_json(file: Path, unusable: Unusable) -> Iterator[_Scored]:
     try:
         table = json.loads(file.read_text(encoding="utf-8-sig"))
     except (ValueError, OSError) as error:
@@ -126,7 +122,7 @@ def _from_json(file: Path, sink: Collector) -> Iterator[_Scored]:
         where = f"{file.name}, document {key}"
         systems = entry.get("system_summaries") if isinstance(entry, dict) else None
         if not isinstance(systems, dict):
-            sink.note("a document without 'system_summaries'", where)
+            unusable.note("a document without 'system_summaries'", where)
             continue
         reference = entry.get("ref_summ")
         if isinstance(reference, list):
@@ -134,7 +130,7 @@ def _from_json(file: Path, sink: Collector) -> Iterator[_Scored]:
         for system, given in systems.items():
             place = f"{where}, system {system}"
             if not isinstance(given, dict) or not isinstance(given.get("scores"), dict):
-                sink.note("a system without 'scores'", place)
+                unusable.note("a system without 'scores'", place)
                 continue
             summary = given.get("system_summary")
             yield _Scored(
@@ -147,18 +143,18 @@ def _from_json(file: Path, sink: Collector) -> Iterator[_Scored]:
             )
 
 
-def _from_csv(table: Path, folder: Path, sink: Collector) -> Iterator[_Scored]:
+def _from_csv(table: Path, folder: Path, unusable: Unusable) -> Iterator[_Scored]:
     outputs = _outputs(folder)
     lines: dict[str, list[str]] = {}
     for row in read_rows(table):
         try:
             document, system = text_field(row, "doc_id").strip(), text_field(row, "system").strip()
         except RecordError as error:
-            sink.note(error.reason, row.where)
+            unusable.note(error.reason, row.where)
             continue
         file = outputs.get(system) or outputs.get(f"{system}.txt")
         if file is None:
-            sink.note(f"no output file for system {system!r}", row.where)
+            unusable.note(f"no output file for system {system!r}", row.where)
             continue
         if system not in lines:
             lines[system] = list(open_text(file))

@@ -6,25 +6,20 @@ Layout assumed, as published: ``model_annotations.aligned.paired.jsonl`` (``.gz`
 and ``relevance`` from 1 to 5. The file as distributed has no ``text``; SummEval's ``pair_data.py`` adds it.
 """
 
-from collections import Counter
+from functools import partial
 
 from negsample.errors import RecordError
-from negsample.eval.judgments.collect import Collector
+from negsample.eval.judgments.collect import Collector, Unusable
 from negsample.io.read import Row, read_rows, text_field
 from negsample.records import Judged
 
 DIMENSIONS = ("coherence", "consistency", "fluency", "relevance")
 
 
-def load(path: str, missing: Counter[str]) -> list[Judged]:
+def load(path: str, unusable: Unusable) -> list[Judged]:
     """Scores: each dimension, the mean of the experts; ``turker_…``, the mean of the crowd workers, if any."""
-    sink = Collector(missing)
-    for row in read_rows(path, "jsonl"):
-        try:
-            sink.add(_judged(row, sink), row.where)
-        except RecordError as error:
-            sink.note(error.reason, row.where)
-    return sink.rows
+    sink = Collector(unusable)
+    return sink.read(read_rows(path, "jsonl"), partial(_judged, sink=sink))
 
 
 def _judged(row: Row, sink: Collector) -> Judged:

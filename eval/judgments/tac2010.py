@@ -1,4 +1,4 @@
-"""TAC 2010 guided summarization (SPEC §6; licensed by NIST): initial summaries (docset A), ten articles a docset.
+"""TAC 2010 guided summarization (licensed by NIST): initial summaries (docset A), ten articles a docset.
 
 Layout assumed, from public loaders and not from the data itself, at DIR or below it, packed or unpacked:
 
@@ -17,13 +17,12 @@ import io
 import re
 import tarfile
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from negsample.errors import InputError
-from negsample.eval.judgments.collect import Collector, finite
+from negsample.eval.judgments.collect import Collector, Unusable, finite
 from negsample.records import Judged
 
 ARTICLES = 10
@@ -43,16 +42,16 @@ _PARAGRAPH = re.compile(r"<P\b[^>]*>(.*?)(?=</P>|<P\b|$)", re.IGNORECASE | re.DO
 _TAG = re.compile(r"<[^<>]*>")
 
 
-def load(path: str, missing: Counter[str]) -> list[Judged]:
+def load(path: str, unusable: Unusable) -> list[Judged]:
     """One row a docset and machine summarizer, with all the docset's readable articles as ``documents``.
 
     Scores: ``modified_pyramid``, ``modified_pyramid_jackknife``, ``linguistic_quality``, ``overall_responsiveness``.
     ``references`` are the human summaries of the docset, in the order of their writers' letters. Counted by reason:
     unreadable articles, docsets with another number of readable articles than ten (their rows are kept, but a sum
-    over articles would not compare with the others: SPEC §6), summaries without scores and scores without a summary,
+    over articles would not compare with the others), summaries without scores and scores without a summary,
     broken lines.
     """
-    sink = Collector(missing)
+    sink = Collector(unusable)
     articles: dict[str, dict[str, str]] = {}
     peers: dict[tuple[str, str], str] = {}
     models: dict[str, dict[str, str]] = {}

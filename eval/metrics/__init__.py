@@ -6,10 +6,13 @@ A specification is ``NAME[:option=value[,option=value]]``; a value that has comm
 
 import inspect
 from collections.abc import Callable
+from typing import TypeVar
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import Item, Metric, Scores, score_judged
+from negsample.eval.metrics.base import Item, Metric, Scores, score_judged, split_outside, unquote
 from negsample.registry import Registry, suggestion
+
+M = TypeVar("M")
 
 METRICS = Registry(
     "metric",
@@ -50,20 +53,16 @@ __all__ = ["METRICS", "Item", "Metric", "Scores", "build", "make_metric", "score
 
 
 def make_metric(spec: str) -> Metric:
-    """The metric that ``spec`` names, e.g. ``"words"`` or ``"rouge1:value=recall,stem=true"``.
+    """Make the metric that ``spec`` names, e.g. ``"words"`` or ``"rouge1:value=recall,stem=true"``.
 
     A piece without ``=`` is the metric's own argument, for those that have one (``learned:FILE``).
     Raises InputError for an unknown name, option or value, with the nearest that there is.
     """
-    made = build(METRICS, spec)
-    if not isinstance(made, Metric):
-        name = spec.partition(":")[0]
-        raise InputError(f"metric {name!r}: its factory gave a {type(made).__name__}, not a Metric")
-    return made
+    return build(METRICS, spec, Metric)
 
 
-def build(registry: Registry, spec: str) -> object:
-    """What the factory that ``spec`` names in ``registry`` makes of the options in ``spec``.
+def build(registry: Registry, spec: str, kind: type[M]) -> M:
+    """Make what the factory that ``spec`` names in ``registry`` makes of the options in ``spec``.
 
     Raises InputError for an unknown name, option or value, with the nearest that there is.
     """
@@ -72,23 +71,29 @@ def build(registry: Registry, spec: str) -> object:
     positional, keywords, required = _parameters(factory)
     arguments: list[str] = []
     options: dict[str, str] = {}
-    for piece in _split(rest, spec):
+    pieces = split_outside(rest, ",")
+    if pieces is None:
+        raise InputError(f"metric {spec!r}: a parenthesis is not closed or not opened")
+    for piece in filter(None, pieces):
         key, equals, value = piece.partition("=")
         if not equals:
             if len(arguments) >= len(positional):
                 hint = "write option=value; " + (f"known: {', '.join(keywords)}" if keywords else "it has no options")
                 raise InputError(f"metric {spec!r}: {piece!r} is not an option; {hint}")
-            arguments.append(_unquote(piece))
+            arguments.append(unquote(piece))
         elif key not in keywords:
             hint = suggestion(key, keywords) if keywords else "it has no options"
             raise InputError(f"metric {name!r} has no option {key!r}; {hint}")
         elif key in options:
             raise InputError(f"metric {spec!r}: option {key!r} is given twice")
         else:
-            options[key] = _unquote(value)
+            options[key] = unquote(value)
     if len(arguments) < required:
         raise InputError(f"metric {name!r} needs an argument: {name}:{positional[len(arguments)].upper()}")
-    return factory(*arguments, **options)
+    made = factory(*arguments, **options)
+    if not isinstance(made, kind):
+        raise InputError(f"{registry.kind} {name!r}: its factory gave a {type(made).__name__}, not a {kind.__name__}")
+    return made
 
 
 def _parameters(factory: Callable[..., object]) -> tuple[list[str], list[str], int]:
@@ -97,28 +102,3 @@ def _parameters(factory: Callable[..., object]) -> tuple[list[str], list[str], i
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = sum(p.default is p.empty for p in positional)
     return [p.name for p in positional], [p.name for p in parameters if p.kind == p.KEYWORD_ONLY], required
-
-
-def _split(text: str, spec: str) -> list[str]:
-    """Pieces of ``text`` between the commas that stand outside parentheses."""
-    pieces, depth, start = [], 0, 0
-    for position, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth < 0:
-            break
-        if letter == "," and depth == 0:
-            pieces.append(text[start:position])
-            start = position + 1
-    if depth != 0:
-        raise InputError(f"metric {spec!r}: a parenthesis is not closed or not opened")
-    return [piece for piece in [*pieces, text[start:]] if piece]
-
-
-def _unquote(value: str) -> str:
-    """``value`` without the parentheses around it, if they are one pair: not those of ``(a)+(b)``."""
-    depth = 0
-    for place, letter in enumerate(value):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0 and place < len(value) - 1:
-            return value
-    return value[1:-1] if value.startswith("(") and value.endswith(")") else value

@@ -1,10 +1,10 @@
-"""``align-untrained``: the equal-weight sum of the alignment features, the baseline that a trained ``align`` must beat."""
+"""``align-untrained``: the equal-weight sum of the align features, which a trained ``align`` must beat."""
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
 from negsample.models.align.named_features import ASPECTS
 
 if TYPE_CHECKING:
@@ -21,12 +21,9 @@ def align_untrained(*, aspect: str = "score", encoder: str = "sentence-transform
     hidden units whose weight is next to nothing, drawn from a fixed seed.
     """
     choice("aspect", aspect, ("score", *ASPECTS))
-    options: dict[str, tuple[object, object]] = {
-        "aspect": (aspect, "score"),
-        "encoder": (encoder, "sentence-transformer"),
-    }
-    name, signature = describe("align-untrained", options)
-    return Metric(name, signature, True, frozenset({"document"}), partial(_score, aspect=aspect, encoder=encoder))
+    options = {"aspect": aspect, "encoder": encoder}
+    score = partial(_score, aspect=aspect, encoder=encoder)
+    return pair_metric("align-untrained", align_untrained, options, {"document"}, score)
 
 
 def _score(items: Sequence[Item], *, aspect: str, encoder: str) -> Scores:

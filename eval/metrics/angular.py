@@ -1,4 +1,4 @@
-"""Angular embedding similarity (Moeed et al., 2020: P4 eq. 1–2; the similarity is Cer et al.'s, 2018)."""
+"""Angular embedding similarity (Moeed et al. 2020, eq. 1–2; the similarity is that of Cer et al. 2018)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
-from negsample.eval.metrics.comparison import AGAINST, SEVERAL, compare, needs_of, targets_of
-from negsample.eval.metrics.vectors import NO_VECTOR, POOLS, check_pool, unit_vectors
+from negsample.eval.metrics.base import Item, Metric, Scores, collect, pair_metric
+from negsample.eval.metrics.targets import compare_with_targets, needs_of, target_options, targets_of
+from negsample.eval.metrics.vectors import NO_VECTOR, pooled_encoder, unit_vectors, weights_of
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -29,35 +29,22 @@ def aes(
 ) -> Metric:
     """``aes``: angular similarity of a summary and its reference or document, in [0, 1], higher is better.
 
-    A corpus's AES is the mean over its pairs. ``encoder``: P4 has USE version 2 (DAN), whole texts; the default is the
-    packaged multilingual USE, which reads texts of any length. ``pool``: ``whole`` (P4), or ``mean`` or ``max`` over
-    sentence vectors. ``against``: ``references``, ``document``, or ``auto``, references where the record has any.
-    ``references``: ``max`` or ``mean`` over several (reading: P4 has one). Missing where a text has no vector.
+    A corpus's AES is the mean over its pairs. ``encoder``: Moeed et al. have USE version 2 (DAN), whole texts; the
+    default is the packaged multilingual USE, which reads texts of any length. ``pool``: ``whole`` (theirs), or ``mean``
+    or ``max`` over sentence vectors. ``against``: ``references``, ``document``, or ``auto``, references where the
+    record has any. ``references``: ``max`` or ``mean`` over several (reading: they have one). Missing where a text has
+    no vector.
     """
-    choice("against", against, AGAINST)
-    choice("references", references, SEVERAL)
-    choice("pool", pool, POOLS)
-    from negsample.models.encoders import make_encoder
-
-    made = make_encoder(encoder)
-    check_pool(made, pool)
-    name, signature = describe(
-        "aes",
-        {
-            "encoder": (encoder, "use-multilingual"),
-            "against": (against, "auto"),
-            "references": (references, "max"),
-            "pool": (pool, "whole"),
-        },
-    )
+    options = {"encoder": encoder, **target_options(against, references), "pool": pool}
+    made = pooled_encoder(encoder, pool)
     score = partial(score_aes, encoder=made, against=against, references=references, pool=pool)
-    return Metric(name, f"{signature}|weights:{made.fingerprint[:12]}", True, needs_of(against), score)
+    return pair_metric("aes", aes, options, needs_of(against), score, more=weights_of(made))
 
 
 def score_aes(
     items: Sequence[Item], *, encoder: "Encoder", against: str = "auto", references: str = "max", pool: str = "whole"
 ) -> Scores:
-    """What the metric ``aes`` computes, with an encoder that is made already."""
+    """Compute ``aes`` with an encoder that is made already."""
     texts = sorted({text for item in items for text in (item.summary, *targets_of(item, against))})
     vector_of = unit_vectors(texts, encoder, pool)
 
@@ -70,4 +57,4 @@ def score_aes(
         assert v is not None
         return angular_similarity(u, v)
 
-    return collect(compare(item, against, references, problem, similarity) for item in items)
+    return collect(compare_with_targets(item, against, references, problem, similarity) for item in items)

@@ -1,4 +1,4 @@
-"""Texts as bags of word vectors, sentence vectors, or both: what the mover's similarities compare (P0 §2–3)."""
+"""Texts as bags of word vectors, sentence vectors, or both, for the mover's similarities (Clark et al. 2019, §2–3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

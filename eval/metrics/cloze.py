@@ -1,4 +1,4 @@
-"""Cloze questions (P2 §2.2, after Hermann et al. 2015): a sentence with one of its named entities masked."""
+"""Cloze questions: a sentence with a named entity masked (Scialom et al. 2019, §2.2; Hermann et al. 2015)."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Vectors of words in their sentences, from a Hugging Face token encoder (in the role of P0's ELMo)."""
+"""Vectors of words in their sentences, from a Hugging Face token encoder (in the role of Clark et al. 2019's ELMo)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 def words_in_context(encoder: "TokenPooling", sentences: Sequence[str]) -> list[np.ndarray]:
     """For each sentence the vectors of its content words, in order; float32 [words, d] each.
 
-    Each sentence is read whole and alone, and function words and punctuation are left out afterwards (P0 A.1). A word's
-    vector is the mean over its tokens, in the encoder's ``layer``. A sentence beyond the model's longest input is read
-    in pieces that end between words. Of a single "word" beyond it only the tokens that were read count.
+    Each sentence is read whole and alone, and function words and punctuation are left out afterwards (Clark et al.
+    2019, A.1). A word's vector is the mean over its tokens, in the encoder's ``layer``. A sentence beyond the model's
+    longest input is read in pieces that end between words. Of a single "word" beyond it only the tokens that were read
+    count.
 
     Raises InputError where the model's tokenizer can't say which characters a token stands for.
     """

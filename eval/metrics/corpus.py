@@ -32,7 +32,7 @@ class CorpusMetric:
 
 
 def make_corpus_metric(spec: str) -> CorpusMetric:
-    """The corpus metric that ``spec`` names, e.g. ``"fed"`` or ``"fed:encoder=sentence-transformer,pool=mean"``.
+    """Make the corpus metric that ``spec`` names, e.g. ``"fed"`` or ``"fed:encoder=sentence-transformer,pool=mean"``.
 
     Raises InputError for an unknown name, option or value.
     """
@@ -42,14 +42,11 @@ def make_corpus_metric(spec: str) -> CorpusMetric:
             f"{name} scores pairs, not corpora; use negsample score --metric {name} (known here: "
             f"{', '.join(CORPUS_METRICS.names())})"
         )
-    made = build(CORPUS_METRICS, spec)
-    if not isinstance(made, CorpusMetric):
-        raise InputError(f"corpus metric {name!r}: its factory gave a {type(made).__name__}, not a CorpusMetric")
-    return made
+    return build(CORPUS_METRICS, spec, CorpusMetric)
 
 
 def corpus_metric(spec: str, generated: Sequence[str], reference: Sequence[str]) -> dict[str, Any]:
-    """The metric ``spec`` of ``generated`` texts against ``reference`` texts, ready to be written as JSON.
+    """Compute the metric ``spec`` of ``generated`` texts against ``reference`` texts, ready to be written as JSON.
 
     Keys: ``metric``, ``value``, ``higher_is_better``, ``generated`` and ``reference`` (texts used), ``missing``
     (reason → texts left out), ``signature``. Raises InputError for a bad ``spec`` and for too few texts.

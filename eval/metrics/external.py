@@ -34,13 +34,9 @@ def external(
     value = choice("value", value or values[0], values)
     against = choice("against", against or sides[0], sides)
     run = partial({"bert-score": _bert_score, "blanc": _blanc}[package], module, model, value, device, at_once)
-    options: dict[str, tuple[object, object]] = {
-        "package": (package, package),
-        "model": (model, ""),
-        "value": (value, values[0]),
-        "against": (against, sides[0]),
-    }
-    name, signature = describe("external", options)
+    options = {"package": package, "model": model, "value": value, "against": against}
+    defaults = {"package": package, "model": "", "value": values[0], "against": sides[0]}
+    name, signature = describe("external", options, defaults)
     name = f"external:{package}" + name.removeprefix("external").replace(":", ",", 1)
     score = partial(_score, package=package, run=run, against=against)
     return Metric(name, f"{signature}|{package}:{_version(package)}", True, frozenset({against}), score)

@@ -1,4 +1,4 @@
-"""Fréchet embedding distance of two sets of texts (P4 eq. 3; Heusel et al., 2017; d'Autume et al., 2019)."""
+"""Fréchet distance of two sets of texts (Moeed et al. 2020, eq. 3; Heusel et al. 2017; d'Autume et al. 2019)."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import choice, describe
+from negsample.eval.metrics.base import defaults_of, describe
 from negsample.eval.metrics.corpus import CorpusMetric, CorpusScore
-from negsample.eval.metrics.vectors import NO_VECTOR, POOLS, check_pool, text_vectors
+from negsample.eval.metrics.vectors import NO_VECTOR, pooled_encoder, text_vectors, weights_of
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
 
 
 def frechet_distance(x: np.ndarray, y: np.ndarray) -> float:
-    """‖μx − μy‖² + Tr(Σx + Σy − 2 (Σx Σy)^½) of the rows of ``x`` [n, d] and ``y`` [m, d]; real, ≥ 0, lower is nearer.
+    """Compute ‖μx − μy‖² + Tr(Σx + Σy − 2 (Σx Σy)^½) of the rows of ``x`` [n, d] and ``y`` [m, d]; real, ≥ 0, lower is nearer.
 
     Σ is the unbiased covariance; n, m ≥ 2. With centred rows X and Y, Tr((Σx Σy)^½) is the sum of the singular values
     of X Yᵀ over √((n − 1)(m − 1)): the non-zero eigenvalues of ΣxΣy are those of (X Yᵀ)(X Yᵀ)ᵀ over (n − 1)(m − 1). So
@@ -24,16 +24,11 @@ def frechet_distance(x: np.ndarray, y: np.ndarray) -> float:
     only. A side with more texts than dimensions is first replaced by the triangle R of its QR decomposition, for
     RᵀR = XᵀX leaves the singular values as they are.
 
-    Raises InputError for fewer than two rows, unequal widths, or values that are not finite.
+    Raises InputError for values that are not finite.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    for side, name in ((x, "first"), (y, "second")):
-        if side.ndim != 2 or len(side) < 2:
-            raise InputError(f"the {name} side has {len(side)} vectors; a covariance needs at least two")
-        if not np.isfinite(side).all():
-            raise InputError(f"the {name} side has values that are not finite; check the encoder's weights")
-    if x.shape[1] != y.shape[1]:
-        raise InputError(f"vectors of {x.shape[1]} and {y.shape[1]} dimensions; encode both sides with one encoder")
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise InputError("a vector has values that are not finite; check the encoder's weights")
     means = x.mean(axis=0) - y.mean(axis=0)
     root_x, root_y = _root(x), _root(y)
     common = np.linalg.svd(root_x @ root_y.T, compute_uv=False).sum()
@@ -51,25 +46,21 @@ def _root(rows: np.ndarray) -> np.ndarray:
 def fed(*, encoder: str = "use-multilingual", pool: str = "whole") -> CorpusMetric:
     """``fed``: Fréchet distance of the vectors of generated and of reference texts, ≥ 0, lower is better.
 
-    ``encoder``: P4 has USE version 2 (DAN), whole texts; the default is the packaged multilingual USE, which reads
-    texts of any length. ``pool``: ``whole``, or ``mean`` or ``max`` over sentence vectors. At least two texts a side;
-    texts without a vector are left out and counted. The figure depends on the length of the texts (P4 §2.2.2) and, a
-    covariance of few texts being a poor one, on their number: compare corpora of like size.
+    ``encoder``: Moeed et al. have USE version 2 (DAN), whole texts; the default is the packaged multilingual USE, which
+    reads texts of any length. ``pool``: ``whole``, or ``mean`` or ``max`` over sentence vectors. At least two texts a
+    side; texts without a vector are left out and counted. The figure depends on the length of the texts (their §2.2.2)
+    and, a covariance of few texts being a poor one, on their number: compare corpora of like size.
     """
-    choice("pool", pool, POOLS)
-    from negsample.models.encoders import make_encoder
-
-    made = make_encoder(encoder)
-    check_pool(made, pool)
-    name, signature = describe("fed", {"encoder": (encoder, "use-multilingual"), "pool": (pool, "whole")})
+    made = pooled_encoder(encoder, pool)
+    name, signature = describe("fed", {"encoder": encoder, "pool": pool}, defaults_of(fed))
     score = partial(score_fed, encoder=made, pool=pool)
-    return CorpusMetric(name, f"{signature}|weights:{made.fingerprint[:12]}", False, score)
+    return CorpusMetric(name, signature + weights_of(made), False, score)
 
 
 def score_fed(
     generated: Sequence[str], reference: Sequence[str], *, encoder: "Encoder", pool: str = "whole"
 ) -> CorpusScore:
-    """What the metric ``fed`` computes, with an encoder that is made already.
+    """Compute ``fed`` with an encoder that is made already.
 
     Raises InputError where a side has fewer than two texts with a vector.
     """

@@ -1,10 +1,10 @@
-"""Perplexity of the summary under a language model (P2 §2.2.1): masked, each token in turn, or causal."""
+"""Perplexity under a language model, masked, each token in turn, or causal (Scialom et al. 2019, §2.2.1)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
 from negsample.eval.metrics.pretrained import need_model, pick_window
 from negsample.models.language.language_models import SMALLEST_WINDOW, LanguageModel, load_lm
 
@@ -13,13 +13,12 @@ def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, de
     """``mlm``: pseudo-perplexity of the summary, exp(−1/N·Σ_t log P(w_t | the other tokens)); ≥ 1, lower is better.
 
     Each of the N tokens is masked in turn (Wang & Cho 2019; Salazar et al. 2020, §2.1). ``model``: folder or hub id of
-    a masked language model (P2: BERT base); none is packaged. ``value``: ``perplexity``, or ``loss``, its logarithm.
-    ``window``: tokens read at a time (0: as many as the model can); in a longer text each token is read in the middle
-    of a window of its own. Cost: N inputs of up to ``window`` tokens a summary. Missing where it has no token.
+    a masked language model (Scialom et al.: BERT base); none is packaged. ``value``: ``perplexity``, or ``loss``, its
+    logarithm. ``window``: tokens read at a time (0: as many as the model can); in a longer text each token is read in
+    the middle of a window of its own. Cost: N inputs of up to ``window`` tokens a summary. Missing where it has no
+    token.
     """
-    need_model("mlm", model, "a masked language model")
-    value = choice("value", value, ("perplexity", "loss"))
-    return _metric("mlm", model, load_lm("masked", model, device), value, window)
+    return _metric("mlm", mlm, "masked", model, value, window, device)
 
 
 def perplexity(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Metric:
@@ -30,19 +29,20 @@ def perplexity(*, model: str = "", value: str = "perplexity", window: int | str 
     for ``mlm``; a longer text is read in windows that overlap by half, so that every token has at least half a window
     before it (or all that there is). Missing where no token can be predicted.
     """
-    need_model("perplexity", model, "a causal language model")
-    value = choice("value", value, ("perplexity", "loss"))
-    return _metric("perplexity", model, load_lm("causal", model, device), value, window)
+    return _metric("perplexity", perplexity, "causal", model, value, window, device)
 
 
-def _metric(name: str, model: str, lm: LanguageModel, value: str, window: int | str) -> Metric:
+def _metric(
+    name: str, factory: Callable[..., Metric], kind: str, model: str, value: str, window: int | str, device: str
+) -> Metric:
+    need_model(name, model, f"a {kind} language model")
+    choice("value", value, ("perplexity", "loss"))
+    lm = load_lm(kind, model, device)
     size = pick_window(lm.head, window, SMALLEST_WINDOW)
-    canonical, signature = describe(
-        name, {"model": (model, ""), "value": (value, "perplexity"), "window": (int(window), 0)}
-    )
-    signature = f"{signature}|read:{size}|weights:{lm.head.fingerprint[:12]}"
+    options = {"model": model, "value": value, "window": int(window)}
     score = partial(_score, lm=lm, window=size, value=value)
-    return Metric(canonical, signature, False, frozenset(), score)
+    more = f"|read:{size}|weights:{lm.head.fingerprint[:12]}"
+    return pair_metric(name, factory, options, (), score, higher_is_better=False, more=more)
 
 
 def _score(items: Sequence[Item], *, lm: LanguageModel, window: int, value: str) -> Scores:

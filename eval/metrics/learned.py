@@ -1,4 +1,4 @@
-"""A weighted sum of metrics as a metric (P2 §2.4): its JSON file, P2's published weights, and how it scores.
+"""A weighted sum of metrics as a metric: its JSON file, published weights, how it scores (Scialom et al. 2019, §2.4).
 
 Fitting the weights to people's scores is ``negsample.eval.learning``.
 """
@@ -54,7 +54,7 @@ class Learned:
     version: str = field(default=__version__)
 
     def predict(self, values: np.ndarray) -> np.ndarray:
-        """The score for metric values float64 [n, columns]; NaN where one is missing."""
+        """Compute the score for metric values float64 [n, columns]; NaN where one is missing."""
         return np.asarray(values, dtype=np.float64) @ np.array(self.weights) + self.intercept
 
     def save(self, path: str | Path) -> None:
@@ -90,18 +90,13 @@ def _from_json(data: Any, path: str) -> Learned:
     for name, default in (("intercept", 0.0), ("ridge", 1.0), ("rows", 0), ("left_out", 0)):
         if not _is_number(data.get(name, default)):
             raise InputError(f"{path}: {name} must be a finite number")
-    known = {key: value for key, value in data.items() if key not in ("format", "held_out")}
+    held_out = data.get("held_out")
+    names = [entry.name for entry in fields(HeldOut)]
+    if held_out is not None and (not isinstance(held_out, dict) or sorted(held_out) != sorted(names)):
+        raise InputError(f"{path}: held_out must have {', '.join(names)}")
+    known = {key: value for key, value in data.items() if key != "format"}
     known |= {"columns": tuple(columns), "weights": tuple(map(float, weights)), "human": tuple(human)}
-    return Learned(**known, held_out=_held_out(data.get("held_out"), path))
-
-
-def _held_out(data: Any, path: str) -> HeldOut | None:
-    if data is None:
-        return None
-    try:
-        return HeldOut(**data)
-    except TypeError as error:
-        raise InputError(f"{path}: held_out must have {', '.join(entry.name for entry in fields(HeldOut))}") from error
+    return Learned(**known | {"held_out": HeldOut(**held_out) if held_out else None})
 
 
 def _is_number(value: object) -> bool:
@@ -109,9 +104,10 @@ def _is_number(value: object) -> bool:
 
 
 def p2(model: str) -> Learned:
-    """P2's equation 1: 0.8576·ROUGE-L + 2.274·QA_conf + 0.6413·QA_fscore, the QA scores from the document.
+    """Return 0.8576·ROUGE-L + 2.274·QA_conf + 0.6413·QA_fscore, the QA scores from the document.
 
-    ``model``: the question-answering model. ROUGE-L is F1 against the references (reading; so this preset needs them).
+    Scialom et al. 2019, equation 1. ``model``: the question-answering model. ROUGE-L is F1 against the references
+    (reading; so this preset needs them).
     """
     if not model:
         raise InputError(
@@ -128,10 +124,10 @@ def p2(model: str) -> Learned:
 
 
 def learned(file: str = "", *, preset: str = "", model: str = "") -> Metric:
-    """``learned:FILE`` or ``learned:preset=p2,model=QA``: intercept + Σ weight·metric (P2 §2.4). Higher is better.
+    """``learned:FILE`` or ``learned:preset=p2,model=QA``: intercept + Σ weight·metric. Higher is better.
 
     FILE is what ``Learned.save`` wrote; its columns are any metrics of the project, which are computed here. The preset
-    has P2's published weights, range [0, 3.7729]. Needs what its columns need. Missing where a column is, with the
+    has the published weights, range [0, 3.7729]. Needs what its columns need. Missing where a column is, with the
     column's reason.
     """
     if bool(file) == bool(preset):

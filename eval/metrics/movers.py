@@ -1,8 +1,8 @@
-"""Word, sentence, and sentence-and-word mover's similarity (Clark, Celikyilmaz and Smith, 2019: P0).
+"""Word, sentence, and sentence-and-word mover's similarity (Clark, Celikyilmaz & Smith 2019).
 
-similarity = exp(−EMD(A, B)), EMD the least Σ T_ij ‖v_i − v_j‖₂ over T ≥ 0 whose row sums are the weights of A and
-whose column sums are the weights of B (P0 eq. 2–3). In (0, 1], 1 for equal texts, symmetric. Stop words and punctuation
-are left out (P0 A.1), and so are words that the encoder does not know; |A| counts the words that remain (reading).
+similarity = exp(−EMD(A, B)), EMD the least Σ T_ij ‖v_i − v_j‖₂ over T ≥ 0 whose row sums are the weights of A and whose
+column sums are the weights of B (their eq. 2–3). In (0, 1], 1 for equal texts, symmetric. Stop words and punctuation
+are left out (A.1), and so are words that the encoder does not know; |A| counts the words that remain (reading).
 
 - ``wms``: word types, weight count/|A| (eq. 1). - ``sms``: sentences, weight |i|/|A| (eq. 4).
 - ``s+wms``: both, weights halved (eq. 5).
@@ -11,7 +11,7 @@ Cost: time grows with the cube of the number of distinct words, memory with its 
 one word is not moved, so copied words cost nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,10 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics.bags import make_space, reads_tokens
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
-from negsample.eval.metrics.comparison import AGAINST, SEVERAL, compare, needs_of, targets_of
+from negsample.eval.metrics.base import Item, Metric, Scores, collect, pair_metric
+from negsample.eval.metrics.targets import compare_with_targets, needs_of, target_options, targets_of
 from negsample.eval.metrics.transport import mover_distance
+from negsample.eval.metrics.vectors import weights_of
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -32,38 +33,39 @@ _BLOCK = 500_000
 
 
 def wms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Metric:
-    """``wms``: word mover's similarity, exp(−WMD), in (0, 1], higher is better (P0 eq. 1–3).
+    """``wms``: word mover's similarity, exp(−WMD), in (0, 1], higher is better (Clark et al. 2019, eq. 1–3).
 
     ``encoder``: word vectors (``glove``, ``word2vec:path=…,unit=word``), one for a word type; or ``hf``, one for each
     token in its sentence. ``against``: ``references``, ``document``, or ``auto``, references where the record has any.
-    ``references``: ``max`` or ``mean`` over several (reading: P0 has one). Missing where a text has no content word
-    that the encoder knows, or where the two have more than 25,000,000 distances between words that they don't share.
-    Raises InputError for an encoder of sentences.
+    ``references``: ``max`` or ``mean`` over several (reading: the paper has one). Missing where a text has no content
+    word that the encoder knows, or where the two have more than 25,000,000 distances between words that they don't
+    share. Raises InputError for an encoder of sentences.
     """
-    return _metric("wms", encoder, against, references)
+    return _metric("wms", wms, encoder, against, references)
 
 
 def sms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Metric:
-    """``sms``: sentence mover's similarity, in (0, 1], higher is better (P0 eq. 4).
+    """``sms``: sentence mover's similarity, in (0, 1], higher is better (Clark et al. 2019, eq. 4).
 
     Options as for ``wms``; a sentence's vector is the mean of its words' vectors. ``encoder`` may also be an encoder of
     sentences, whose own vectors are then used.
     """
-    return _metric("sms", encoder, against, references)
+    return _metric("sms", sms, encoder, against, references)
 
 
 def s_wms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Metric:
-    """``s+wms``: sentence and word mover's similarity, in (0, 1], higher is better (P0 eq. 5). Options as for ``wms``.
+    """``s+wms``: sentence and word mover's similarity, in (0, 1], higher is better (Clark et al. 2019, eq. 5).
 
-    Weight may move between words and sentences, so both must live in one space: an encoder of sentences won't do.
+    Options as for ``wms``. Weight may move between words and sentences, so both must live in one space: an encoder of
+    sentences won't do.
     """
-    return _metric("s+wms", encoder, against, references)
+    return _metric("s+wms", s_wms, encoder, against, references)
 
 
-def _metric(name: str, encoder: str, against: str, references: str) -> Metric:
-    against, references = choice("against", against, AGAINST), choice("references", references, SEVERAL)
+def _metric(name: str, factory: Callable[..., Metric], encoder: str, against: str, references: str) -> Metric:
     from negsample.models.encoders import make_encoder
 
+    options = {"encoder": encoder, **target_options(against, references)}
     made = make_encoder(encoder)
     words, sentences = _POINTS[name]
     if words and made.unit != "word" and not reads_tokens(made):
@@ -71,18 +73,8 @@ def _metric(name: str, encoder: str, against: str, references: str) -> Metric:
             f"{name} moves words, and encoder {encoder!r} gives vectors of sentences; "
             "give glove, word2vec:path=PATH,unit=word, or hf (or use sms)"
         )
-    options = {"encoder": (encoder, "glove"), "against": (against, "auto"), "references": (references, "max")}
-    canonical, signature = describe(name, {**options})
     score = partial(_score, encoder=made, words=words, sentences=sentences, against=against, references=references)
-    return Metric(canonical, f"{signature}|weights:{made.fingerprint[:12]}", True, needs_of(against), score)
-
-
-def similarities(
-    pairs: Sequence[tuple[str, str]], encoder: "Encoder", *, words: bool = True, sentences: bool = False
-) -> Scores:
-    """Mover's similarity of each pair of texts, over ``words``, ``sentences`` or both as points."""
-    items = [Item(second, first) for first, second in pairs]
-    return _score(items, encoder=encoder, words=words, sentences=sentences, against="document", references="max")
+    return pair_metric(name, factory, options, needs_of(against), score, more=weights_of(made))
 
 
 def _score(
@@ -102,7 +94,7 @@ def _score(
             return distance if isinstance(distance, str) else float(np.exp(-distance))
 
         for row in block:
-            results[row] = compare(items[row], against, references, problem, similarity)
+            results[row] = compare_with_targets(items[row], against, references, problem, similarity)
     return collect(results)
 
 

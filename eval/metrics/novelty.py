@@ -1,30 +1,10 @@
-"""Novelty (P2 §2.1, after Kryściński et al. 2018): how many of a summary's n-grams the document does not have."""
+"""Novelty: how many of a summary's n-grams the document lacks (Scialom et al. 2019, §2.1; Kryściński et al. 2018)."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
 from negsample.eval.metrics.tokens import ngram_set, word_tokens
-
-
-def novelty(document: str, summary: str, n: int, reference: str | None = None) -> float:
-    """Share of the summary's distinct n-grams that the document lacks, in [0, 1]; NaN where it has no n-gram.
-
-    Where a reference is given, times words of the summary / words of the reference (P2: "normalized by the length
-    ratio of the generated and reference summaries"), so that a short output gains nothing; the product may pass 1.
-    Raises ValueError for a reference without words.
-    """
-    tokens = word_tokens(summary)
-    grams = ngram_set(tokens, n)
-    if not grams:
-        return float("nan")
-    share = len(grams - ngram_set(word_tokens(document), n)) / len(grams)
-    if reference is None:
-        return share
-    length = len(word_tokens(reference))
-    if not length:
-        raise ValueError("the reference has no words")
-    return share * len(tokens) / length
 
 
 def _score(items: Sequence[Item], *, n: int, length: str) -> Scores:
@@ -45,16 +25,15 @@ def _score(items: Sequence[Item], *, n: int, length: str) -> Scores:
 
 def _novelty(n: int) -> Callable[..., Metric]:
     def make(*, length: str = "auto") -> Metric:
-        length = choice("length", length, ("auto", "none"))
-        name, signature = describe(f"novelty{n}", {"length": (length, "auto")})
-        # Higher is more abstractive; P2's table finds it slightly negative against people.
-        return Metric(name, signature, True, frozenset({"document"}), partial(_score, n=n, length=length))
+        options = {"length": choice("length", length, ("auto", "none"))}
+        # Higher is more abstractive; Scialom et al. 2019 find it slightly negative against people.
+        return pair_metric(f"novelty{n}", make, options, {"document"}, partial(_score, n=n, length=length))
 
     make.__name__ = make.__qualname__ = f"novelty{n}"
     make.__doc__ = f"""The metric ``novelty{n}``: share of distinct {n}-grams not in the document; higher is more novel.
 
-    ``length``: ``auto`` multiplies by the summary's length over the mean length of the references, where the record
-    has any; ``none`` never does. Missing where the summary has fewer than {n} words.
+    ``length``: ``auto`` multiplies by the summary's length over the mean length of the references, where the record has
+    any, so that a short summary gains nothing; ``none`` never does. Missing where the summary has fewer than {n} words.
     """
     return make
 

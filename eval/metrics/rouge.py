@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe, flag
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, flag, pair_metric
 from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
+from negsample.eval.metrics.targets import AGAINST, needs_of, targets_of
 from negsample.eval.metrics.tokens import STOP_WORDS, ngrams, rouge_tokens
 from negsample.sentences import split_sentences
 
-WEIGHT = 1.2  # f(k) = k^1.2 in ROUGE-W, as in ROUGE-1.5.5's usual call and SPEC §7
+WEIGHT = 1.2  # f(k) = k^1.2 in ROUGE-W, as in ROUGE-1.5.5's usual call
 
 
 class PRF(NamedTuple):
@@ -111,51 +112,6 @@ def _compare_weighted(summary: list[str], target: list[str]) -> PRF:
     return _prf(min(root / len(summary), 1.0), min(root / len(target), 1.0))
 
 
-# --- plain functions ------------------------------------------------------------------------------------------------
-
-
-def rouge_n(summary: str, reference: str, n: int, *, stem: bool = False, stopwords: bool = True) -> PRF:
-    """ROUGE-N (Lin 2004, §2): clipped n-gram matches over the n-grams of the summary (P) and of the reference (R).
-
-    ``stem`` applies Porter's stemmer to words of more than three letters; ``stopwords=False`` leaves function words
-    out, before stemming. A text with fewer than n tokens has no n-gram: all values are 0.
-    """
-    if n < 1:
-        raise ValueError(f"n is {n}, but an n-gram has at least one token")
-    tokens = tokeniser(stem=stem, stopwords=stopwords)
-    return _compare_grams(_grams(tokens(summary), n), _grams(tokens(reference), n))
-
-
-def rouge_l(summary: str, reference: str, *, stem: bool = False, stopwords: bool = True) -> PRF:
-    """ROUGE-L (Lin 2004, §3.1): longest common subsequence of the two whole texts, over the length of each."""
-    tokens = tokeniser(stem=stem, stopwords=stopwords)
-    return _compare_sequences(tokens(summary), _sequence(tokens(reference)))
-
-
-def rouge_lsum(
-    summary: str, reference: str, *, stem: bool = False, stopwords: bool = True, sentences: str = "rule"
-) -> PRF:
-    """ROUGE-Lsum (Lin 2004, §3.2): for each reference sentence the union of its LCS with every summary sentence.
-
-    ``sentences``: ``"rule"`` splits by ``negsample.sentences``, ``"newline"`` at line breaks only, as rouge-score does.
-    Time grows with the pairs of sentences, about 10 µs each: two texts of 2,500 sentences (50,000 words), a minute.
-    """
-    tokens, split = tokeniser(stem=stem, stopwords=stopwords), splitter(sentences)
-    return _compare_sentences(
-        _sentences([tokens(sentence) for sentence in split(summary)]),
-        _sentences([tokens(sentence) for sentence in split(reference)]),
-    )
-
-
-def rouge_w(summary: str, reference: str, *, stem: bool = False, stopwords: bool = True) -> PRF:
-    """ROUGE-W (Lin 2004, §4), f(k) = k^1.2: R = f⁻¹(WLCS/f(m)), P = f⁻¹(WLCS/f(n)), f⁻¹(x) = x^(1/1.2).
-
-    Rewards runs of consecutive matches. Time O(n·m): see ``lcs.weighted_lcs``.
-    """
-    tokens = tokeniser(stem=stem, stopwords=stopwords)
-    return _compare_weighted(tokens(summary), tokens(reference))
-
-
 @lru_cache(maxsize=1)
 def _porter() -> Callable[[str], str]:
     from nltk.stem.porter import PorterStemmer
@@ -163,14 +119,14 @@ def _porter() -> Callable[[str], str]:
     return lru_cache(maxsize=1 << 18)(PorterStemmer().stem)
 
 
-def tokeniser(*, stem: bool, stopwords: bool) -> Tokeniser:
-    """ROUGE's tokeniser with the options: function words left out first (``stopwords=False``), then stems."""
-    if not stem and stopwords:
+def _tokeniser(*, stem: bool, stopwords: str) -> Tokeniser:
+    """ROUGE's tokeniser with the options: function words left out first (``remove``), then stems."""
+    if not stem and stopwords == "keep":
         return rouge_tokens
 
     def tokens(text: str) -> list[str]:
         found = rouge_tokens(text)
-        if not stopwords:
+        if stopwords == "remove":
             found = [token for token in found if token not in STOP_WORDS]
         if stem:
             porter = _porter()
@@ -178,11 +134,6 @@ def tokeniser(*, stem: bool, stopwords: bool) -> Tokeniser:
         return found
 
     return tokens
-
-
-def splitter(sentences: str) -> Splitter:
-    """Sentence splitter by name: ``"rule"`` or ``"newline"``."""
-    return split_sentences if sentences == "rule" else lambda text: text.split("\n")
 
 
 # --- the metrics ----------------------------------------------------------------------------------------------------
@@ -209,14 +160,13 @@ def _prepare(
 def _combine(results: Sequence[PRF], references: str, value: str) -> float:
     """One number from the results against each reference."""
     if references == "mean":
-        return sum(getattr(result, value) for result in results) / len(results)
-    if references == "jackknife" and len(results) > 1:
-        best = [
-            max((result for other, result in enumerate(results) if other != left_out), key=lambda result: result.f1)
-            for left_out in range(len(results))
-        ]
-        return sum(getattr(result, value) for result in best) / len(best)
-    return getattr(max(results, key=lambda result: result.f1), value)
+        taken = list(results)
+    elif references == "jackknife" and len(results) > 1:
+        others = [[*results[:place], *results[place + 1 :]] for place in range(len(results))]
+        taken = [max(each, key=lambda result: result.f1) for each in others]
+    else:
+        taken = [max(results, key=lambda result: result.f1)]
+    return sum(getattr(result, value) for result in taken) / len(taken)
 
 
 def _score(
@@ -228,12 +178,10 @@ def _score(
     has_tokens = lru_cache(maxsize=None)(lambda text: bool(tokens(text)))
 
     def one(item: Item) -> float | str:
-        targets: Sequence[str] = item.references if against != "document" else ()
-        if not targets and against == "references":
+        given = targets_of(item, against)
+        if not given:
             return "no reference"
-        if not targets:
-            targets = (item.document,)
-        targets = [target for target in targets if has_tokens(target)]
+        targets = [target for target in given if has_tokens(target)]
         if not targets:
             return "no word that ROUGE counts (a–z, 0–9) in the document or references"
         summary = summary_of(item.summary)
@@ -244,41 +192,32 @@ def _score(
 
 def _metric(
     kind: str,
-    /,
-    *,
-    value: str = "f1",
-    stem: bool | str = False,
-    stopwords: str = "keep",
-    references: str = "max",
-    against: str = "auto",
-    sentences: str | None = None,
+    factory: Callable[..., Metric],
+    value: str,
+    stem: bool | str,
+    stopwords: str,
+    references: str,
+    against: str,
+    **sentences: str,
 ) -> Metric:
-    value = choice("value", value, ("precision", "recall", "f1"))
-    stems = flag("stem", stem)
-    stopwords = choice("stopwords", stopwords, ("keep", "remove"))
-    references = choice("references", references, ("max", "mean", "jackknife"))
-    against = choice("against", against, ("auto", "references", "document"))
-    options: dict[str, tuple[object, object]] = {
-        "value": (value, "f1"),
-        "stem": (stems, False),
-        "stopwords": (stopwords, "keep"),
-        "references": (references, "max"),
-        "against": (against, "auto"),
+    options = {
+        "value": choice("value", value, ("precision", "recall", "f1")),
+        "stem": flag("stem", stem),
+        "stopwords": choice("stopwords", stopwords, ("keep", "remove")),
+        "references": choice("references", references, ("max", "mean", "jackknife")),
+        "against": choice("against", against, AGAINST),
+        **sentences,
     }
-    if sentences is not None:
-        options["sentences"] = (choice("sentences", sentences, ("rule", "newline")), "rule")
-    name, signature = describe(kind, options)
     score = partial(
         _score,
         kind=kind,
         value=value,
-        tokens=tokeniser(stem=stems, stopwords=stopwords == "keep"),
-        split=splitter(sentences or "rule"),
+        tokens=_tokeniser(stem=flag("stem", stem), stopwords=stopwords),
+        split=(lambda text: text.split("\n")) if sentences.get("sentences") == "newline" else split_sentences,
         references=references,
         against=against,
     )
-    needs = {"auto": frozenset[str](), "document": frozenset({"document"}), "references": frozenset({"references"})}
-    return Metric(name, signature, True, needs[against], score)
+    return pair_metric(kind, factory, options, needs_of(against), score)
 
 
 def _rouge(kind: str) -> Callable[..., Metric]:
@@ -290,7 +229,7 @@ def _rouge(kind: str) -> Callable[..., Metric]:
         references: str = "max",
         against: str = "auto",
     ) -> Metric:
-        return _metric(kind, value=value, stem=stem, stopwords=stopwords, references=references, against=against)
+        return _metric(kind, make, value, stem, stopwords, references, against)
 
     make.__name__ = make.__qualname__ = kind.lower()
     make.__doc__ = f"""The metric ``{kind}``, in [0, 1], higher is better.
@@ -316,15 +255,8 @@ def rougelsum(
 ) -> Metric:
     """The metric ``rougeLsum``: options as for ``rouge1``, and ``sentences``: ``rule`` (the project's own splitter,
     the default) or ``newline`` (line breaks only: what rouge-score does)."""
-    return _metric(
-        "rougeLsum",
-        value=value,
-        stem=stem,
-        stopwords=stopwords,
-        references=references,
-        against=against,
-        sentences=sentences,
-    )
+    choice("sentences", sentences, ("rule", "newline"))
+    return _metric("rougeLsum", rougelsum, value, stem, stopwords, references, against, sentences=sentences)
 
 
 rouge1, rouge2, rouge3, rouge4 = (_rouge(f"rouge{n}") for n in range(1, 5))

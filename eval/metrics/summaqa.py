@@ -1,14 +1,14 @@
-"""SummaQA (P2 §2.2): cloze questions about the document or the references, answered by reading the summary."""
+"""SummaQA: questions about the document or the references, answered from the summary (Scialom et al. 2019, §2.2)."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
 from negsample.eval.metrics.cloze import Finder, Question, questions, rule_entities, spacy_finder
-from negsample.eval.metrics.comparison import AGAINST, needs_of, targets_of
 from negsample.eval.metrics.pretrained import need_model
 from negsample.eval.metrics.qa_model import Answer, QaModel, load_qa, squad_f1
+from negsample.eval.metrics.targets import AGAINST, needs_of, targets_of
 
 
 def summaqa_f1(
@@ -22,20 +22,20 @@ def summaqa_f1(
     longest: int | str = 30,
     device: str = "auto",
 ) -> Metric:
-    """``summaqa-f1`` (P2's QA_fscore): mean over the questions of the token F1 of the answer found in the summary.
+    """``summaqa-f1``: mean over the questions of the token F1 of the answer found in the summary.
 
-    F1 as SQuAD has it (``qa_model.squad_f1``); range [0, 1], higher is better. Every named entity of the source is
-    masked in its sentence, mention by mention, and a question-answering model reads the summary for it.
-    ``model``: folder or hub id of an extractive question-answering model (P2: BERT base, SQuAD); none is packaged.
-    ``against``: where the questions come from, ``document`` (P2's unsup), ``references`` (P2's sup; those of all
-    references together), or ``auto``, the references where the record has any.
-    ``entities``: ``spacy`` (the packaged en_core_web_sm), ``rule`` (``cloze.rule_entities``), or ``auto``, spaCy where
-    it is installed; the signature says which it was. ``mask``: what stands in the entity's place (P2 does not say;
-    the default is the word that its authors' program writes). ``window``, ``stride``, ``longest``: see
-    ``qa_model.load_qa``. Missing where the source has no entity; a blank summary scores 0.
+    QA_fscore of Scialom et al. 2019. F1 as SQuAD has it (``qa_model.squad_f1``); range [0, 1], higher is better. Every
+    named entity of the source is masked in its sentence, mention by mention, and a question-answering model reads the
+    summary for it. ``model``: folder or hub id of an extractive question-answering model (theirs: BERT base, SQuAD);
+    none is packaged. ``against``: where the questions come from, ``document`` (their unsup), ``references`` (their sup;
+    those of all references together), or ``auto``, the references where the record has any. ``entities``: ``spacy``
+    (the packaged en_core_web_sm), ``rule`` (``cloze.rule_entities``), or ``auto``, spaCy where it is installed; the
+    signature says which it was. ``mask``: what stands in the entity's place (the paper does not say; the default is the
+    word that its authors' program writes). ``window``, ``stride``, ``longest``: see ``qa_model.load_qa``. Missing where
+    the source has no entity; a blank summary scores 0.
     """
-    options = {"against": against, "entities": entities, "mask": mask}
-    return _metric("summaqa-f1", model, options, {}, window, stride, longest, device, _f1)
+    options = {"model": model, "against": against, "entities": entities, "mask": mask}
+    return _metric("summaqa-f1", summaqa_f1, options, window, stride, longest, device, _f1)
 
 
 def summaqa_conf(
@@ -50,17 +50,16 @@ def summaqa_conf(
     longest: int | str = 30,
     device: str = "auto",
 ) -> Metric:
-    """``summaqa-conf`` (P2's QA_conf): mean over the questions of the model's confidence, in [0, 1], higher is better.
+    """``summaqa-conf``: mean over the questions of the model's confidence, in [0, 1], higher is better.
 
-    ``confidence``: ``true``, the probability (start·end) of the true answer, the largest of its occurrences in the
-    summary, 0 where it has none; or ``predicted``, that of the answer the model gave. P2 says both; SPEC §7 reads the
-    first. The other options, and what is missing, as for ``summaqa-f1``.
+    QA_conf of Scialom et al. 2019. ``confidence``: ``true``, the probability (start·end) of the true answer, the
+    largest of its occurrences in the summary, 0 where it has none; or ``predicted``, that of the answer the model gave.
+    The paper says both; this reads the first. The other options, and what is missing, as for ``summaqa-f1``.
     """
     choice("confidence", confidence, ("true", "predicted"))
-    options = {"against": against, "entities": entities, "mask": mask}
+    options = {"model": model, "confidence": confidence, "against": against, "entities": entities, "mask": mask}
     value = _true if confidence == "true" else _predicted
-    extra: dict[str, tuple[object, object]] = {"confidence": (confidence, "true")}
-    return _metric("summaqa-conf", model, options, extra, window, stride, longest, device, value)
+    return _metric("summaqa-conf", summaqa_conf, options, window, stride, longest, device, value)
 
 
 def _f1(question: Question, answer: Answer) -> float:
@@ -77,36 +76,24 @@ def _predicted(_: Question, answer: Answer) -> float:
 
 def _metric(
     name: str,
-    model: str,
+    factory: Callable[..., Metric],
     options: dict[str, str],
-    extra: dict[str, tuple[object, object]],
     window: int | str,
     stride: int | str,
     longest: int | str,
     device: str,
     value: Callable[[Question, Answer], float],
 ) -> Metric:
+    model, against, mask = options["model"], choice("against", options["against"], AGAINST), options["mask"]
     need_model(name, model, "an extractive question-answering model")
-    against = choice("against", options["against"], AGAINST)
-    if not options["mask"].strip():
+    if not mask.strip():
         raise InputError("option mask: give a word to stand in the place of the entity")
     find, found_by = _finder(options["entities"])
     reader = load_qa(model, window=window, stride=stride, longest=longest, device=device)
-    described: dict[str, tuple[object, object]] = {
-        "model": (model, ""),
-        **extra,
-        "against": (against, "auto"),
-        "entities": (options["entities"], "auto"),
-        "mask": (options["mask"], "MASKED"),
-        "window": (int(window), 0),
-        "stride": (int(stride), 0),
-        "longest": (int(longest), 30),
-    }
-    canonical, signature = describe(name, described)
-    signature = f"{signature}|read:{reader.window}/{reader.stride}|found:{found_by}"
-    signature = f"{signature}|weights:{reader.model.fingerprint[:12]}"
-    score = partial(_score, reader=reader, find=find, against=against, mask=options["mask"], value=value)
-    return Metric(canonical, signature, True, needs_of(against), score)
+    lengths = {"window": int(window), "stride": int(stride), "longest": int(longest)}
+    score = partial(_score, reader=reader, find=find, against=against, mask=mask, value=value)
+    more = f"|read:{reader.window}/{reader.stride}|found:{found_by}|weights:{reader.model.fingerprint[:12]}"
+    return pair_metric(name, factory, {**options, **lengths}, needs_of(against), score, more=more)
 
 
 def _finder(entities: str) -> tuple[Finder, str]:

@@ -1,11 +1,11 @@
-"""TextRank as a metric (P2 §2.1): how important the summary's sentences are in the graph of document sentences."""
+"""TextRank (Scialom et al. 2019, §2.1): how important the summary's sentences are in the graph of the document's."""
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
 import numpy as np
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
 from negsample.eval.metrics.tokens import content_words, word_tokens
 from negsample.sentences import split_sentences
 
@@ -15,19 +15,11 @@ MOST_SENTENCES = 4000
 
 
 def pagerank(weights: np.ndarray, damping: float = DAMPING, tolerance: float = 1e-10) -> np.ndarray:
-    """PageRank by power iteration: p = (1 − d)/n + d·Σ_j p_j·w_ji/Σ_k w_jk, float64 [n], sum 1.
+    """Compute PageRank by power iteration: p = (1 − d)/n + d·Σ_j p_j·w_ji/Σ_k w_jk, float64 [n], sum 1.
 
     ``weights`` [n, n]: w_ij ≥ 0, the weight of the edge from i to j. A node without edges passes its share to all
-    nodes alike. Stops when the entries change by less than ``tolerance`` in sum. Raises ValueError for a matrix that
-    is not square, a negative or not finite weight, or a damping outside [0, 1).
+    nodes alike. Stops when the entries change by less than ``tolerance`` in sum.
     """
-    weights = np.asarray(weights, dtype=np.float64)
-    if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
-        raise ValueError(f"the weights have the shape {weights.shape}, not [n, n]")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("a weight is negative or not finite")
-    if not 0 <= damping < 1:
-        raise ValueError(f"the damping is {damping}, not in [0, 1)")
     n = len(weights)
     strength = weights.sum(axis=1)
     dangling = strength == 0
@@ -46,7 +38,7 @@ def pagerank(weights: np.ndarray, damping: float = DAMPING, tolerance: float = 1
 
 
 def similarities(rows: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]) -> np.ndarray:
-    """TextRank's sentence similarity, words in common/(ln|a| + ln|b|), float64 [rows, columns] (M&T 2004, §4.1).
+    """Compute TextRank's sentence similarity, words in common/(ln|a| + ln|b|), float64 [rows, columns] (M&T 2004, §4.1).
 
     Each sentence is its list of tokens: |a| is its length, and common words are counted as types. Where the
     denominator is 0 (two sentences of one word) the formula has no value; this takes 0.
@@ -71,7 +63,7 @@ def similarities(rows: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]
 
 
 def importances(document: Sequence[Sequence[str]]) -> np.ndarray:
-    """TextRank of each sentence (a list of tokens) × the number of sentences, float64 [n]: 1 is average.
+    """Compute TextRank of each sentence (a list of tokens) × the number of sentences, float64 [n]: 1 is average.
 
     The graph joins every two different sentences with their similarity as weight.
     """
@@ -85,7 +77,7 @@ def _document_edges(document: Sequence[Sequence[str]]) -> np.ndarray:
 
 
 def inserted_importances(edges: np.ndarray, cross: np.ndarray) -> np.ndarray:
-    """Importance of m summary sentences put into the graph of n document sentences, float64 [m]; 1 is average.
+    """Compute the importance of m summary sentences put into the graph of n document sentences, float64 [m]; 1 is average.
 
     ``edges`` [n, n]: similarities of the document's sentences, 0 on the diagonal; ``cross`` [m, n]: of the summary's
     with the document's. No edge joins two sentences of the summary, so that it cannot vote for itself.
@@ -101,7 +93,7 @@ def inserted_importances(edges: np.ndarray, cross: np.ndarray) -> np.ndarray:
 def nearest_importances(
     document: Sequence[Sequence[str]], summary: Sequence[Sequence[str]], ranks: np.ndarray
 ) -> np.ndarray:
-    """For each summary sentence the importance ``ranks`` of the document sentence most similar to it, float64 [m].
+    """Find for each summary sentence the importance ``ranks`` of the document sentence most similar to it, float64 [m].
 
     An identical sentence is nearest, else the first of the most similar ones; 0 where none shares a word.
     """
@@ -119,23 +111,23 @@ def nearest_importances(
 def textrank(*, match: str = "inserted", pool: str = "mean", stopwords: str = "keep") -> Metric:
     """``textrank``: importance of the summary's sentences among the document's; above 0, 1 is the average sentence.
 
-    P2 says only that it uses TextRank's importance scores "to assess the quality of abstractive summaries". Readings:
-    ``match``: ``inserted`` (the default), where the summary's sentences stand in the document's graph, joined with its
-    sentences but not with each other; or ``nearest``, where the graph has the document's sentences only and a summary
-    sentence gets the importance of the one most similar to it (an extract so gets TextRank's own scores; 0 where no
-    word is shared). ``pool``: ``mean`` over the summary's sentences, or ``sum``, which rewards length.
-    ``stopwords``: ``keep`` (the paper's formula counts all words) or ``remove`` function words.
-    Importance is PageRank (damping 0.85) × the number of sentences in the graph. Missing where a text has no words, or
-    the two together have more than 4,000 sentences. Time and memory: quadratic in the number of sentences.
+    Scialom et al. say only that they use TextRank's importance scores "to assess the quality of abstractive summaries".
+    Readings: ``match``: ``inserted`` (the default), where the summary's sentences stand in the document's graph, joined
+    with its sentences but not with each other; or ``nearest``, where the graph has the document's sentences only and a
+    summary sentence gets the importance of the one most similar to it (an extract so gets TextRank's own scores; 0
+    where no word is shared). ``pool``: ``mean`` over the summary's sentences, or ``sum``, which rewards length.
+    ``stopwords``: ``keep`` (the paper's formula counts all words) or ``remove`` function words. Importance is PageRank
+    (damping 0.85) × the number of sentences in the graph. Missing where a text has no words, or the two together have
+    more than 4,000 sentences. Time and memory: quadratic in the number of sentences.
     """
-    match = choice("match", match, ("inserted", "nearest"))
-    pool = choice("pool", pool, ("mean", "sum"))
-    stopwords = choice("stopwords", stopwords, ("keep", "remove"))
-    name, signature = describe(
-        "textrank", {"match": (match, "inserted"), "pool": (pool, "mean"), "stopwords": (stopwords, "keep")}
+    options = {
+        "match": choice("match", match, ("inserted", "nearest")),
+        "pool": choice("pool", pool, ("mean", "sum")),
+        "stopwords": choice("stopwords", stopwords, ("keep", "remove")),
+    }
+    return pair_metric(
+        "textrank", textrank, options, {"document"}, partial(_score, match=match, pool=pool, stopwords=stopwords)
     )
-    score = partial(_score, match=match, pool=pool, stopwords=stopwords)
-    return Metric(name, signature, True, frozenset({"document"}), score)
 
 
 def _score(items: Sequence[Item], *, match: str, pool: str, stopwords: str) -> Scores:

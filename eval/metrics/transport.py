@@ -1,4 +1,4 @@
-"""Exact transport of weight between two bags of vectors, Euclidean cost (P0 eq. 2; Kusner et al., 2015)."""
+"""Exact transport between two bags of vectors, Euclidean cost (Clark et al. 2019, eq. 2; Kusner et al. 2015)."""
 
 import warnings
 from dataclasses import dataclass

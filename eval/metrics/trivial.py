@@ -1,11 +1,11 @@
-"""Baselines that no metric should lose to (SPEC §8, §9): length, copying, term recall, the lead; the fifth, whole-text
+"""Baselines that no metric should lose to: length, copying, term recall, the lead; the fifth, whole-text
 cosine, is in ``cosine``."""
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe, number
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, number, pair_metric
 from negsample.eval.metrics.tokens import content_words, ngram_set, ngrams, word_tokens
 from negsample.sentences import split_sentences
 from negsample.sentences import words as split_words
@@ -13,8 +13,7 @@ from negsample.sentences import words as split_words
 
 def words() -> Metric:
     """``words``: number of white-space-separated tokens of the summary. Needs nothing; 0 for a blank summary."""
-    name, signature = describe("words", {})
-    return Metric(name, signature, True, frozenset(), _words)
+    return pair_metric("words", words, {}, (), _words)
 
 
 def _words(items: Sequence[Item]) -> Scores:
@@ -28,8 +27,7 @@ def copied(*, n: int | str = 1) -> Metric:
     Missing where the summary has fewer than n words.
     """
     order = number("n", n, 1, 9)
-    name, signature = describe("copied", {"n": (order, 1)})
-    return Metric(name, signature, True, frozenset({"document"}), partial(_copied, n=order))
+    return pair_metric("copied", copied, {"n": order}, {"document"}, partial(_copied, n=order))
 
 
 def _copied(items: Sequence[Item], *, n: int) -> Scores:
@@ -51,8 +49,7 @@ def tf_recall() -> Metric:
     Σ over the content-word types of the summary of tf_document / Σ over all content-word types of tf_document.
     Content words are those outside ``tokens.STOP_WORDS``. Missing where the document has none.
     """
-    name, signature = describe("tf-recall", {})
-    return Metric(name, signature, True, frozenset({"document"}), _tf_recall)
+    return pair_metric("tf-recall", tf_recall, {}, {"document"}, _tf_recall)
 
 
 def _tf_recall(items: Sequence[Item]) -> Scores:
@@ -76,10 +73,9 @@ def lead_overlap(*, sentences: int | str = 3, value: str = "recall") -> Metric:
     lower case without punctuation, clipped counts. Missing where the lead has no words.
     """
     count = number("sentences", sentences, 1, 1000)
-    value = choice("value", value, ("precision", "recall", "f1"))
-    name, signature = describe("lead-overlap", {"sentences": (count, 3), "value": (value, "recall")})
+    options = {"sentences": count, "value": choice("value", value, ("precision", "recall", "f1"))}
     score = partial(_lead_overlap, count=count, value=value)
-    return Metric(name, signature, True, frozenset({"document"}), score)
+    return pair_metric("lead-overlap", lead_overlap, options, {"document"}, score)
 
 
 def _lead_overlap(items: Sequence[Item], *, count: int, value: str) -> Scores:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.eval.metrics.base import choice
 from negsample.sentences import split_sentences
 from negsample.sentences import words as split_words
 
@@ -20,8 +21,23 @@ NO_VECTOR = "has no vector"
 _TEXTS_AT_A_TIME = 1000
 
 
+def pooled_encoder(spec: str, pool: str) -> "Encoder":
+    """Make the encoder of ``spec``; InputError where it can't be had, or can't give vectors of texts by ``pool``."""
+    from negsample.models.encoders import make_encoder
+
+    choice("pool", pool, POOLS)
+    encoder = make_encoder(spec)
+    check_pool(encoder, pool)
+    return encoder
+
+
+def weights_of(*encoders: "Encoder") -> str:
+    """Return the part of a signature that tells the encoders' weights."""
+    return "|weights:" + "+".join(encoder.fingerprint[:12] for encoder in encoders)
+
+
 def check_pool(encoder: "Encoder", pool: str) -> None:
-    """Raises InputError where ``pool=whole`` is asked of an encoder of single words."""
+    """Raise InputError where ``pool=whole`` is asked of an encoder of single words."""
     if pool == "whole" and encoder.unit == "word":
         raise InputError(
             f"pool=whole needs an encoder of texts, and {encoder.name} reads single words; "
@@ -30,7 +46,7 @@ def check_pool(encoder: "Encoder", pool: str) -> None:
 
 
 def encode_distinct(encoder: "Encoder", texts: Sequence[str]) -> np.ndarray:
-    """float32 [n, dim]; vectors of slow encoders come from the embedding cache, which systems and runs share.
+    """Encode texts, float32 [n, dim]; those of slow encoders come from the embedding cache, which runs share.
 
     Texts that the encoder had to cut are counted in a warning.
     """
@@ -50,7 +66,7 @@ def encode_distinct(encoder: "Encoder", texts: Sequence[str]) -> np.ndarray:
 
 
 def text_vectors(texts: Sequence[str], encoder: "Encoder", pool: str = "mean") -> dict[str, np.ndarray | None]:
-    """The vector of each distinct text, float64 [dim], not scaled; None where there is none.
+    """Return the vector of each distinct text, float64 [dim], not scaled; None where there is none.
 
     ``pool``: ``mean`` or ``max`` (in each dimension) over the vectors of its sentences, or of its words for an encoder
     with ``unit="word"``; ``whole``: the text handed to the encoder as one. Zero rows (nothing known) are left out.
@@ -80,7 +96,7 @@ def _units(text: str, encoder: "Encoder", pool: str) -> list[str]:
 
 
 def unit_vectors(texts: Sequence[str], encoder: "Encoder", pool: str = "mean") -> dict[str, np.ndarray | None]:
-    """``text_vectors`` scaled to length 1."""
+    """Return ``text_vectors`` scaled to length 1."""
     return {
         text: None if vector is None else vector / np.linalg.norm(vector)
         for text, vector in text_vectors(texts, encoder, pool).items()

@@ -4,25 +4,24 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from negsample.eval.compare import Comparison
+from negsample.eval.compare import SystemsComparison
 from negsample.eval.correlate import Correlation
-from negsample.eval.report.html import comparison_page, correlation_page
-from negsample.eval.report.plain import CSV_COLUMNS, SCORE_COLUMNS, as_plain, csv_rows, score_rows
-from negsample.eval.report.plain_compare import COMPARE_COLUMNS, compare_as_plain, compare_rows
+from negsample.eval.report import compare, correlate
 from negsample.io.files import atomic_json, atomic_text, new_folder
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.write import write_table
+from negsample.models.encoders.base import file_digest
 
 
 def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: list[str]) -> None:
-    """``agreement.json``, ``agreement.csv``, ``scores.parquet``, ``report.html`` and ``run.json`` in the folder ``out``."""
+    """Write ``agreement.json``, ``agreement.csv``, ``scores.parquet``, ``report.html`` and ``run.json`` in the folder ``out``."""
     settings = result.settings
     with new_folder(out) as folder:
-        plain = as_plain(result)
+        plain = correlate.agreement_json(result)
         atomic_json(folder / "agreement.json", plain)
-        write_table(folder / "agreement.csv", csv_rows(result), CSV_COLUMNS)
-        write_table(folder / "scores.parquet", score_rows(result), SCORE_COLUMNS)
-        atomic_text(folder / "report.html", correlation_page(result, command))
+        write_table(folder / "agreement.csv", correlate.agreement_rows(result), correlate.CSV_COLUMNS)
+        write_table(folder / "scores.parquet", correlate.score_rows(result), correlate.SCORE_COLUMNS)
+        atomic_text(folder / "report.html", correlate.correlation_page(result, command))
         files = [spec.partition(":")[2] or spec for spec in settings.judgments]
         files = [spec if Path(spec).exists() else path for spec, path in zip(settings.judgments, files, strict=True)]
         files += [argument.partition("=")[2] for argument in settings.scores]
@@ -37,13 +36,13 @@ def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: 
         )
 
 
-def write_comparison(result: Comparison, out: str, watch: Stopwatch, command: list[str]) -> None:
-    """``compare.json``, ``compare.csv``, ``report.html`` and ``run.json`` in the folder ``out``."""
+def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch, command: list[str]) -> None:
+    """Write ``compare.json``, ``compare.csv``, ``report.html`` and ``run.json`` in the folder ``out``."""
     with new_folder(out) as folder:
-        plain = compare_as_plain(result)
+        plain = compare.comparison_json(result)
         atomic_json(folder / "compare.json", plain)
-        write_table(folder / "compare.csv", compare_rows(result), COMPARE_COLUMNS)
-        atomic_text(folder / "report.html", comparison_page(result, command))
+        write_table(folder / "compare.csv", compare.comparison_rows(result), compare.CSV_COLUMNS)
+        atomic_text(folder / "report.html", compare.comparison_page(result, command))
         write_run(
             folder / "run.json",
             watch,
@@ -56,7 +55,7 @@ def write_comparison(result: Comparison, out: str, watch: Stopwatch, command: li
 
 
 def fingerprints(paths: Sequence[str]) -> dict[str, str]:
-    """SHA-256 of each file; of a folder, of its files' relative paths and contents in order."""
+    """Return the SHA-256 of each file; of a folder, of its files' relative paths and contents in order."""
     found = {}
     for path in dict.fromkeys(paths):
         top = Path(path)
@@ -66,7 +65,6 @@ def fingerprints(paths: Sequence[str]) -> dict[str, str]:
         for file in [top] if top.is_file() else sorted(p for p in top.rglob("*") if p.is_file()):
             if file != top:
                 hasher.update(str(file.relative_to(top)).encode("utf-8", "surrogateescape") + b"\0")
-            with open(file, "rb") as stream:
-                hasher.update(hashlib.file_digest(stream, "sha256").digest())
+            hasher.update(file_digest(file))
         found[path] = hasher.hexdigest()
     return found

@@ -1,124 +1,81 @@
-"""Plots as inline SVG: a few hundred bytes each, coloured by the page's style sheet, so that they follow light and dark."""
+"""Plots by matplotlib: as a file, or as SVG inside a page, where they take the style sheet's colours in light and dark."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import io
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from negsample.eval.stats.sample_size import SampleSize
+from negsample.formats import short
 
-# As many as there are colours in report.css.
-CURVES = 6
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
+Scale = tuple[float, float]
+"""The lowest and the highest value of an axis."""
+Spot = tuple[float, float, float, float]
+"""A point of a curve: x, y, and the lower and upper end of its band."""
 
-@dataclass(frozen=True)
-class Scale:
-    """The range [``low``, ``high``] that a set of interval bars shares."""
-
-    low: float
-    high: float
-
-    def at(self, value: float, width: float) -> float:
-        """Where ``value`` lies on an axis of ``width``, clipped to it."""
-        share = (value - self.low) / (self.high - self.low)
-        return width * min(1.0, max(0.0, share))
-
-
-def shared_scale(values: Sequence[float], *, zero: bool) -> Scale:
-    """The narrowest scale with round ends that holds ``values`` (and 0)."""
-    known = [v for v in [*values, *([0.0] if zero else [])] if np.isfinite(v)] or [0.0]
-    ticks = nice_ticks(min(known), max(known), 4)
-    step = ticks[1] - ticks[0]
-    low, high = ticks[0], ticks[-1]
-    return Scale(low - step if low > min(known) else low, high + step if high < max(known) else high)
-
-
-def nice_ticks(low: float, high: float, count: int) -> list[float]:
-    """About ``count`` round numbers within [``low``, ``high``]; at least two, so one may lie outside."""
-    if not high > low:
-        pad = abs(low) * 0.1 or 1.0
-        low, high = low - pad, high + pad
-    raw = (high - low) / max(1, count)
-    power = 10 ** np.floor(np.log10(raw))
-    step = float(next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999))
-    first = int(np.ceil(low / step - 1e-9))
-    last = int(np.floor(high / step + 1e-9))
-    if last <= first:
-        last = first + 1
-    return [round(k * step, 12) for k in range(first, last + 1)]
+# Text stays text, and the parts of an SVG are named by their content.
+_ALWAYS = {"svg.hashsalt": "negsample", "svg.fonttype": "none"}
+# Where the user's own names are written: a dollar sign in them is no formula.
+NO_FORMULAS = {"text.parse_math": False}
+_INSIDE = NO_FORMULAS | {
+    "font.size": 10.5,
+    "font.sans-serif": ["DejaVu Sans"],
+    "axes.grid": True,
+    "axes.formatter.useoffset": False,
+    "grid.linewidth": 0.75,
+    "path.simplify": False,
+    "lines.scale_dashes": False,
+    **{f"axes.spines.{side}": False for side in ("left", "right", "top", "bottom")},
+    **{f"{axis}tick.{kind}.size": 0 for axis in "xy" for kind in ("major", "minor")},
+}
+# Colour and dashes of each curve; the style sheet's keys are the same.
+_CURVES: tuple[tuple[str, Any], ...] = (
+    ("tab:blue", "-"),
+    ("tab:orange", (0, (7, 3))),
+    ("tab:green", (0, (2, 3))),
+    ("tab:purple", (0, (10, 3, 2, 3))),
+    ("tab:olive", (0, (4, 4))),
+    ("tab:gray", (0, (12, 4))),
+)
+CURVES = len(_CURVES)
+_LONGEST = 36  # characters of an axis's label
 
 
-def interval_bar(value: float | None, low: float | None, high: float | None, scale: Scale) -> Markup:
-    """A value and its interval on ``scale``, with a mark at 0. The numbers stand beside it, so it is decoration."""
-    width, height = 96, 14
-    parts = []
-    if scale.low <= 0 <= scale.high:
-        zero = scale.at(0, width)
-        parts.append(f'<line class="zero" x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height}"/>')
-    if low is not None and high is not None:
-        left, right = scale.at(low, width), scale.at(high, width)
-        parts.append(f'<line class="span" x1="{left:.1f}" y1="7" x2="{right:.1f}" y2="7"/>')
-    if value is not None:
-        parts.append(f'<circle class="dot" cx="{scale.at(value, width):.1f}" cy="7" r="3.2"/>')
-    return Markup(
-        f'<svg class="bar" viewBox="-4 0 {width + 8} {height}" width="{width + 8}" height="{height}" '
-        f'aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
-    )
+@contextmanager
+def style(settings: Mapping[str, Any]) -> Iterator[None]:
+    """Set matplotlib as it comes with ``settings``, whatever the user's own; figures are made and written within."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", {**_ALWAYS, **settings}]), warnings.catch_warnings():
+        # Of characters that the font it measures with does not have; the reader's browser has others.
+        warnings.simplefilter("ignore")
+        yield
 
 
-@dataclass(frozen=True)
-class Frame:
-    """Axes of a plot ``width`` × ``height`` with margins; ``x`` and ``y`` turn values into places."""
-
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
-    width: float = 300
-    height: float = 240
-    left: float = 44
-    bottom: float = 38
-    top: float = 8
-    right: float = 10
-
-    def x(self, value: float) -> float:
-        """Place of ``value`` along the x axis."""
-        low, high = self.x_range
-        return self.left + (value - low) / (high - low) * (self.width - self.left - self.right)
-
-    def y(self, value: float) -> float:
-        """Place of ``value`` along the y axis."""
-        low, high = self.y_range
-        return self.height - self.bottom - (value - low) / (high - low) * (self.height - self.bottom - self.top)
-
-    def draw(self, x_ticks: Sequence[tuple[float, str]], y_ticks: Sequence[float], x_label: str, y_label: str) -> str:
-        """Grid lines, ticks and labels."""
-        bottom, parts = self.height - self.bottom, []
-        for value in y_ticks:
-            at = self.y(value)
-            parts.append(
-                f'<line class="grid" x1="{self.left}" y1="{at:.1f}" x2="{self.width - self.right}" y2="{at:.1f}"/>'
-            )
-            parts.append(f'<text x="{self.left - 6}" y="{at + 3.5:.1f}" text-anchor="end">{number(value)}</text>')
-        for value, label in x_ticks:
-            at = self.x(value)
-            parts.append(f'<line class="grid" x1="{at:.1f}" y1="{self.top}" x2="{at:.1f}" y2="{bottom}"/>')
-            parts.append(f'<text x="{at:.1f}" y="{bottom + 14}" text-anchor="middle">{escape(label)}</text>')
-        middle = (self.top + bottom) / 2
-        centre = (self.left + self.width - self.right) / 2
-        parts.append(
-            f'<text class="label" x="{centre}" y="{self.height - 6}" text-anchor="middle">{escape(x_label)}</text>'
-        )
-        parts.append(
-            f'<text class="label" x="11" y="{middle}" text-anchor="middle" transform="rotate(-90 11 {middle})">'
-            f"{escape(y_label)}</text>"
-        )
-        return "".join(parts)
+def picture(figure: "Figure", format: str = "svg", **options: Any) -> bytes:
+    """The figure as a file, undated, so that equal figures give equal bytes with one version of matplotlib."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format=format, metadata={"Date" if format == "svg" else "Software": None}, **options)
+    return stream.getvalue()
 
 
-def number(value: float) -> str:
-    """A short form of a tick's value, with a true minus sign."""
-    text = f"{value:.6g}"
-    return text.replace("-", "−")
+def shared_scale(values: Sequence[float | None], *, zero: bool) -> Scale:
+    """The narrowest scale with round ends that holds ``values`` (and 0); None and what is not finite is passed over."""
+    from matplotlib.ticker import MaxNLocator
+
+    known = [v for v in [*values, *([0.0] if zero else [])] if v is not None and np.isfinite(v)] or [0.0]
+    low, high = min(known), max(known)
+    pad = 0.0 if high > low else abs(low) * 0.1 or 1.0
+    ticks = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low - pad, high + pad)
+    return float(ticks[0]), float(ticks[-1])
 
 
 def scatter(
@@ -133,100 +90,98 @@ def scatter(
     """Summaries as faint points (``metric`` [n], ``human`` [n], no NaN), systems' means ``(name, metric, human)`` as
     discs. ``description`` is what a screen reader says.
     """
-    frame = Frame(_padded(metric), _padded(human))
-    x_ticks = [t for t in nice_ticks(*frame.x_range, 4) if frame.x_range[0] <= t <= frame.x_range[1]]
-    y_ticks = [t for t in nice_ticks(*frame.y_range, 4) if frame.y_range[0] <= t <= frame.y_range[1]]
-    parts = [frame.draw([(t, number(t)) for t in x_ticks], y_ticks, x_label, y_label)]
-    # Summaries on the same place of the screen are one point.
-    places = dict.fromkeys(
-        (f"{frame.x(x):.0f}", f"{frame.y(y):.0f}") for x, y in zip(metric.tolist(), human.tolist(), strict=True)
-    )
-    parts.append(f'<path class="points" d="{"".join(f"M{x} {y}h0" for x, y in places)}"/>')
-    for name, x, y in means:
-        parts.append(
-            f'<circle class="system" cx="{frame.x(x):.1f}" cy="{frame.y(y):.1f}" r="4">'
-            f"<title>{escape(name)}: {number(round(x, 3))}, {number(round(y, 3))}</title></circle>"
-        )
-    return _svg(frame, parts, description)
-
-
-def _padded(values: np.ndarray) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    pad = (high - low) * 0.04 or abs(low) * 0.1 or 1.0
-    return low - pad, high + pad
-
-
-def sampling_plot(curves: Sequence[tuple[str, Sequence[SampleSize]]], *, y_label: str, description: str) -> Markup:
-    """Correlation against the number of articles on a logarithmic axis: mean and ± one standard deviation of the draws.
-
-    At most ``CURVES`` curves of ``(name, sizes)``.
-    """
-    drawn = [(name, [s for s in sizes if s.mean is not None]) for name, sizes in curves]
-    lines = [(name, [_spot(s) for s in sizes]) for name, sizes in drawn]
-    all_sizes = sorted({s.articles for _, sizes in drawn[:CURVES] for s in sizes})
-    return curve_plot(lines, _articles(all_sizes), (-1.0, 1.0), "articles drawn", y_label, description)
-
-
-Spot = tuple[float, float, float, float]
-"""A point of a curve: x, y, and the lower and upper end of its band."""
+    with style(_INSIDE):
+        figure, axes = _axes(300, 240, x_label, y_label)
+        points = np.stack([metric, human], axis=1)
+        # Summaries on the same place of the screen are one point.
+        spread = np.ptp(points, axis=0)
+        places = np.round((points - points.min(axis=0)) / np.where(spread > 0, spread, 1) * 250)
+        points = points[np.sort(np.unique(places, axis=0, return_index=True)[1])]
+        # A point is a line of no length with round ends: they are all one path, which is short.
+        lines = np.repeat(points, 3, axis=0)
+        lines[2::3] = np.nan
+        axes.plot(*lines.T, color="tab:blue", alpha=0.35, linewidth=3.4, solid_capstyle="round")
+        titles = {}
+        for number, (name, x, y) in enumerate(means):
+            axes.plot([x, x], [y, y], color="white", linewidth=9, solid_capstyle="round")
+            axes.plot([x, x], [y, y], "tab:orange", linewidth=7, solid_capstyle="round", gid=f"system {number}")
+            titles[f"system {number}"] = f"{name}: {short(round(x, 3))}, {short(round(y, 3))}"
+        axes.locator_params(nbins=5, steps=[1, 2, 2.5, 5, 10])
+        return _inside(figure, description, titles)
 
 
 def curve_plot(
-    curves: Sequence[tuple[str, Sequence[Spot]]],
-    x_ticks: Sequence[tuple[float, str]],
-    bounds: tuple[float, float],
-    x_label: str,
-    y_label: str,
-    description: str,
+    curves: Sequence[tuple[str, Sequence[Spot]]], bounds: Scale, x_label: str, y_label: str, description: str
 ) -> Markup:
-    """Curves with their bands, cut at the ``bounds`` that y can't pass; the first and last tick are where x ends.
+    """Curves over counts on a logarithmic axis, with their bands, cut at the ``bounds`` that y can't pass.
 
-    At most ``CURVES`` curves of ``(name, spots)``, in the colours of the style sheet.
+    At most ``CURVES`` curves of ``(name, spots)``.
     """
-    drawn = curves[:CURVES]
-    edges = [end for _, spots in drawn for spot in spots for end in spot[2:]]
-    low, high = max(bounds[0], min(edges)), min(bounds[1], max(edges))
-    ticks = nice_ticks(low, high, 5)
-    places = [spot[0] for _, spots in drawn for spot in spots]
-    x_range = (min(places), max(max(places), min(places) + 0.5))
-    frame = Frame(x_range, (min(low, ticks[0]), max(high, ticks[-1])), width=520, height=260)
-    parts = [frame.draw(x_ticks, ticks, x_label, y_label)]
-    for k, (_, spots) in enumerate(drawn):
-        xs = [frame.x(spot[0]) for spot in spots]
-        upper = [frame.y(min(high, spot[3])) for spot in spots]
-        lower = [frame.y(max(low, spot[2])) for spot in spots]
-        outline = [*zip(xs, upper, strict=True), *reversed(list(zip(xs, lower, strict=True)))]
-        parts.append(f'<polygon class="band c{k}" points="{_points(outline)}"/>')
-        line = [(x, frame.y(spot[1])) for x, spot in zip(xs, spots, strict=True)]
-        parts.append(f'<polyline class="line c{k}" points="{_points(line)}"/>')
-    return _svg(frame, parts, description)
+    from matplotlib.ticker import NullLocator
+
+    with style(_INSIDE):
+        figure, axes = _axes(420, 240, x_label, y_label)
+        axes.set_xscale("log")
+        axes.margins(x=0)
+        for (colour, dashes), (_, spots) in zip(_CURVES, curves, strict=False):
+            x, *heights = np.array(spots, dtype=np.float64).T
+            y, low, high = np.clip(heights, *bounds)
+            axes.fill([*x, *x[::-1]], [*low, *high[::-1]], color=colour, alpha=0.12, linewidth=0)
+            axes.plot(x, y, color=colour, linestyle=dashes, linewidth=2)
+        ticks = _apart(sorted({spot[0] for _, spots in curves[:CURVES] for spot in spots}))
+        axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
+        return _inside(figure, description)
 
 
-def _spot(size: SampleSize) -> Spot:
-    mean, spread = _mean(size), size.sd or 0
-    return float(np.log(size.articles)), mean, mean - spread, mean + spread
+def _axes(width: float, height: float, x_label: str, y_label: str) -> tuple["Figure", Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_xlabel(_label(x_label))
+    axes.set_ylabel(_label(y_label))
+    return figure, axes
 
 
-def _mean(size: SampleSize) -> float:
-    assert size.mean is not None
-    return size.mean
+def _label(text: str) -> str:
+    """The text without what XML has no place for, cut where it is too long for an axis."""
+    shown = "".join(c for c in text if c.isprintable())
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
 
 
-def _articles(sizes: Sequence[int]) -> list[tuple[float, str]]:
-    """Ticks at the powers and halves of ten among ``sizes``, and at the ends."""
-    shown = [s for s in sizes if s in (1, 2, 5, 10, 20, 50, 100, 200, 500)]
-    last = sizes[-1]
-    # A tick too near the last would be printed over it.
-    shown = [s for s in shown if s < last * 0.75 or s == last]
-    return [(float(np.log(s)), str(s)) for s in dict.fromkeys([*shown, last])]
+def _apart(places: Sequence[float]) -> list[float]:
+    """Those of the sorted ``places`` whose labels do not touch on a logarithmic axis: both ends, and some between."""
+    least = np.log(places[-1] / places[0]) / 8
+    kept = [places[0]]
+    for place in places[1:-1]:
+        if np.log(place / kept[-1]) > least and np.log(places[-1] / place) > least:
+            kept.append(place)
+    return list(dict.fromkeys([*kept, places[-1]]))
 
 
-def _points(places: Sequence[tuple[float, float]]) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+def _inside(figure: "Figure", description: str, titles: Mapping[str, str] | None = None) -> Markup:
+    """The figure as an element of a page. ``titles``: the ``gid`` of an artist → what is said when it is pointed at."""
+    from matplotlib.colors import to_hex
 
-
-def _svg(frame: Frame, parts: Sequence[str], description: str) -> Markup:
-    return Markup(
-        f'<svg class="plot" viewBox="0 0 {frame.width:g} {frame.height:g}" role="img" '
-        f'aria-label="{escape(description)}">{"".join(parts)}</svg>'
-    )
+    drawn = ElementTree.fromstring(picture(figure, transparent=True))
+    colours = {to_hex(colour): f"var(--c{k})" for k, (colour, _) in enumerate(_CURVES)}
+    colours |= {"#b0b0b0": "var(--rule)", "#ffffff": "var(--ground)"}
+    for element in list(drawn.iter()):
+        element.tag = element.tag.rpartition("}")[2]
+        # A style that would hold for the whole page, and clips, which nothing here needs.
+        for child in [child for child in element if child.tag.endswith("}defs")]:
+            element.remove(child)
+        element.attrib.pop("clip-path", None)
+        if "d" in element.attrib:
+            element.set("d", re.sub(r"(\.\d)\d+", r"\1", element.attrib["d"]))
+        title = (titles or {}).get(element.attrib.pop("id", ""))
+        if title is not None:
+            ElementTree.SubElement(element, "title").text = title
+        for colour, variable in colours.items():
+            if colour in element.get("style", ""):
+                element.set("style", element.attrib["style"].replace(colour, variable))
+    root = ElementTree.Element("svg", {"class": "plot", "viewBox": drawn.attrib["viewBox"], "role": "img"})
+    root.set("aria-label", description)
+    root.extend(drawn.findall("g"))
+    return Markup(ElementTree.tostring(root, encoding="unicode"))

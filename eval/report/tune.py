@@ -1,13 +1,13 @@
 """The page of a search: the best settings, optuna's plots as pictures inside the page, every trial."""
 
 import base64
-import io
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from negsample.eval.report.html import render
+from negsample.eval.report import plots
+from negsample.eval.report.page import render
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -18,42 +18,29 @@ _DRAWN = 8
 _INCHES = (7.5, 4.2)
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A plot: ``source`` is a ``data:`` address, ``caption`` says what it shows."""
-
-    title: str
-    caption: str
-    source: str
-
-
 def tune_page(found: Mapping[str, Any], trials: Sequence["FrozenTrial"], command: Sequence[str]) -> str:
-    """The page, as HTML. ``found``: the content of ``study.json``; ``trials``: the attempt of each trial that counts."""
+    """Return the page, as HTML.
+
+    ``found``: the content of ``study.json``; ``trials``: the attempt of each trial that counts.
+    """
     names = list(dict.fromkeys(name for trial in found["trials"] for name in trial["parameters"]))
-    sign = -1 if found["direction"] == "maximise" else 1
+    maximised = found["direction"] == "maximise"
     finished = [trial for trial in found["trials"] if trial["value"] is not None]
-    rows = sorted(finished, key=lambda trial: (sign * trial["value"], trial["trial"]))
+    rows = sorted(finished, key=lambda trial: (-trial["value"] if maximised else trial["value"], trial["trial"]))
     rows += [trial for trial in found["trials"] if trial["value"] is None]
     # The whole title is too long for an axis.
     objective = found["search"]["objective"]
     label = objective.replace("_", " ") if isinstance(objective, str) else "agreement"
-    pictures, missing = study_pictures(trials, maximised=sign < 0, objective=label)
-    return render(
-        "tune.html.j2", command, found=found, names=names, rows=rows, pictures=pictures, missing=missing, text=_text
-    )
-
-
-def _text(value: Any) -> str:
-    """A parameter's or figure's value; numbers to four significant digits."""
-    if value is None:
-        return "–"
-    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
+    pictures, missing = study_pictures(trials, maximised=maximised, objective=label)
+    return render("tune.html.j2", command, found=found, names=names, rows=rows, pictures=pictures, missing=missing)
 
 
 def study_pictures(
     trials: Sequence["FrozenTrial"], *, maximised: bool, objective: str
-) -> tuple[list[Picture], list[str]]:
-    """Optuna's plots of a study, and a line for each that can't be drawn."""
+) -> tuple[list[tuple[str, str, str]], list[str]]:
+    """Return optuna's plots of a study, as (title, what it shows, ``data:`` address), and a line for each that can't be
+    drawn.
+    """
     import matplotlib
     import optuna
 
@@ -66,7 +53,7 @@ def study_pictures(
         pictures, missing = [], []
         for title, caption, draw in _plots(study, objective):
             try:
-                pictures.append(Picture(title, caption, _picture(draw)))
+                pictures.append((title, caption, _address(draw)))
             except (ValueError, RuntimeError, ZeroDivisionError) as error:
                 missing.append(f"{title}: {' '.join(str(error).split()) or type(error).__name__}")
     optuna.logging.enable_default_handler()
@@ -79,21 +66,14 @@ def _copy(trials: Sequence["FrozenTrial"], maximised: bool) -> "Study":
 
     optuna.logging.disable_default_handler()
     study = optuna.create_study(direction="maximize" if maximised else "minimize")
-    for trial in trials:
-        values = {step: -value if maximised else value for step, value in trial.intermediate_values.items()}
-        copied = optuna.create_trial(
-            state=trial.state,
-            value=trial.value,
-            params=trial.params,
-            distributions=trial.distributions,
-            intermediate_values=values,
-        )
-        copied.datetime_start, copied.datetime_complete = trial.datetime_start, trial.datetime_complete
-        study.add_trial(copied)
+    for trial in map(copy, trials):
+        if maximised:
+            trial.intermediate_values = {step: -value for step, value in trial.intermediate_values.items()}
+        study.add_trial(trial)
     return study
 
 
-def _plots(study: "Study", objective: str) -> list[tuple[str, str, Any]]:
+def _plots(study: "Study", objective: str) -> list[tuple[str, str, Callable[[], Any]]]:
     """Title, caption and function of each plot that the study has the trials for."""
     import optuna
     from optuna.trial import TrialState
@@ -107,7 +87,7 @@ def _plots(study: "Study", objective: str) -> list[tuple[str, str, Any]]:
         for name, value in trial.params.items():
             varied.setdefault(name, set()).add(value)
     names = [name for name, values in varied.items() if len(values) > 1][:_DRAWN]
-    plots: list[tuple[str, str, Any]] = [
+    found: list[tuple[str, str, Callable[[], Any]]] = [
         (
             "History",
             "The value of each completed trial, and the best so far.",
@@ -116,7 +96,7 @@ def _plots(study: "Study", objective: str) -> list[tuple[str, str, Any]]:
     ]
     if len(complete) > 1 and names:
         evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
-        plots += [
+        found += [
             (
                 "Importance",
                 "How much of the variation of the value each parameter explains (fANOVA), among parameters that every "
@@ -135,30 +115,33 @@ def _plots(study: "Study", objective: str) -> list[tuple[str, str, Any]]:
             ),
         ]
     if any(trial.intermediate_values for trial in study.get_trials(deepcopy=False)):
-        plots.append(
+        found.append(
             (
                 "Epochs",
                 "Validation loss by epoch; a line that ends early is a trial that was pruned, or stopped by itself.",
                 lambda: draw.plot_intermediate_values(study),
             )
         )
-    plots.append(("Time line", "When each trial ran.", lambda: draw.plot_timeline(study)))
-    return plots
+    found.append(("Time line", "When each trial ran.", lambda: draw.plot_timeline(study)))
+    return found
 
 
-def _picture(draw: Any) -> str:
+def _address(draw: Callable[[], Any]) -> str:
     """The drawing as a ``data:`` address; SVG with its text as text."""
-    import matplotlib
+    import numpy as np
     from matplotlib import pyplot
+    from matplotlib.ticker import NullFormatter
 
-    with matplotlib.rc_context({"svg.hashsalt": "negsample", "svg.fonttype": "none"}):
+    with plots.style({}):
         try:
-            axes = draw()
-            figure = axes.figure if hasattr(axes, "figure") else axes.flat[0].figure
-            width = max(_INCHES[0], 2.1 * (axes.size if hasattr(axes, "size") else 1))
-            figure.set_size_inches(width, _INCHES[1])
-            stream = io.BytesIO()
-            figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
+            drawn = np.atleast_1d(draw())
+            figure = drawn[0].figure
+            for axes in drawn:
+                # Beside one another the axes have room for the powers of ten alone.
+                if len(drawn) > 1:
+                    axes.xaxis.set_minor_formatter(NullFormatter())
+            figure.set_size_inches(max(_INCHES[0], 2.6 * len(drawn)), _INCHES[1])
+            svg = plots.picture(figure, bbox_inches="tight")
         finally:
             pyplot.close("all")
-    return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")

@@ -1,12 +1,12 @@
-"""What the terminal and the page show of an agreement: which rows, in which order, with which mark."""
+"""What the terminal and the page show of an agreement: which rows, in which order, with which verdict."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from negsample.eval.baseline_verdict import HEADLINE, Mark
+from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, BaselineVerdict
 from negsample.eval.correlate import Correlation, Measured, unscored
-from negsample.eval.score_columns import TRIVIAL, Column
-from negsample.eval.stats.agreement import Figure
+from negsample.eval.score_columns import TRIVIAL, ScoreColumn
+from negsample.eval.stats.agreement import AgreementFigure
 
 SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
 
@@ -15,58 +15,51 @@ SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
 class Line:
     """One metric in the table of a data set and human score; ``figures``: level → its headline figure."""
 
-    column: Column
-    figures: dict[str, Figure]
-    mark: Mark | None
+    column: ScoreColumn
+    figures: dict[str, AgreementFigure]
+    verdict: BaselineVerdict | None
 
     @property
-    def used(self) -> Figure:
+    def used(self) -> AgreementFigure:
         """The figure that says how many rows were used: the pooled one where there is one."""
         return self.figures.get("pooled") or next(iter(self.figures.values()))
 
 
-def lead_level(data: Measured, human: str, levels: Sequence[str]) -> str:
-    """The level that the table is ordered by: the first of summary, pooled, system that has a value."""
-    wanted = [level for level in HEADLINE if level in levels]
-    for level in wanted:
-        if any(f.value is not None for f in data.figures if f.human == human and f.level == level):
-            return level
-    return wanted[0]
-
-
 def lines(data: Measured, human: str, levels: Sequence[str]) -> list[Line]:
-    """The rows of the table, best first by the headline figure of the lead level."""
-    lead = lead_level(data, human, levels)
-    found = []
-    for column in data.columns:
-        figures = {
-            figure.level: figure
-            for figure in data.figures
-            if (figure.human, figure.metric) == (human, column.name) and HEADLINE[figure.level] == figure.coefficient
-        }
-        mark = data.marks.get((human, column.name, lead, HEADLINE[lead]))
-        found.append(Line(column, figures, mark))
-    return sorted(found, key=lambda line: (-_value(line.figures[lead].value), line.column.name))
+    """Return the rows of the table, best first by the headline figure of the first of `MAIN_COEFFICIENT` that has a value."""
+    figures: dict[str, dict[str, AgreementFigure]] = {column.name: {} for column in data.columns}
+    for figure in _headline(data, human):
+        figures[figure.metric][figure.level] = figure
+    wanted = [level for level in MAIN_COEFFICIENT if level in levels]
+    has_value = (level for level in wanted if any(f[level].value is not None for f in figures.values()))
+    lead = next(has_value, wanted[0])
+    found = [
+        Line(column, figures[column.name], data.verdicts.get((human, column.name, lead, MAIN_COEFFICIENT[lead])))
+        for column in data.columns
+    ]
+
+    def place(line: Line) -> tuple[float, str]:
+        value = line.figures[lead].value
+        return (2.0 if value is None else -value), line.column.name
+
+    return sorted(found, key=place)
 
 
-def _value(value: float | None) -> float:
-    return -2.0 if value is None else value
+def _headline(data: Measured, human: str) -> list[AgreementFigure]:
+    return [f for f in data.figures if f.human == human and MAIN_COEFFICIENT[f.level] == f.coefficient]
 
 
 def subjects(data: Measured, human: str, levels: Sequence[str], most: int) -> list[str]:
-    """Metrics to draw: those the user asked about, in their order, at most ``most`` with the best trivial baseline."""
-    best = next((line.column.name for line in lines(data, human, levels) if line.column.name in TRIVIAL), None)
+    """Return the metrics to draw: those asked about, in their order, at most ``most`` with the best trivial baseline."""
+    best = [line.column.name for line in lines(data, human, levels) if line.column.name in TRIVIAL][:1]
     asked = [column.name for column in data.columns if column.kind != "baseline"]
-    chosen = asked[: most - 1] if best else asked[:most]
-    return [*chosen, *([best] if best else [])]
+    return asked[: most - len(best)] + best
 
 
 def reasons(data: Measured, human: str) -> list[str]:
-    """Why figures are missing, and what was left out, each in one line with the metrics it holds for."""
+    """Say why figures are missing and what was left out, each in one line with the metrics it holds for."""
     told: dict[str, list[str]] = {}
-    for figure in data.figures:
-        if figure.human != human or HEADLINE[figure.level] != figure.coefficient:
-            continue
+    for figure in _headline(data, human):
         if figure.value is None:
             told.setdefault(f"{figure.level} level: {figure.reason}", []).append(figure.metric)
         for reason, count in figure.left_out.items():
@@ -76,28 +69,25 @@ def reasons(data: Measured, human: str) -> list[str]:
 
 
 def notes(data: Measured) -> list[str]:
-    """What the data set's judgments and scores lack."""
+    """Say what the data set's judgments and scores lack."""
     found = [f"judgments: {line}" for line in data.source.missing]
     for column in data.columns:
-        if told := unscored(column):
-            found.append(f"{column.name}: {told}")
-        if column.note:
-            found.append(f"{column.name}: {column.note}")
+        found += [f"{column.name}: {told}" for told in (unscored(column), column.note) if told]
     return list(dict.fromkeys(found))
 
 
 def head(data: Measured) -> str:
-    """The data set in one line."""
+    """Describe the data set in one line."""
     table = data.table
     systems = f"{len(table.system_names)} systems" if len(table.system_names) > 1 else "one system"
     return f"{len(table.words)} summaries, {len(table.document_names)} documents, {systems}"
 
 
 def level_title(level: str) -> str:
-    """E.g. ``"summary ρ"``."""
-    return f"{level} {SYMBOLS[HEADLINE[level]]}"
+    """Return e.g. ``"summary ρ"``."""
+    return f"{level} {SYMBOLS[MAIN_COEFFICIENT[level]]}"
 
 
 def ranked_levels(result: Correlation) -> list[str]:
-    """Levels with average ranks, in the table's order."""
-    return [level for level in HEADLINE if level in result.ranks]
+    """Return the levels with average ranks, in the table's order."""
+    return [level for level in MAIN_COEFFICIENT if level in result.ranks]

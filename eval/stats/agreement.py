@@ -10,13 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from negsample.errors import InputError
 from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.correlation import COEFFICIENTS, check_coefficient, p_value, partial
+from negsample.eval.stats.correlation import COEFFICIENTS, p_value, partial
 from negsample.resampling import percentile_interval
-
-# Above this many rows the pairwise comparisons of a resampled Kendall τ take minutes; the interval is left out.
-KENDALL_ROWS = 10_000
 
 MISSING_METRIC = "row without a metric score"
 MISSING_HUMAN = "row without a human score"
@@ -26,11 +22,11 @@ CONSTANT_METRIC = "document with constant metric scores"
 CONSTANT_HUMAN = "document with constant human scores"
 UNEQUAL = "system with fewer rows than others (kept)"
 SKIPPED = "resample without a correlation"
-NOT_TAKEN = f"resample not taken (Kendall over more than {KENDALL_ROWS:,} rows)"
+NOT_TAKEN = f"resample not taken (Kendall over more than {lv.KENDALL_ROWS:,} rows)"
 
 
 @dataclass(frozen=True)
-class Figure:
+class AgreementFigure:
     """One correlation: metric × human score × level × coefficient.
 
     ``value``, ``low``, ``high`` in [−1, 1] and ``p`` in [0, 1], or None where undefined (``reason`` says why there is
@@ -74,48 +70,46 @@ class _Series:
 
 
 def agreement(
-    table: lv.Table,
+    table: lv.ScoreTable,
     *,
     levels: Sequence[str] = lv.LEVELS,
     coefficients: Sequence[str] = COEFFICIENTS,
     bootstrap: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Figure]:
-    """Every metric of ``table`` against every human score.
+) -> list[AgreementFigure]:
+    """Measure every metric of ``table`` against every human score.
 
     ``bootstrap``: number of resamples of the documents (system level: documents and systems), the same for all metrics;
-    0 leaves the intervals out. The interval is the percentile interval. p is two-sided; pooled and system level: the
-    usual test of the coefficient over rows and systems; summary level: one-sample t test of the per-document
+    0 leaves the intervals out. The interval is the 95 % percentile interval. p is two-sided; pooled and system level:
+    the usual test of the coefficient over rows and systems; summary level: one-sample t test of the per-document
     correlations, documents being the independent units (None with fewer than two documents or no spread).
     ``progress(done, total)`` is called after each step.
 
     Summary level given the number of words: only documents with more than five rows and summaries of different
     lengths; a document in which the metric or the human score is determined by the number of words counts as 0, for
     nothing is left of it.
-
-    Raises InputError for unknown levels or coefficients and impossible numbers.
     """
-    for level in levels:
-        if level not in lv.LEVELS:
-            raise InputError(f"no level is called {level!r}; known: {', '.join(lv.LEVELS)}")
-    for coefficient in coefficients:
-        check_coefficient(coefficient)
-    check_bootstrap(bootstrap, confidence)
     resamples = lv.make_resamples(table, bootstrap, seed)
-    found: dict[tuple[str, str, str, str], Figure] = {}
-    groups = _groups(table)
+    found: dict[tuple[str, str, str, str], AgreementFigure] = {}
+    # Metrics and human scores that the same rows have are measured together.
+    groups: dict[bytes, list[tuple[str, str]]] = {}
+    for metric, x in table.metrics.items():
+        for human, y in table.human.items():
+            groups.setdefault(np.packbits(np.isnan(x) | np.isnan(y)).tobytes(), []).append((metric, human))
     steps, done = len(groups) * len(levels) * len(coefficients), 0
-    for names in groups:
-        block, pairs = _block(table, names)
+    for names in groups.values():
+        metrics, humans = (list(dict.fromkeys(side)) for side in zip(*names, strict=True))
+        columns = [*(table.metrics[metric] for metric in metrics), *(table.human[human] for human in humans)]
+        # The number of words is the last column.
+        block = lv.make_block(table, [*columns, table.words])
+        pairs = [(metrics.index(metric), len(metrics) + humans.index(human)) for metric, human in names]
         for level in levels:
             for coefficient in coefficients:
                 series = _series(block, level, coefficient, pairs, resamples)
                 for k, (metric, human) in enumerate(names):
-                    found[human, metric, level, coefficient] = _figure(
-                        table, block, human, metric, level, coefficient, series, k, pairs[k], bootstrap, confidence
-                    )
+                    key = (human, metric, level, coefficient)
+                    found[key] = _figure(table, key, block, series, k, pairs[k], bootstrap)
                 done += 1
                 if progress:
                     progress(done, steps)
@@ -128,31 +122,6 @@ def agreement(
     ]
 
 
-def check_bootstrap(bootstrap: int, confidence: float) -> None:
-    """InputError for a negative number of resamples, or a confidence outside (0, 1)."""
-    if bootstrap < 0:
-        raise InputError(f"bootstrap is {bootstrap}; give the number of resamples, 0 or more")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence is {confidence}; give a number between 0 and 1, e.g. 0.95")
-
-
-def _groups(table: lv.Table) -> list[list[tuple[str, str]]]:
-    """(metric, human) pairs, grouped by which rows have both."""
-    groups: dict[bytes, list[tuple[str, str]]] = {}
-    for metric, x in table.metrics.items():
-        for human, y in table.human.items():
-            groups.setdefault(np.packbits(np.isnan(x) | np.isnan(y)).tobytes(), []).append((metric, human))
-    return list(groups.values())
-
-
-def _block(table: lv.Table, names: list[tuple[str, str]]) -> tuple[lv.Block, list[tuple[int, int]]]:
-    """The block of the columns named, the number of words last, and each pair's column numbers."""
-    metrics = list(dict.fromkeys(m for m, _ in names))
-    humans = list(dict.fromkeys(h for _, h in names))
-    block = lv.make_block(table, [*(table.metrics[m] for m in metrics), *(table.human[h] for h in humans), table.words])
-    return block, [(metrics.index(m), len(metrics) + humans.index(h)) for m, h in names]
-
-
 def _series(
     block: lv.Block, level: str, coefficient: str, pairs: list[tuple[int, int]], resamples: lv.Resamples
 ) -> _Series:
@@ -163,26 +132,13 @@ def _series(
     xy = [at[pair] for pair in pairs]
     xz, yz = [at[i, words] for i, _ in pairs], [at[j, words] for _, j in pairs]
     if level == "summary":
-        return _summary_series(block, lv.document_correlations(block, coefficient, wanted), (xy, xz, yz), resamples)
-    count = len(resamples.weights)
-    if level == "pooled":
-        point = lv.pooled_point(block, coefficient, wanted)
-        if coefficient == "kendall" and block.values.shape[1] > KENDALL_ROWS:
-            samples = np.full((0, len(wanted)), np.nan)
-        elif count:
-            samples = lv.pooled_samples(block, coefficient, wanted, resamples)
-        else:
-            samples = np.full((0, len(wanted)), np.nan)
-    else:
-        matrix = lv.system_point(block, coefficient)
-        # As many rows as systems would be one row a system, no mean over documents.
-        if len(block.systems) < 2 * len(np.unique(block.systems)):
-            matrix = np.full_like(matrix, np.nan)
-        point = np.array([matrix[i, j] for i, j in wanted])
-        undefined = np.isnan(point).all() or not count
-        samples = (
-            np.full((0, len(wanted)), np.nan) if undefined else lv.system_samples(block, coefficient, wanted, resamples)
-        )
+        per_document = lv.document_correlations(block, coefficient, wanted)
+        return _summary_series(block, per_document[:, xy], per_document[:, xz], per_document[:, yz], resamples)
+    point = lv.block_correlations(block, level, coefficient, wanted)
+    # As many rows as systems would be one row a system, no mean over documents.
+    if level == "system" and len(block.systems) < 2 * len(np.unique(block.systems)):
+        point = np.full_like(point, np.nan)
+    samples = lv.resampled_correlations(block, level, coefficient, wanted, resamples)
     return _Series(
         point[xy],
         samples[:, xy],
@@ -192,9 +148,8 @@ def _series(
 
 
 def _summary_series(
-    block: lv.Block, per_document: np.ndarray, at: tuple[list[int], list[int], list[int]], resamples: lv.Resamples
+    block: lv.Block, xy: np.ndarray, xz: np.ndarray, yz: np.ndarray, resamples: lv.Resamples
 ) -> _Series:
-    xy, xz, yz = (per_document[:, columns] for columns in at)
     given = partial(xy, xz, yz)
     defined = ~(np.isnan(xy) | np.isnan(xz) | np.isnan(yz))
     determined = defined & np.isnan(given)
@@ -215,18 +170,15 @@ def _summary_series(
 
 
 def _figure(
-    table: lv.Table,
+    table: lv.ScoreTable,
+    key: tuple[str, str, str, str],
     block: lv.Block,
-    human: str,
-    metric: str,
-    level: str,
-    coefficient: str,
     series: _Series,
     k: int,
     pair: tuple[int, int],
     bootstrap: int,
-    confidence: float,
-) -> Figure:
+) -> AgreementFigure:
+    human, metric, level, coefficient = key
     left_out: dict[str, int] = {}
     no_human = np.isnan(table.human[human])
     _count(left_out, MISSING_HUMAN, no_human.sum())
@@ -252,8 +204,8 @@ def _figure(
             p = _number(p_value(means[0], means[1], value, coefficient))
     elif value is not None:
         p = _number(p_value(x, y, value, coefficient))
-    low, high, skipped = percentile_interval(series.samples[:, k], confidence)
-    given_low, given_high, _ = percentile_interval(series.given_samples[:, k], confidence)
+    low, high, skipped = percentile_interval(series.samples[:, k])
+    given_low, given_high, _ = percentile_interval(series.given_samples[:, k])
     given = _number(series.given[k])
     if value is None:
         low = high = p = given = None
@@ -261,12 +213,9 @@ def _figure(
         _count(left_out, SKIPPED, skipped)
         _count(left_out, NOT_TAKEN, bootstrap - len(series.samples))
     systems = block.systems[used]
-    return Figure(
+    return AgreementFigure(
         table.dataset,
-        human,
-        metric,
-        level,
-        coefficient,
+        *key,
         value,
         low,
         high,
@@ -323,9 +272,8 @@ def _why_not(block: lv.Block, level: str, x: np.ndarray, y: np.ndarray) -> str:
             return "no document has three scored summaries, so there is no summary level"
         return "metric or human scores are constant within every document"
     if level == "system":
-        systems = block.systems[block.systems >= 0]
-        count = len(np.unique(systems))
-        if not len(systems):
+        count = len(block.known_systems())
+        if not count:
             return "no row names its system, so there is no system level"
         if count < lv.MIN_SYSTEMS:
             return f"{count} system{'s' if count > 1 else ''}; the system level needs at least {lv.MIN_SYSTEMS}"

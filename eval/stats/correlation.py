@@ -17,11 +17,10 @@ COEFFICIENTS = ("pearson", "spearman", "kendall")
 _CHUNK = 4_000_000
 
 
-def check_coefficient(name: str) -> str:
-    """``name`` itself; raises InputError for a name that is not in `COEFFICIENTS`."""
+def check_coefficient(name: str) -> None:
+    """InputError for a name that is not in `COEFFICIENTS`."""
     if name not in COEFFICIENTS:
         raise InputError(f"no coefficient is called {name!r}; known: {', '.join(COEFFICIENTS)}")
-    return name
 
 
 def correlation_matrix(values: np.ndarray, coefficient: str) -> np.ndarray:
@@ -116,7 +115,6 @@ def weighted_pooled(
     Returns float64 [B, len(pairs)], equal to the coefficient over the rows with each document's rows repeated as often
     as it was drawn; NaN where a column of that resample is constant or it has fewer than three rows.
     """
-    check_coefficient(coefficient)
     weights = np.asarray(weights, dtype=np.float64)
     first, second = np.array([p[0] for p in pairs], dtype=int), np.array([p[1] for p in pairs], dtype=int)
     if coefficient == "kendall":
@@ -136,14 +134,9 @@ def weighted_pooled(
     return np.where(undefined, np.nan, np.clip(result, -1.0, 1.0))
 
 
-def _starts(documents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The codes present in the ascending ``documents``, and the row at which each begins."""
-    return np.unique(documents, return_index=True)
-
-
 def _constant_columns(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """bool [B, K]: the column takes one value only over the documents drawn."""
-    present, starts = _starts(documents)
+    present, starts = np.unique(documents, return_index=True)
     low, high = np.minimum.reduceat(values, starts, axis=1), np.maximum.reduceat(values, starts, axis=1)
     drawn = weights[:, present] > 0
     constant = [
@@ -154,7 +147,7 @@ def _constant_columns(values: np.ndarray, documents: np.ndarray, weights: np.nda
 
 
 def _weighted_pearson(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    present, starts = _starts(documents)
+    present, starts = np.unique(documents, return_index=True)
     z = standardised(values)
     sums = np.add.reduceat(z, starts, axis=1).T
     cross = np.stack([part @ part.T for part in np.split(z, starts[1:], axis=1)])
@@ -222,7 +215,7 @@ def concordance_form(
     documents: np.ndarray,
     sides: Sequence[tuple[np.ndarray, np.ndarray]],
 ) -> list[np.ndarray]:
-    """Σ_ij left_i C_ij right_j for each ``(left, right)`` of ``sides``, [B] each.
+    """Return Σ_ij left_i C_ij right_j for each ``(left, right)`` of ``sides``, [B] each.
 
     C_ij is the sum over rows a of document i and b of document j of sign(x_a − other_b) sign(y_a − y_b), or, where
     ``y`` is None, the number of such pairs with x_a ≠ other_b. With ``other`` = x and left = right = the number of
@@ -231,7 +224,7 @@ def concordance_form(
 
     ``x``, ``other``, ``y`` [n]; ``documents`` int [n] ascending; ``left``, ``right`` float64 [B, D].
     """
-    present, starts = _starts(documents)
+    present, starts = np.unique(documents, return_index=True)
     codes = np.unique(np.concatenate([x, other]), return_inverse=True)[1].astype(np.int32)
     x, other = codes[: len(x)], codes[len(x) :]
     if y is not None:

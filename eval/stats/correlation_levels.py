@@ -1,7 +1,7 @@
 """One data set's scores as aligned columns, and its correlations at the pooled, summary and system level.
 
-A `Block` is the part of a `Table` in which a given set of columns has no missing value; everything below works on one
-block. Undefined correlations are NaN inside this module and never leave `negsample.eval` as such.
+A `Block` is the part of a `ScoreTable` in which a given set of columns has no missing value; everything below works on
+one block. Undefined correlations are NaN inside this module and never leave `negsample.eval` as such.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,25 +9,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.errors import InputError
 from negsample.eval.stats.correlation import correlation_matrix, standardised, weighted_pooled
+from negsample.records import Judged
 from negsample.seeds import generator
+from negsample.sentences import words as split_words
 
 LEVELS = ("pooled", "summary", "system")
 MIN_ROWS = 3  # a document or a pool with fewer rows has no correlation
-MIN_ROWS_PARTIAL = 6  # a document with fewer rows has no partial correlation (more than five rows, SPEC §8)
+MIN_ROWS_PARTIAL = 6  # a document with fewer rows has no partial correlation
 MIN_SYSTEMS = 4  # fewer systems have no system level
+# Above this many rows the pairwise comparisons of a resampled Kendall τ take minutes; it is not resampled.
+KENDALL_ROWS = 10_000
 
 _CHUNK = 4_000_000  # numbers held at once
 
 
 @dataclass(frozen=True)
-class Table:
+class ScoreTable:
     """The scores of one data set, one row a summary.
 
     ``documents`` int [n] and ``systems`` int [n]: positions in ``document_names`` and ``system_names``; a system that
-    is not known is −1. ``human`` and ``metrics``: name → float64 [n], NaN where missing, higher is better.
-    ``words``: number of words of each summary, float64 [n]. Built by `make_table`.
+    is not known is −1. ``human`` and ``metrics``: name → float64 [n], finite or NaN where missing, higher is better.
+    ``words``: number of words of each summary, float64 [n]. Built by `make_table` or `judged_table`.
     """
 
     dataset: str
@@ -39,18 +42,6 @@ class Table:
     metrics: Mapping[str, np.ndarray]
     words: np.ndarray
 
-    def column(self, name: str) -> np.ndarray:
-        """The metric called ``name``; InputError where there is none."""
-        if name not in self.metrics:
-            raise InputError(f"{self.dataset}: no metric is called {name!r}; there are: {', '.join(self.metrics)}")
-        return self.metrics[name]
-
-    def judgment(self, name: str) -> np.ndarray:
-        """The human score called ``name``; InputError where there is none."""
-        if name not in self.human:
-            raise InputError(f"{self.dataset}: no human score is called {name!r}; there are: {', '.join(self.human)}")
-        return self.human[name]
-
 
 def make_table(
     dataset: str,
@@ -59,47 +50,35 @@ def make_table(
     human: Mapping[str, Sequence[float] | np.ndarray],
     metrics: Mapping[str, Sequence[float] | np.ndarray],
     words: Sequence[float] | np.ndarray,
-) -> Table:
-    """Check the columns and code the names (sorted, so that the order of rows changes no resample).
-
-    Raises InputError for columns of unequal length, infinite scores, and an unknown number of words.
-    """
-    n = len(documents)
-    if n == 0:
-        raise InputError(f"{dataset}: no rows to measure agreement on")
-    document_names, document_codes = np.unique(np.array([str(d) for d in documents], dtype=object), return_inverse=True)
-    known = sorted({str(s) for s in systems if s is not None})
+) -> ScoreTable:
+    """Make a table of columns [n], names coded in sorted order, so that the order of rows changes no resample."""
+    document_names, document_codes = np.unique(np.array(list(documents), dtype=object), return_inverse=True)
+    known = sorted({system for system in systems if system is not None})
     position = {name: i for i, name in enumerate(known)}
-    system_codes = np.array([-1 if s is None else position[str(s)] for s in systems], dtype=np.int64)
-    lengths = np.asarray(words, dtype=np.float64)
-    if len(system_codes) != n or lengths.shape != (n,):
-        raise InputError(
-            f"{dataset}: {n} documents, {len(system_codes)} systems, {len(lengths)} numbers of words; give one a row"
-        )
-    if not np.isfinite(lengths).all():
-        raise InputError(f"{dataset}: the number of words of row {int(np.argmin(np.isfinite(lengths))) + 1} is missing")
-    return Table(
+    return ScoreTable(
         dataset,
         document_codes.astype(np.int64),
-        system_codes,
-        tuple(str(d) for d in document_names),
+        np.array([-1 if system is None else position[system] for system in systems], dtype=np.int64),
+        tuple(document_names),
         tuple(known),
-        {name: _checked(dataset, "human score", name, column, n) for name, column in human.items()},
-        {name: _checked(dataset, "metric", name, column, n) for name, column in metrics.items()},
-        lengths,
+        {name: np.asarray(column, dtype=np.float64) for name, column in human.items()},
+        {name: np.asarray(column, dtype=np.float64) for name, column in metrics.items()},
+        np.asarray(words, dtype=np.float64),
     )
 
 
-def _checked(dataset: str, kind: str, name: str, column: Sequence[float] | np.ndarray, n: int) -> np.ndarray:
-    values = np.asarray(column, dtype=np.float64)
-    if values.shape != (n,):
-        raise InputError(f"{dataset}: {kind} {name!r} has shape {list(values.shape)}, expected [{n}]")
-    if np.isinf(values).any():
-        row = int(np.argmax(np.isinf(values)))
-        raise InputError(
-            f"{dataset}: {kind} {name!r} is infinite in row {row + 1}; give a finite number or leave it out"
-        )
-    return values
+def judged_table(
+    dataset: str, rows: Sequence[Judged], human: Sequence[str], metrics: Mapping[str, np.ndarray]
+) -> ScoreTable:
+    """Make the table of judged summaries with the ``human`` scores named and the scores of ``metrics``, [n] each."""
+    return make_table(
+        dataset,
+        [row.document_id for row in rows],
+        [row.system or None for row in rows],
+        {name: [row.scores.get(name, np.nan) for row in rows] for name in human},
+        metrics,
+        [len(split_words(row.summary)) for row in rows],
+    )
 
 
 @dataclass(frozen=True)
@@ -112,13 +91,13 @@ class Block:
     total_documents: int
     total_systems: int
 
-    def present(self) -> np.ndarray:
-        """Codes of the documents that have a row, ascending."""
-        return np.unique(self.documents)
+    def known_systems(self) -> np.ndarray:
+        """Return the codes of the systems that have a row, ascending."""
+        return np.unique(self.systems[self.systems >= 0])
 
 
-def make_block(table: Table, columns: Sequence[np.ndarray]) -> Block:
-    """The rows in which none of ``columns`` is missing, sorted by document, then by system."""
+def make_block(table: ScoreTable, columns: Sequence[np.ndarray]) -> Block:
+    """Take the rows in which none of ``columns`` is missing, sorted by document, then by system."""
     values = np.stack(columns)
     good = ~np.isnan(values).any(axis=0)
     order = np.lexsort((table.systems[good], table.documents[good]))
@@ -141,8 +120,8 @@ class Resamples:
     systems: np.ndarray
 
 
-def make_resamples(table: Table, count: int, seed: int) -> Resamples:
-    """``count`` bootstrap resamples of the documents and of the systems, one set for all metrics and human scores."""
+def make_resamples(table: ScoreTable, count: int, seed: int) -> Resamples:
+    """Draw ``count`` bootstrap resamples of the documents and of the systems, the same for all metrics and people."""
     rng = generator(seed, "bootstrap", table.dataset)
     d, s = len(table.document_names), len(table.system_names)
     weights = rng.multinomial(d, np.full(d, 1 / d), size=count).astype(np.float64)
@@ -152,30 +131,43 @@ def make_resamples(table: Table, count: int, seed: int) -> Resamples:
 Pairs = Sequence[tuple[int, int]]
 
 
-def pooled_point(block: Block, coefficient: str, pairs: Pairs) -> np.ndarray:
-    """[len(pairs)]: correlations over all rows."""
-    if block.values.shape[1] < MIN_ROWS:
-        return np.full(len(pairs), np.nan)
-    if coefficient != "kendall":
+def block_correlations(block: Block, level: str, coefficient: str, pairs: Pairs) -> np.ndarray:
+    """[len(pairs)]: the pooled or system-level correlations of pairs of columns, NaN where undefined."""
+    if level == "system":
+        matrix = _over_systems(system_means(block, np.ones((1, block.total_documents)))[0], coefficient)
+    elif coefficient != "kendall" or block.values.shape[1] < MIN_ROWS:
         matrix = correlation_matrix(block.values, coefficient)
-        return np.array([matrix[i, j] for i, j in pairs])
+    else:
+        return _pooled_kendall(block.values, pairs)
+    return np.array([matrix[i, j] for i, j in pairs])
+
+
+def _pooled_kendall(values: np.ndarray, pairs: Pairs) -> np.ndarray:
+    """τ-b by scipy, which takes n log n comparisons; the matrix takes n²."""
     from scipy.stats import kendalltau
 
-    varies = np.ptp(block.values, axis=1) > 0
-    # scipy's τ-b takes n log n comparisons; the matrix above would take n².
+    varies = np.ptp(values, axis=1) > 0
     return np.array(
-        [
-            float(kendalltau(block.values[i], block.values[j]).statistic) if varies[i] and varies[j] else np.nan
-            for i, j in pairs
-        ]
+        [float(kendalltau(values[i], values[j]).statistic) if varies[i] and varies[j] else np.nan for i, j in pairs]
     )
 
 
-def pooled_samples(block: Block, coefficient: str, pairs: Pairs, resamples: Resamples) -> np.ndarray:
-    """[B, len(pairs)]: correlations over the rows of the documents drawn."""
+def resampled_correlations(
+    block: Block, level: str, coefficient: str, pairs: Pairs, resamples: Resamples
+) -> np.ndarray:
+    """[B, len(pairs)]: the pooled or system-level correlations of each resample; [0, …] where `too_long`."""
+    if not len(resamples.weights) or too_long(block, level, coefficient):
+        return np.full((0, len(pairs)), np.nan)
+    if level == "system":
+        return system_samples(block, coefficient, pairs, resamples)
     if not block.values.shape[1]:
         return np.full((len(resamples.weights), len(pairs)), np.nan)
     return weighted_pooled(block.values, block.documents, resamples.weights, coefficient, pairs)
+
+
+def too_long(block: Block, level: str, coefficient: str) -> bool:
+    """Whether resampling or exchanging all rows would take too long."""
+    return level == "pooled" and coefficient == "kendall" and block.values.shape[1] > KENDALL_ROWS
 
 
 def document_correlations(block: Block, coefficient: str, pairs: Pairs) -> np.ndarray:
@@ -219,11 +211,6 @@ def system_means(block: Block, weights: np.ndarray) -> np.ndarray:
     return np.round(means, 12)
 
 
-def system_point(block: Block, coefficient: str) -> np.ndarray:
-    """[K, K]: correlations of the systems' means, over the systems that have a row."""
-    return _over_systems(system_means(block, np.ones((1, block.total_documents)))[0], coefficient)
-
-
 def _over_systems(means: np.ndarray, coefficient: str) -> np.ndarray:
     means = means[:, ~np.isnan(means).any(axis=0)]
     if means.shape[1] < MIN_SYSTEMS:
@@ -234,7 +221,7 @@ def _over_systems(means: np.ndarray, coefficient: str) -> np.ndarray:
 def system_samples(block: Block, coefficient: str, pairs: Pairs, resamples: Resamples) -> np.ndarray:
     """[B, len(pairs)]: correlations of the systems' means, documents and systems both resampled."""
     first, second = [i for i, _ in pairs], [j for _, j in pairs]
-    used = np.unique(block.systems[block.systems >= 0])
+    used = block.known_systems()
     if len(used) < MIN_SYSTEMS:
         return np.full((len(resamples.weights), len(pairs)), np.nan)
     draws = used[(resamples.systems[:, : len(used)] * len(used)).astype(np.int64)]

@@ -6,10 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from negsample.errors import InputError
-from negsample.eval.stats.agreement import check_bootstrap
-from negsample.eval.stats.significance import holm
-from negsample.resampling import bootstrap_p, patterns, permutation_p
+from negsample.eval.stats.significance import ALPHA, holm
+from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
 
 _CHUNK = 4_000_000  # numbers held at once
@@ -41,96 +39,57 @@ class SystemComparison:
 
 
 def compare_systems(
-    scores: np.ndarray,
-    *,
-    systems: Sequence[str] | None = None,
-    documents: Sequence[str] | None = None,
-    bootstrap: int = 1000,
-    permutations: int = 10_000,
-    seed: int = 0,
-    confidence: float = 0.95,
-    alpha: float = 0.05,
+    scores: np.ndarray, systems: Sequence[str], *, bootstrap: int = 1000, permutations: int = 10_000, seed: int = 0
 ) -> list[SystemComparison]:
     """Compare the columns of ``scores`` float64 [documents, systems], higher is better; the first is the baseline.
 
-    Paired bootstrap: documents are drawn with replacement, the same for all systems. Paired permutation: the sign of
-    each document's difference is turned at random (the labels change places); p = (b + 1)/(m + 1) with b the draws at
-    least as far from 0 as the difference observed, or exactly b/2**documents where all sign patterns are no more than
-    ``permutations``.
+    At least 2 documents × 2 systems, all finite. Paired bootstrap: documents are drawn with replacement, the same for
+    all systems. Paired permutation: the sign of each document's difference is turned at random (the labels change
+    places); p = (b + 1)/(m + 1) with b the draws at least as far from 0 as the difference observed, or exactly
+    b/2**documents where all sign patterns are no more than ``permutations``.
 
     Rank: every two systems are compared by the paired permutation, Holm-adjusted over all pairs; a system's rank is 1 +
-    the number of systems with a higher mean and an adjusted p ≤ ``alpha``.
-
-    Raises InputError for missing or infinite scores (naming document and system), fewer than two systems or documents.
+    the number of systems with a higher mean and an adjusted p ≤ `ALPHA`.
     """
-    scores = np.asarray(scores, dtype=np.float64)
-    if scores.ndim != 2 or scores.shape[0] < 2 or scores.shape[1] < 2:
-        raise InputError(f"comparing systems needs at least 2 documents × 2 systems, got {list(scores.shape)}")
-    check_bootstrap(bootstrap, confidence)
-    if permutations < 1:
-        raise InputError(f"permutations is {permutations}; give 1 or more")
     n, count = scores.shape
-    names = [f"system {s + 1}" for s in range(count)] if systems is None else list(systems)
-    labels = [str(d + 1) for d in range(n)] if documents is None else list(documents)
-    if len(names) != count or len(labels) != n:
-        raise InputError(f"{len(names)} system and {len(labels)} document names for {n} documents × {count} systems")
-    bad = np.argwhere(~np.isfinite(scores))
-    if len(bad):
-        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        raise InputError(
-            f"system {names[bad[0][1]]!r} has no score for document {labels[bad[0][0]]!r}{more}; "
-            "all systems must be scored on the same documents"
-        )
-
     weights = generator(seed, "compare", "bootstrap").multinomial(n, np.full(n, 1 / n), size=bootstrap)
     sampled = weights @ scores / n
-    p = _pairwise_p(scores, permutations, seed)
-    adjusted = holm(np.array([p[pair] for pair in combinations(range(count), 2)]))
+    pairs = list(combinations(range(count), 2))
+    p = _pairwise_p(scores, pairs, permutations, seed)
     means = scores.mean(axis=0)
     better = np.zeros(count, dtype=int)
-    for (i, j), value in zip(combinations(range(count), 2), adjusted, strict=True):
-        if value <= alpha:
+    for (i, j), value in zip(pairs, holm(p), strict=True):
+        if value <= ALPHA:
             better[j if means[i] > means[j] else i] += 1
-    p_first = holm(np.array([p[0, s] for s in range(1, count)]))
+    # The pairs of the first system come first.
+    p_holm = holm(p[: count - 1])
 
     result = []
-    for s, name in enumerate(names):
-        low, high = _interval(sampled[:, s], confidence)
+    for s, name in enumerate(systems):
+        low, high, _ = percentile_interval(sampled[:, s])
+        own = (name, float(means[s]), low, high, 1 + int(better[s]), n)
         if s == 0:
-            result.append(SystemComparison(name, float(means[0]), low, high, 1 + int(better[0]), n))
+            result.append(SystemComparison(*own))
             continue
         differences = sampled[:, s] - sampled[:, 0]
-        difference_low, difference_high = _interval(differences, confidence)
+        difference_low, difference_high, _ = percentile_interval(differences)
         result.append(
             SystemComparison(
-                name,
-                float(means[s]),
-                low,
-                high,
-                1 + int(better[s]),
-                n,
-                float(means[s] - means[0]),
-                difference_low,
-                difference_high,
-                p[0, s],
-                bootstrap_p(differences),
-                float(p_first[s - 1]),
+                *own,
+                difference=float(means[s] - means[0]),
+                difference_low=difference_low,
+                difference_high=difference_high,
+                p=p[s - 1],
+                p_bootstrap=bootstrap_p(differences),
+                p_holm=float(p_holm[s - 1]),
             )
         )
     return result
 
 
-def _interval(samples: np.ndarray, confidence: float) -> tuple[float | None, float | None]:
-    if len(samples) < 2:
-        return None, None
-    low, high = np.quantile(samples, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
-
-
-def _pairwise_p(scores: np.ndarray, permutations: int, seed: int) -> dict[tuple[int, int], float]:
-    """Two-sided paired permutation p of every two systems; the same sign patterns for all."""
-    n, count = scores.shape
-    pairs = list(combinations(range(count), 2))
+def _pairwise_p(scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutations: int, seed: int) -> list[float]:
+    """Two-sided paired permutation p of each two systems; the same sign patterns for all."""
+    n = len(scores)
     first, second = [i for i, _ in pairs], [j for _, j in pairs]
     differences = scores[:, first] - scores[:, second]
     # In units of the largest difference, so that "as far as" does not depend on the metric's scale.
@@ -140,8 +99,8 @@ def _pairwise_p(scores: np.ndarray, permutations: int, seed: int) -> dict[tuple[
     step = max(1, _CHUNK // n)
     drawn = [(2.0 * keep[start : start + step] - 1) @ differences for start in range(0, len(keep), step)]
     values, observed = np.concatenate(drawn) / n, differences.mean(axis=0)
-    found = {pair: permutation_p(float(observed[k]), values[:, k], exact) for k, pair in enumerate(pairs)}
-    return {pair: p for pair, p in found.items() if p is not None}
+    found = [permutation_p(float(observed[k]), values[:, k], exact) for k in range(len(pairs))]
+    return [p for p in found if p is not None]
 
 
 @dataclass(frozen=True)
@@ -154,13 +113,11 @@ class Disagreement:
     difference: float
 
 
-def largest_differences(scores: np.ndarray, system: int, *, baseline: int = 0, count: int = 10) -> list[Disagreement]:
-    """The ``count`` documents (rows of ``scores``) on which ``system`` and ``baseline`` differ most, largest first.
+def largest_differences(scores: np.ndarray, system: int, count: int) -> list[Disagreement]:
+    """Find the ``count`` documents (rows of ``scores``) on which ``system`` and the first differ most, largest first.
 
     Equal differences stand in the order of the documents.
     """
-    difference = scores[:, system] - scores[:, baseline]
+    difference = scores[:, system] - scores[:, 0]
     order = np.argsort(-np.abs(difference), kind="stable")[:count]
-    return [
-        Disagreement(int(d), float(scores[d, baseline]), float(scores[d, system]), float(difference[d])) for d in order
-    ]
+    return [Disagreement(int(d), float(scores[d, 0]), float(scores[d, system]), float(difference[d])) for d in order]

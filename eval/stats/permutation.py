@@ -10,31 +10,13 @@ scale within the data set (over the rows used), which leaves each one's own corr
 - summary: none is needed; exchanging the labels of a document turns the sign of its difference of correlations.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from negsample.eval.stats import correlation_levels as lv
 from negsample.eval.stats.correlation import concordance_form, standardised
-from negsample.resampling import patterns
-from negsample.seeds import generator
 
 # Column → its concordant pairs and its untied pairs, each among the documents kept and among those exchanged.
-Own = dict[int, tuple[list[np.ndarray], list[np.ndarray]]]
-
-
-@dataclass(frozen=True)
-class Swaps:
-    """``keep`` float64 [P, D]: 1 where the document keeps its labels, 0 where they change places; ``exact``: all."""
-
-    keep: np.ndarray
-    exact: bool
-
-
-def make_swaps(seed: int, dataset: str, documents: int, count: int) -> Swaps:
-    """``count`` random exchanges, or all 2**documents where that is no more."""
-    keep, exact = patterns(generator(seed, "permutation", dataset), documents, count)
-    return Swaps(keep.astype(np.float64), exact)
+Counted = dict[int, tuple[list[np.ndarray], list[np.ndarray]]]
 
 
 def swapped_differences(
@@ -43,30 +25,31 @@ def swapped_differences(
     coefficient: str,
     i: int,
     j: int,
-    swaps: Swaps,
+    keep: np.ndarray,
     per_document: np.ndarray | None = None,
-    own: Own | None = None,
+    counted: Counted | None = None,
 ) -> np.ndarray:
     """[P]: difference of the correlations of columns ``i`` and ``j`` with the last column under each exchange.
 
-    ``per_document`` [D, 2]: the two columns' correlations within each document (summary level only). ``own``: where
-    calls for other columns of the same block find what was counted for one column (pooled Kendall), empty at first.
+    ``keep`` float64 [P, D]: 1 where the document keeps its labels, 0 where they change places. ``per_document`` [D, 2]:
+    the two columns' correlations within each document (summary level only). ``counted``: where calls for other columns
+    of the same block find what was counted for one column (pooled Kendall), empty at first.
     """
     if level == "summary":
         assert per_document is not None
-        return _summary(per_document, swaps.keep)
+        return _summary(per_document, keep)
     a, b, human = block.values[i], block.values[j], block.values[-1]
     if level == "system":
-        return _system(block, a, b, human, coefficient, swaps.keep)
+        return _system(block, a, b, human, coefficient, keep)
     if coefficient == "pearson":
-        return _pooled(standardised(np.stack([a, b])), human, block.documents, swaps.keep)
+        return _pooled(standardised(np.stack([a, b])), human, block.documents, keep)
     from scipy.stats import rankdata
 
     ranks = rankdata(np.stack([a, b, human]), axis=-1)
     if coefficient == "spearman":
         n = len(human)
-        return _pooled((ranks[:2] - (n + 1) / 2) / n, ranks[2], block.documents, swaps.keep)
-    return _pooled_kendall(ranks, block.documents, swaps.keep, i, j, {} if own is None else own)
+        return _pooled((ranks[:2] - (n + 1) / 2) / n, ranks[2], block.documents, keep)
+    return _pooled_kendall(ranks, block.documents, keep, i, j, {} if counted is None else counted)
 
 
 def _summary(per_document: np.ndarray, keep: np.ndarray) -> np.ndarray:
@@ -93,19 +76,21 @@ def _correlation(sums: np.ndarray, n: int) -> np.ndarray:
     return sums[:, 2] / n / np.sqrt(np.where(variance > 1e-14, variance, np.nan))
 
 
-def _pooled_kendall(ranks: np.ndarray, documents: np.ndarray, keep: np.ndarray, i: int, j: int, own: Own) -> np.ndarray:
+def _pooled_kendall(
+    ranks: np.ndarray, documents: np.ndarray, keep: np.ndarray, i: int, j: int, counted: Counted
+) -> np.ndarray:
     a, b, h = ranks
     gone = 1 - keep
     both = [(keep, keep), (gone, gone)]
     for column, x in ((i, a), (j, b)):
-        if column not in own:
-            own[column] = (
+        if column not in counted:
+            counted[column] = (
                 concordance_form(x, x, h, documents, both),
                 concordance_form(x, x, None, documents, both),
             )
 
     def tau(part: int, y: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        (aa_keep, aa_gone), (bb_keep, bb_gone) = own[i][part], own[j][part]
+        (aa_keep, aa_gone), (bb_keep, bb_gone) = counted[i][part], counted[j][part]
         ab, ba = concordance_form(a, b, y, documents, [(keep, gone), (gone, keep)])
         # Pairs of one document that keeps and one that exchanges stand in both orders, hence twice.
         return aa_keep + bb_gone + 2 * ab, bb_keep + aa_gone + 2 * ba

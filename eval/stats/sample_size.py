@@ -1,14 +1,15 @@
-"""How many articles a stable system ranking needs (P1, Figure 1), and average ranks over data sets (P1, Table 4)."""
+"""How many articles a stable system ranking needs, and average ranks over data sets (Sun & Nenkova 2019)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.errors import InputError
 from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.correlation import check_coefficient
 from negsample.seeds import generator
+
+# Numbers of articles drawn, where a data set has more of them.
+SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 
 
 @dataclass(frozen=True)
@@ -26,46 +27,28 @@ class SampleSize:
 
 
 def article_sampling(
-    table: lv.Table,
-    metric: str,
-    human: str,
-    sizes: Sequence[int],
-    *,
-    draws: int = 50,
-    seed: int = 0,
-    coefficient: str = "pearson",
+    table: lv.ScoreTable, metric: str, human: str, *, sizes: Sequence[int] = SIZES, draws: int = 50, seed: int = 0
 ) -> list[SampleSize]:
-    """System-level correlation of ``metric`` and ``human`` against the number of articles, drawn without replacement.
+    """System-level Pearson of ``metric`` and ``human`` against the number of articles (Sun & Nenkova 2019, Figure 1).
 
-    Each of ``sizes`` lies between 1 and the number of articles with scores. The draws do not depend on the metric, so
-    that the curves of two metrics can be compared, as long as the same articles have scores.
-
-    Raises InputError for unknown names, sizes outside the range, and a data set without a system level.
+    The articles are drawn without replacement. The ``sizes`` are those below the number of articles with scores, and
+    that number. The draws do not depend on the metric, so that the curves of two metrics can be compared, as long as
+    the same articles have scores. Nothing where there are fewer than two articles or no system level.
     """
-    check_coefficient(coefficient)
-    if draws < 1:
-        raise InputError(f"draws is {draws}; give 1 or more")
-    block = lv.make_block(table, [table.column(metric), table.judgment(human)])
-    systems = np.unique(block.systems[block.systems >= 0])
-    if len(systems) < lv.MIN_SYSTEMS:
-        raise InputError(
-            f"{table.dataset}: article sampling needs at least {lv.MIN_SYSTEMS} systems, found {len(systems)}"
-        )
-    articles = block.present()
-    return [_sample(table, block, articles, size, draws, seed, coefficient) for size in sizes]
+    block = lv.make_block(table, [table.metrics[metric], table.human[human]])
+    articles = np.unique(block.documents)
+    if len(articles) < 2 or len(block.known_systems()) < lv.MIN_SYSTEMS:
+        return []
+    wanted = [*(size for size in sizes if size < len(articles)), len(articles)]
+    return [_sample(block, articles, size, draws, generator(seed, "articles", table.dataset, size)) for size in wanted]
 
 
-def _sample(
-    table: lv.Table, block: lv.Block, articles: np.ndarray, size: int, draws: int, seed: int, coefficient: str
-) -> SampleSize:
-    if not 1 <= size <= len(articles):
-        raise InputError(f"{table.dataset}: can't draw {size} of {len(articles)} articles; give sizes from 1 to that")
-    rng = generator(seed, "articles", table.dataset, size)
+def _sample(block: lv.Block, articles: np.ndarray, size: int, draws: int, rng: np.random.Generator) -> SampleSize:
     weights = np.zeros((draws, block.total_documents))
     for row in weights:
         row[rng.choice(articles, size=size, replace=False)] = 1
     means = lv.system_means(block, weights)
-    values = lv.stacked(lambda part: means[part], draws, 2, means.shape[2], coefficient)[:, 0, 1]
+    values = lv.stacked(lambda part: means[part], draws, 2, means.shape[2], "pearson")[:, 0, 1]
     good = values[~np.isnan(values)]
     return SampleSize(
         size,
@@ -86,7 +69,7 @@ class AverageRank:
 
 
 def average_ranks(values: Mapping[str, Mapping[str, float | None]]) -> list[AverageRank]:
-    """Average rank of each metric over data sets, best first (P1, Table 4).
+    """Average the rank of each metric over data sets, best first (Sun & Nenkova 2019, Table 4).
 
     ``values``: data set → metric → correlation (higher is better; None or NaN where undefined: the metric is not ranked
     there, and ``datasets`` shows it). Metrics with equal correlations share the mean of their ranks.

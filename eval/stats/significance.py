@@ -3,19 +3,18 @@ comparisons: Bonferroni and Holm; who beats whom.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from negsample.errors import InputError
 from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.agreement import KENDALL_ROWS, check_bootstrap
-from negsample.eval.stats.correlation import check_coefficient
-from negsample.eval.stats.permutation import Own, Swaps, make_swaps, swapped_differences
-from negsample.resampling import bootstrap_p, percentile_interval, permutation_p
+from negsample.eval.stats.permutation import Counted, swapped_differences
+from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
+from negsample.seeds import generator
 
+ALPHA = 0.05
 WILLIAMS_SUMMARY = "the Williams test is not defined for a mean of per-document correlations"
 WILLIAMS_KENDALL = "the Williams test is not defined for Kendall's τ"
 WILLIAMS_FEW = "the Williams test needs at least four rows or systems"
@@ -31,7 +30,7 @@ class Williams(NamedTuple):
 
 
 def williams(r12: float, r13: float, r23: float, n: int) -> Williams | None:
-    """Test of the difference of two dependent correlations that share variable 1 (the human score).
+    """Test the difference of two dependent correlations that share variable 1 (the human score).
 
     ``r12``, ``r13``: correlation of the first and of the second metric with variable 1; ``r23``: of the two metrics;
     ``n``: number of independent rows, at least 4.
@@ -41,15 +40,10 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams | None:
 
     Williams (1959), "The comparison of regression variables", J. R. Stat. Soc. B 21; as T₂ in Steiger (1980), "Tests
     for comparing elements of a correlation matrix", Psychol. Bull. 87, eq. 7. None where 0/0 (one metric is the other
-    turned round); equal correlations give t = 0. Raises InputError for correlations outside [−1, 1] and n < 4.
+    turned round); equal correlations give t = 0.
     """
     from scipy.stats import t as student
 
-    for value in (r12, r13, r23):
-        if not -1 <= value <= 1:
-            raise InputError(f"{value} is not a correlation; give numbers between -1 and 1")
-    if n < 4:
-        raise InputError(f"the Williams test needs at least 4 rows, got {n}")
     determinant = max(0.0, 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23)
     below = 2 * determinant * (n - 1) / (n - 3) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
     if r12 == r13:
@@ -61,7 +55,7 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams | None:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MetricsComparison:
     """Two metrics against one human score, over the rows (summary level: the documents) where both are defined.
 
     ``difference`` = ``value_first`` − ``value_second``; ``low``, ``high``: its percentile interval, documents (system
@@ -93,151 +87,128 @@ class Comparison:
 
 
 def compare_metrics(
-    table: lv.Table,
+    table: lv.ScoreTable,
     human: str,
     *,
     level: str = "summary",
     coefficient: str = "spearman",
-    metrics: Sequence[str] | None = None,
     bootstrap: int = 1000,
     permutations: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Comparison]:
-    """Every two of ``metrics`` (default: all of the table) against the human score ``human``.
+) -> list[MetricsComparison]:
+    """Compare every two metrics of ``table`` by their agreement with the human score ``human``.
 
     Paired bootstrap: the same resamples for both. Paired permutation: within a random half of the documents the two
     metrics change places, after both were put on one scale, for which see `negsample.eval.stats.permutation`. Williams:
-    pooled and system level, Pearson and Spearman (P0 uses it with Spearman); at the pooled level it takes rows that
-    share a document as independent and is too bold. The permutation takes the systems as given: at the system level it
-    says whether these systems on other documents would show the difference, not whether other systems would; Williams
-    and the bootstrap, which resamples systems too, are for that.
-
-    Raises InputError for unknown names and impossible numbers.
+    pooled and system level, Pearson and Spearman (Clark et al. 2019 use it with Spearman); at the pooled level it takes
+    rows that share a document as independent and is too bold. The permutation takes the systems as given: at the system
+    level it says whether these systems on other documents would show the difference, not whether other systems would;
+    Williams and the bootstrap, which resamples systems too, are for that.
     """
-    check_coefficient(coefficient)
-    if level not in lv.LEVELS:
-        raise InputError(f"no level is called {level!r}; known: {', '.join(lv.LEVELS)}")
-    check_bootstrap(bootstrap, confidence)
-    if permutations < 0:
-        raise InputError(f"permutations is {permutations}; give a number of 0 or more")
-    names = list(table.metrics if metrics is None else metrics)
-    missing = {name: np.isnan(table.column(name)) for name in names}
-    no_human = np.isnan(table.judgment(human))
+    missing = {name: np.isnan(column) for name, column in table.metrics.items()}
+    no_human = np.isnan(table.human[human])
     resamples = lv.make_resamples(table, bootstrap, seed)
-    swaps = make_swaps(seed, table.dataset, len(table.document_names), permutations)
+    keep, exact = patterns(generator(seed, "permutation", table.dataset), len(table.document_names), permutations)
+    exchanges = keep.astype(np.float64), exact
+    every = list(combinations(table.metrics, 2))
     groups: dict[bytes, list[tuple[str, str]]] = {}
-    for pair in combinations(names, 2):
+    for pair in every:
         groups.setdefault(np.packbits(missing[pair[0]] | missing[pair[1]] | no_human).tobytes(), []).append(pair)
-    found: dict[tuple[str, str], Comparison] = {}
+    found: dict[tuple[str, str], MetricsComparison] = {}
     for pairs in groups.values():
         columns = list(dict.fromkeys(name for pair in pairs for name in pair))
         block = lv.make_block(table, [*(table.metrics[name] for name in columns), table.human[human]])
-        scores = _Scores(block, level, coefficient, resamples, swaps)
+        scores = _BlockScores(block, level, coefficient, resamples, exchanges)
         for first, second in pairs:
-            empty = Comparison(
-                table.dataset, human, level, coefficient, first, second, block.values.shape[1], len(block.present())
-            )
-            found[first, second] = _compare(empty, scores, columns.index(first), columns.index(second), confidence)
+            values = scores.compare(columns.index(first), columns.index(second))
+            found[first, second] = MetricsComparison(table.dataset, human, level, coefficient, first, second, **values)
             if progress:
-                progress(len(found), len(names) * (len(names) - 1) // 2)
-    return [found[pair] for pair in combinations(names, 2)]
+                progress(len(found), len(every))
+    return [found[pair] for pair in every]
 
 
-class _Scores:
+class _BlockScores:
     """What the comparisons of one block share: values and resamples of each metric against the human score."""
 
-    def __init__(self, block: lv.Block, level: str, coefficient: str, resamples: lv.Resamples, swaps: Swaps) -> None:
+    def __init__(
+        self, block: lv.Block, level: str, coefficient: str, resamples: lv.Resamples, exchanges: tuple[np.ndarray, bool]
+    ) -> None:
         self.block, self.level, self.coefficient = block, level, coefficient
-        self.resamples, self.swaps = resamples, swaps
-        self.own: Own = {}
+        self.resamples, (self.keep, self.exact) = resamples, exchanges
+        self.counted: Counted = {}
         human = len(block.values) - 1
-        pairs = [(k, human) for k in range(human)]
-        nothing = np.full((0, human), np.nan)
-        self.per_document = lv.document_correlations(block, coefficient, pairs) if level == "summary" else nothing
-        self.samples = nothing
-        self.matrix = np.full((human + 1, human + 1), np.nan)
-        if level == "pooled":
-            everything = list(combinations(range(human + 1), 2))
-            for (i, j), value in zip(everything, lv.pooled_point(block, coefficient, everything), strict=True):
-                self.matrix[i, j] = self.matrix[j, i] = value
-            if len(resamples.weights) and not self.too_long():
-                self.samples = lv.pooled_samples(block, coefficient, pairs, resamples)
-        elif level == "system":
-            self.matrix = lv.system_point(block, coefficient)
-            if len(resamples.weights):
-                self.samples = lv.system_samples(block, coefficient, pairs, resamples)
+        with_human = [(k, human) for k in range(human)]
+        if level == "summary":
+            self.per_document = lv.document_correlations(block, coefficient, with_human)
+        else:
+            pairs = list(combinations(range(human + 1), 2))
+            self.point = dict(zip(pairs, lv.block_correlations(block, level, coefficient, pairs), strict=True))
+            self.samples = lv.resampled_correlations(block, level, coefficient, with_human, resamples)
 
-    def too_long(self) -> bool:
-        """Whether resampled Kendall correlations of all rows would take too long."""
-        return self.level == "pooled" and self.coefficient == "kendall" and self.block.values.shape[1] > KENDALL_ROWS
-
-
-def _compare(empty: Comparison, scores: _Scores, i: int, j: int, confidence: float) -> Comparison:
-    if scores.level == "summary":
-        both = scores.per_document[:, [i, j]]
-        both = np.where(np.isnan(both).any(axis=1, keepdims=True), np.nan, both)
-        values = lv.averaged(both, np.ones((1, len(both))))[0]
-        samples = lv.averaged(both, scores.resamples.weights)
-        used = ~np.isnan(both[:, 0])
-        empty = replace(empty, documents=int(used.sum()), n=int(used[scores.block.documents].sum()))
-    else:
+    def compare(self, i: int, j: int) -> dict[str, Any]:
+        """Compare columns ``i`` and ``j``: the fields of a `MetricsComparison` from ``n`` on."""
+        n, documents = self.block.values.shape[1], len(np.unique(self.block.documents))
         both = None
-        values = scores.matrix[[i, j], -1]
-        samples = scores.samples[:, [i, j]]
-    if np.isnan(values).any():
-        return replace(
-            empty,
-            reason=f"no {scores.level}-level correlation with the human score for both metrics",
-            williams_reason="no two correlations to compare",
-        )
-    differences = samples[:, 0] - samples[:, 1]
-    low, high, _ = percentile_interval(differences, confidence)
-    drawn = None
-    if len(scores.swaps.keep) and not scores.too_long():
-        drawn = swapped_differences(
-            scores.block, scores.level, scores.coefficient, i, j, scores.swaps, both, scores.own
-        )
-    result = replace(
-        empty,
-        value_first=float(values[0]),
-        value_second=float(values[1]),
-        difference=float(values[0] - values[1]),
-        low=low,
-        high=high,
-        p_bootstrap=bootstrap_p(differences),
-        p_permutation=None if drawn is None else permutation_p(values[0] - values[1], drawn, scores.swaps.exact),
-    )
-    return _with_williams(result, scores, i, j)
+        if self.level == "summary":
+            both = self.per_document[:, [i, j]]
+            both = np.where(np.isnan(both).any(axis=1, keepdims=True), np.nan, both)
+            first, second = lv.averaged(both, np.ones((1, len(both))))[0]
+            samples = lv.averaged(both, self.resamples.weights)
+            used = ~np.isnan(both[:, 0])
+            n, documents = int(used[self.block.documents].sum()), int(used.sum())
+        else:
+            human = len(self.block.values) - 1
+            first, second = self.point[i, human], self.point[j, human]
+            samples = self.samples[:, [i, j]]
+        if np.isnan(first) or np.isnan(second):
+            return {
+                "n": n,
+                "documents": documents,
+                "reason": f"no {self.level}-level correlation with the human score for both metrics",
+                "williams_reason": "no two correlations to compare",
+            }
+        differences = samples[:, 0] - samples[:, 1]
+        low, high, _ = percentile_interval(differences)
+        p_permutation = None
+        if len(self.keep) and not lv.too_long(self.block, self.level, self.coefficient):
+            drawn = swapped_differences(self.block, self.level, self.coefficient, i, j, self.keep, both, self.counted)
+            p_permutation = permutation_p(first - second, drawn, self.exact)
+        return {
+            "n": n,
+            "documents": documents,
+            "value_first": float(first),
+            "value_second": float(second),
+            "difference": float(first - second),
+            "low": low,
+            "high": high,
+            "p_bootstrap": bootstrap_p(differences),
+            "p_permutation": p_permutation,
+            **self._williams(float(first), float(second), i, j),
+        }
 
-
-def _with_williams(result: Comparison, scores: _Scores, i: int, j: int) -> Comparison:
-    if scores.level == "summary":
-        return replace(result, williams_reason=WILLIAMS_SUMMARY)
-    if scores.coefficient == "kendall":
-        return replace(result, williams_reason=WILLIAMS_KENDALL)
-    n = result.n
-    if scores.level == "system":
-        n = len(np.unique(scores.block.systems[scores.block.systems >= 0]))
-    if n < 4:
-        return replace(result, williams_reason=WILLIAMS_FEW)
-    assert result.value_first is not None
-    assert result.value_second is not None
-    test = williams(result.value_first, result.value_second, float(scores.matrix[i, j]), n)
-    if test is None:
-        return replace(result, williams_reason=WILLIAMS_DEGENERATE)
-    return replace(result, williams_t=test.t, williams_p_one=test.p_one, williams_p_two=test.p_two)
+    def _williams(self, first: float, second: float, i: int, j: int) -> dict[str, Any]:
+        if self.level == "summary":
+            return {"williams_reason": WILLIAMS_SUMMARY}
+        if self.coefficient == "kendall":
+            return {"williams_reason": WILLIAMS_KENDALL}
+        n = len(self.block.known_systems()) if self.level == "system" else self.block.values.shape[1]
+        if n < 4:
+            return {"williams_reason": WILLIAMS_FEW}
+        test = williams(first, second, float(self.point[min(i, j), max(i, j)]), n)
+        if test is None:
+            return {"williams_reason": WILLIAMS_DEGENERATE}
+        return {f"williams_{name}": value for name, value in test._asdict().items()}
 
 
 def bonferroni(p: np.ndarray | Sequence[float]) -> np.ndarray:
-    """min(1, m p), m the number of p that are not NaN; NaN stays NaN. Any shape."""
+    """Return min(1, m p), m the number of p that are not NaN; NaN stays NaN. Any shape."""
     values = np.asarray(p, dtype=np.float64)
     return np.minimum(1.0, values * np.count_nonzero(~np.isnan(values)))
 
 
 def holm(p: np.ndarray | Sequence[float]) -> np.ndarray:
-    """Holm's step-down adjusted p: the k-th smallest of m times (m − k + 1), never below the ones before, at most 1.
+    """Adjust p by Holm's step-down: the k-th smallest of m times (m − k + 1), never below the ones before, at most 1.
 
     NaN stays NaN and does not count in m. Any shape. Holm (1979), "A simple sequentially rejective multiple test
     procedure", Scand. J. Stat. 6.
@@ -255,39 +226,24 @@ def holm(p: np.ndarray | Sequence[float]) -> np.ndarray:
 @dataclass(frozen=True)
 class BeatsMatrix:
     """``p[i][j]``: adjusted p of the difference of ``names[i]`` and ``names[j]`` (symmetric; None on the diagonal and
-    where undefined). ``beats[i][j]``: i agrees better with people than j, and p ≤ alpha.
+    where undefined). ``beats[i][j]``: i agrees better with people than j, and p ≤ `ALPHA`.
     """
 
     names: tuple[str, ...]
     p: tuple[tuple[float | None, ...], ...]
     beats: tuple[tuple[bool, ...], ...]
     test: str
-    adjustment: str
-    alpha: float
+    adjustment: str = "holm"
+    alpha: float = ALPHA
 
 
-def beats_matrix(
-    comparisons: Sequence[Comparison], *, test: str = "permutation", adjust: str = "holm", alpha: float = 0.05
-) -> BeatsMatrix:
-    """Who beats whom, from the comparisons of one human score at one level with one coefficient.
+def beats_matrix(comparisons: Sequence[MetricsComparison], test: str) -> BeatsMatrix:
+    """Tell who beats whom, from the comparisons of one human score at one level with one coefficient.
 
-    ``test``: "permutation", "bootstrap" or "williams" (two-sided p); ``adjust`` over all the comparisons given: "holm",
-    "bonferroni" or "none". Raises InputError for other names and for comparisons of different kinds.
+    ``test``: "permutation" or "williams", whose two-sided p is Holm-adjusted over all the comparisons given.
     """
-    fields = {"permutation": "p_permutation", "bootstrap": "p_bootstrap", "williams": "williams_p_two"}
-    adjustments: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        "holm": holm,
-        "bonferroni": bonferroni,
-        "none": lambda p: p,
-    }
-    if test not in fields:
-        raise InputError(f"no test is called {test!r}; known: {', '.join(fields)}")
-    if adjust not in adjustments:
-        raise InputError(f"no adjustment is called {adjust!r}; known: {', '.join(adjustments)}")
-    if len({(c.dataset, c.human, c.level, c.coefficient) for c in comparisons}) > 1:
-        raise InputError("a matrix of who beats whom takes one data set, human score, level and coefficient")
-    raw = [getattr(c, fields[test]) for c in comparisons]
-    adjusted = adjustments[adjust](np.array([np.nan if p is None else p for p in raw], dtype=np.float64))
+    raw = [c.williams_p_two if test == "williams" else c.p_permutation for c in comparisons]
+    adjusted = holm([np.nan if value is None else value for value in raw])
     names = tuple(dict.fromkeys(name for c in comparisons for name in (c.first, c.second)))
     p: list[list[float | None]] = [[None] * len(names) for _ in names]
     beats = [[False] * len(names) for _ in names]
@@ -296,6 +252,6 @@ def beats_matrix(
             continue
         i, j = names.index(comparison.first), names.index(comparison.second)
         p[i][j] = p[j][i] = float(value)
-        beats[i][j] = bool(value <= alpha and comparison.difference > 0)
-        beats[j][i] = bool(value <= alpha and comparison.difference < 0)
-    return BeatsMatrix(names, tuple(map(tuple, p)), tuple(map(tuple, beats)), test, adjust, alpha)
+        beats[i][j] = bool(value <= ALPHA and comparison.difference > 0)
+        beats[j][i] = bool(value <= ALPHA and comparison.difference < 0)
+    return BeatsMatrix(names, tuple(map(tuple, p)), tuple(map(tuple, beats)), test)

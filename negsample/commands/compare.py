@@ -10,7 +10,7 @@ from negsample.errors import InputError
 from negsample.formats import number, p_text
 
 if TYPE_CHECKING:
-    from negsample.eval.compare import Comparison
+    from negsample.eval.compare import SystemsComparison
 
 # Documents named for each system; the page and compare.json have more.
 _SHOWN = 3
@@ -72,7 +72,7 @@ def compare(
         print(f"\nreport: {out}/report.html   figures: {out}/compare.csv, compare.json")
 
 
-def print_comparison(result: "Comparison") -> None:
+def print_comparison(result: "SystemsComparison") -> None:
     """A table for each model and metric, best system first, with the documents that differ most."""
     from rich.console import Console
     from rich.table import Table

@@ -64,7 +64,8 @@ def corpus(
 def read_texts(path: str, field: str) -> list[str]:
     """The texts of a file: ``field`` of each record of a table, or each line of a text file. Raises InputError."""
     from negsample.io.files import ENDINGS
-    from negsample.io.read import open_text, read_rows, text_field
+    from negsample.io.lines import open_text
+    from negsample.io.read import read_rows, text_field
 
     if path.lower().endswith(tuple(ENDINGS)):
         return [text_field(row, field) for row in read_rows(path)]

@@ -70,10 +70,10 @@ def print_correlation(result: "Correlation") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from negsample.eval.baseline_verdict import HEADLINE
+    from negsample.eval.baseline_verdict import MAIN_COEFFICIENT
     from negsample.eval.report import view
 
-    levels = [level for level in HEADLINE if level in result.settings.levels]
+    levels = [level for level in MAIN_COEFFICIENT if level in result.settings.levels]
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
     for data in result.datasets:
         for human in data.table.human:
@@ -98,8 +98,8 @@ def print_correlation(result: "Correlation") -> None:
                         interval = f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
                     cells += [number(figure.value) + interval, number(figure.given_length)]
                 name = line.column.name + (" (sign turned)" if line.column.turned else "")
-                told = "baseline" if line.mark is None and line.column.kind == "baseline" else ""
-                table.add_row(name, *cells, str(line.used.n), line.mark.text if line.mark else told)
+                told = "baseline" if line.verdict is None and line.column.kind == "baseline" else ""
+                table.add_row(name, *cells, str(line.used.n), line.verdict.text if line.verdict else told)
             console.print(table)
             for reason in view.reasons(data, human):
                 console.print(f"  {reason}")

@@ -22,28 +22,25 @@ def explain(
 ) -> None:
     """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
     from negsample.io.files import format_of
-    from negsample.io.read import open_writer, read_rows, text_field
+    from negsample.io.read import read_rows, text_field
+    from negsample.io.write import open_writer
     from negsample.models.estimator import Estimator
 
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
     estimator = Estimator.load(model)
-    estimator.need_aspects()
     rows = islice(read_rows(source), limit)
-    if output is None:
-        for number, row in enumerate(rows, start=1):
-            if row.error is not None:
-                raise row.error
-            told = estimator.explain(text_field(row, document_field), text_field(row, summary_field))
-            print("\n".join([f"{row.where}" if number == 1 else f"\n{row.where}", *lines(told)]))
-        print(f"\n{estimator.signature}")
+    explained = (
+        (row, estimator.explain(text_field(row, document_field), text_field(row, summary_field))) for row in rows
+    )
+    if output is not None:
+        with open_writer(output) as writer:
+            for row, told in explained:
+                writer.write({**row.fields, "explanation": told})
         return
-    with open_writer(output) as writer:
-        for row in rows:
-            if row.error is not None:
-                raise row.error
-            told = estimator.explain(text_field(row, document_field), text_field(row, summary_field))
-            writer.write({**row.fields, "explanation": told})
+    for row, told in explained:
+        print("\n".join([row.where, *lines(told), ""]))
+    print(estimator.signature)
 
 
 def lines(told: dict[str, Any]) -> list[str]:

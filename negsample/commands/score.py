@@ -1,30 +1,17 @@
 """``negsample score``."""
 
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
-from negsample.io.files import format_of
-from negsample.io.read import Row
-from negsample.processes import Crew
-from negsample.progress import silence
-from negsample.scoring import (
-    ItemScorer,
-    Outcomes,
-    Scorer,
-    Tally,
-    line_chunks,
-    score_lines,
-    score_rows,
-    score_table,
-    table_chunks,
-)
+
+if TYPE_CHECKING:
+    from negsample.processes import Processes
+    from negsample.scoring import Scorer, Tally
 
 
 def score(
@@ -51,8 +38,9 @@ def score(
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files, by a model or a metric."""
-    # Where several processes share the input the first one writes and prints (``negsample.parallel_scoring``).
-    crew: Crew | None = context.obj
+    from negsample.io.files import format_of
+    from negsample.scoring import Settings, line_chunks, score_lines, score_table, table_chunks
+
     inputs, targets, references = inputs or [], targets or [], references or []
     if on_bad not in ("stop", "skip"):
         raise InputError(f"--on-bad {on_bad}: give stop or skip")
@@ -68,47 +56,23 @@ def score(
         raise InputError("give -o OUTPUT (- for standard output)")
     if output is not None:
         format_of(output)
-    if crew is not None and crew.size == 1:
-        crew = None
+    processes: Processes | None = context.obj
     read = [path for path in (source, *targets, *references, *inputs) if path is not None]
-    if crew is not None and "-" in read:
+    if processes and processes.size > 1 and "-" in read:
         raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
     if output not in (None, "-") and any(_same(output, path) for path in read):
         raise InputError(f"{output}: is an input too; give another file with -o")
-    settings: dict[str, Any] = {"batch_size": batch_size, "on_bad": on_bad, "aspects": aspects}
-    chunks: Callable[[], Iterator[list[Row]]]
-    write: Callable[[Outcomes | None], dict[str, Tally]]
-    if source is not None:
-        systems = [*targets, *inputs]
-        chunks = partial(line_chunks, source, systems, references)
-
-        def write(outcomes: Outcomes | None) -> dict[str, Tally]:
-            return score_lines(scorer, source, systems, output, references=references, outcomes=outcomes, **settings)
-
+    systems = [*targets, *inputs]
+    # What is wrong at the beginning of a file is told before a model is loaded.
+    if "-" not in read:
+        next(table_chunks(inputs[0]) if source is None else line_chunks(source, systems, references), None)
+    scorer = _scorer(model, metric, aspects)
+    settings = Settings(document_field, summary_field, batch_size, on_bad, aspects)
+    if source is None:
+        tallies = {inputs[0]: score_table(scorer, inputs[0], str(output), settings, processes)}
     else:
-        settings |= {"document_field": document_field, "summary_field": summary_field}
-        chunks = partial(table_chunks, inputs[0])
-
-        def write(outcomes: Outcomes | None) -> dict[str, Tally]:
-            return {inputs[0]: score_table(scorer, inputs[0], str(output), outcomes=outcomes, **settings)}
-
-    def load() -> Scorer | ItemScorer:
-        # What is wrong at the beginning of a file is told before a model is loaded.
-        if "-" not in read:
-            next(chunks(), None)
-        return _scorer(model, metric, aspects)
-
-    scorer = load() if crew is None else crew.together(load)
-    tallies: dict[str, Tally] | None
-    if crew is None:
-        tallies = write(None)
-    else:
-        from negsample.parallel_scoring import score_together
-
-        if crew.rank:
-            silence()
-        tallies = score_together(crew, chunks, partial(score_rows, scorer, **settings), write, output)
-    if tallies is not None:
+        tallies = score_lines(scorer, source, systems, output, references, settings, processes)
+    if not (processes and processes.rank):
         print_tallies(tallies, scorer.signature, sys.stderr if output == "-" else sys.stdout)
 
 
@@ -117,15 +81,15 @@ def _same(one: str, other: str) -> bool:
     return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
 
 
-def _scorer(model: str | None, metric: str | None, aspects: bool) -> Scorer | ItemScorer:
+def _scorer(model: str | None, metric: str | None, aspects: bool) -> "Scorer":
     if (model is None) == (metric is None):
         raise InputError("give --model DIR or --metric NAME, one of them")
     if metric is not None:
-        from negsample.eval.metric_scorer import metric_scorer
+        from negsample.eval.metric_scorer import MetricScorer
 
         if aspects:
             raise InputError("--aspects goes with --model; a metric has none")
-        return metric_scorer(metric)
+        return MetricScorer(metric)
     from negsample.models.estimator import Estimator
 
     estimator = Estimator.load(str(model))
@@ -134,8 +98,8 @@ def _scorer(model: str | None, metric: str | None, aspects: bool) -> Scorer | It
     return estimator
 
 
-def print_tallies(tallies: dict[str, Tally], signature: str, stream: TextIO) -> None:
-    """One line a system: mean, 95 % interval, n, signature; then what was cut and what has no score."""
+def print_tallies(tallies: dict[str, "Tally"], signature: str, stream: TextIO) -> None:
+    """Print one line a system: mean, 95 % interval, n, signature; then what was cut and what has no score."""
     width = max(map(len, tallies))
     for name, tally in tallies.items():
         mean = f"{tally.mean:.4f}" if tally.mean is not None else "–"

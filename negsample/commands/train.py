@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,9 +45,7 @@ def train(
         config = DEFAULT
         print(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}", flush=True)
     settings = read_config(config, values)
-    if not smoke:
-        need_corpus(config, values)
-    notes = notes_on(settings, config, values)
+    notes = notes_on(settings, config, values, smoke)
     if smoke:
         settings = made_small(settings)
     found = train_model(settings, Path(out), resume=resume, smoke=smoke, command=sys.argv, notes=notes)
@@ -64,51 +61,31 @@ def names_method(words: Sequence[str]) -> bool:
     return any(word.partition("=")[0].strip() in _METHOD for word in words)
 
 
-@dataclass(frozen=True)
-class _Named:
-    """Settings that the ``words`` name, and that words or file name (``settings``); whether the file is a packaged one."""
+def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], smoke: bool = False) -> list[str]:
+    """Say what is trained, and on what, where neither the words nor a file of the user's do: a line each.
 
-    words: set[str]
-    settings: set[str]
-    packaged: bool
-
-
-def _named(config: str | None, words: Sequence[str]) -> _Named | None:
-    """What is named where; None for a pipe, which can't be read again."""
+    A packaged configuration is no word of the user's on the corpus, but is one on the method. Raises InputError where a
+    file of the user's own and the words name no corpus, unless this is a ``smoke`` run.
+    """
     from negsample.configs import FOLDER, find_config
+    from negsample.corpora.sample import PATH
     from negsample.train.config import read_values, word_values
 
-    said = set(word_values(words))
-    if config is None:
-        return _Named(said, said, False)
-    path = find_config(config)
-    if not path.is_file():
-        return None
-    return _Named(said, said | set(read_values(path)), path.parent == FOLDER)
-
-
-def need_corpus(config: str | None, words: Sequence[str]) -> None:
-    """Raises InputError where neither a configuration file of the user's own nor the words name a corpus."""
-    named = _named(config, words)
-    if config is not None and named is not None and not named.packaged and "corpus" not in named.settings:
-        raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
-
-
-def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str]) -> list[str]:
-    """Lines about what is trained, and on what, where neither the words nor a file of the user's say so.
-
-    A packaged configuration is no word of the user's on the corpus, but is one on the method.
-    """
-    from negsample.corpora.sample import PATH
-
-    named = _named(config, words)
-    if named is None:
-        return []
+    named = named_on_corpus = set(word_values(words))
+    if config is not None:
+        path = find_config(config)
+        if not path.is_file():
+            return []  # a pipe, which can't be read again
+        named = named | set(read_values(path))
+        if path.parent != FOLDER:
+            named_on_corpus = named
+            if "corpus" not in named and not smoke:
+                raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
     notes = []
-    if settings.corpora() == [SAMPLE] and "corpus" not in (named.words if named.packaged else named.settings):
+    if settings.corpora() == [SAMPLE] and "corpus" not in named_on_corpus:
         pairs = len(PATH.read_bytes().splitlines())
         notes.append(f"corpus: {SAMPLE} (embedded, {pairs} pairs); give corpus=PATH for your own")
-    if missing := [key for key in _SHOWN if key not in named.settings]:
+    if missing := [key for key in _SHOWN if key not in named]:
         recipe = settings.recipe if isinstance(settings.recipe, str) else f"of {len(settings.recipe)} kinds"
         method = f"head {settings.head}, encoder {settings.resolved().encoder}, recipe {recipe}"
         notes.append(f"{method} ({', '.join(missing)} by default)")

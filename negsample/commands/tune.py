@@ -1,6 +1,7 @@
 """``negsample tune``."""
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ from negsample.errors import InputError
 
 if TYPE_CHECKING:
     from negsample.train.search.settings import Search
-    from negsample.train.search.tune import Measure, Tuned
+    from negsample.train.search.tune import Measure
 
 
 def tune(
@@ -49,7 +50,7 @@ def tune(
     for note in search.notes:
         print(f"note: {note}", file=sys.stderr)
     print(f"study {study}: {trials} trials, {search.title()}", flush=True)
-    tuned = run_trials(
+    slots = run_trials(
         search,
         study,
         storage,
@@ -60,8 +61,8 @@ def tune(
         say=partial(print, flush=True),
         command=command,
     )
-    plain = study_as_plain(search, study, tuned.slots)
-    atomic_text(Path(out) / "report.html", tune_page(plain, [slot.last for slot in tuned.slots], command))
+    plain = study_as_plain(search, study, slots)
+    atomic_text(Path(out) / "report.html", tune_page(plain, [slot.last for slot in slots], command))
     write_run(
         Path(out) / "run.json",
         watch,
@@ -74,7 +75,7 @@ def tune(
         states=plain["states"],
         best=plain["best"],
     )
-    _print_result(tuned, plain, out)
+    _print_result(plain, out)
 
 
 def _find_corpora(search: "Search") -> None:
@@ -107,15 +108,16 @@ def _device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _print_result(tuned: "Tuned", plain: dict[str, Any], out: str) -> None:
-    """Counts by state, why trials failed, the best; InputError where no trial was completed."""
+def _print_result(plain: Mapping[str, Any], out: str) -> None:
+    """Print counts by state, why trials failed, and the best; raise InputError where no trial was completed."""
     states = ", ".join(f"{count} {state}" for state, count in plain["states"].items())
-    print(f"{len(tuned.slots)} trials: {states}; {plain['interrupted_attempts']} interrupted and run again")
+    print(f"{len(plain['trials'])} trials: {states}; {plain['interrupted_attempts']} interrupted and run again")
     for reason, count in plain["failures"].items():
         print(f"  {count} × failed: {reason}")
-    if tuned.best is None:
+    best = plain["best"]
+    if best is None:
         raise InputError(f"{out}: no trial was completed, so there is no best one; trials.csv says why")
-    print(f"best: trial {tuned.best.number}, {tuned.best.last.value:.4f}")
-    for name, value in tuned.best.last.params.items():
+    print(f"best: trial {best['trial']}, {best['value']:.4f}")
+    for name, value in best["parameters"].items():
         print(f"  {name}: {value}")
     print(f"{out}: best.yaml (negsample train --config {out}/best.yaml --out DIR), trials.csv, study.json, report.html")

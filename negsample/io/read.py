@@ -1,7 +1,4 @@
-"""Records as streams: JSON lines, CSV, TSV and Parquet, plain or gzipped, read with flat memory.
-
-The writing half is in ``negsample.io.write`` and ``negsample.io.files``; its names can be imported from here as well.
-"""
+"""Records as streams: JSON lines, CSV, TSV and Parquet, plain or gzipped, read with flat memory."""
 
 import csv
 import gzip
@@ -14,28 +11,14 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from negsample.errors import InputError, RecordError
-from negsample.io.files import atomic_json, atomic_text, failure, format_of
-from negsample.io.write import Writer, open_writer
-
-__all__ = [
-    "Row",
-    "Writer",
-    "atomic_json",
-    "atomic_text",
-    "format_of",
-    "number_field",
-    "open_text",
-    "open_writer",
-    "read_rows",
-    "text_field",
-]
+from negsample.io.files import failure, format_of
 
 # 256 million characters: far above any document, far below what would exhaust memory when a quote is never closed.
 _CSV_FIELD_LIMIT = 1 << 28
@@ -62,14 +45,14 @@ class Row:
 # --- opening
 
 
-def _display(path: str | Path) -> str:
+def display(path: str | Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
 @contextmanager
-def _reading(path: str | Path) -> Iterator[BinaryIO]:
+def reading(path: str | Path) -> Iterator[BinaryIO]:
     """The bytes of ``path`` (``"-"``: standard input), unpacked where gzipped; failures become InputError."""
-    name = _display(path)
+    name = display(path)
     raw: BinaryIO | None = None
     try:
         if str(path) == "-":
@@ -94,7 +77,7 @@ def _reading(path: str | Path) -> Iterator[BinaryIO]:
             raw.close()
 
 
-def _check_exists(path: str | Path) -> None:
+def check_exists(path: str | Path) -> None:
     if str(path) == "-":
         return
     try:
@@ -127,24 +110,24 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
         "parquet": _read_parquet,
     }
     if kind not in readers:
-        raise InputError(f"{_display(path)}: no format is called {kind!r}; known: {', '.join(readers)}")
+        raise InputError(f"{display(path)}: no format is called {kind!r}; known: {', '.join(readers)}")
     if kind == "parquet" and str(path) == "-":
         raise InputError("standard input: Parquet can't be read from a pipe; name the file")
-    _check_exists(path)
+    check_exists(path)
     return _at_least_one(path, readers[kind](path))
 
 
 def _at_least_one(path: str | Path, rows: Iterator[Row]) -> Iterator[Row]:
     first = next(rows, None)
     if first is None:
-        raise InputError(f"{_display(path)}: no records; give a file with at least one")
+        raise InputError(f"{display(path)}: no records; give a file with at least one")
     yield first
     yield from rows
 
 
 def _read_json_lines(path: str | Path) -> Iterator[Row]:
-    name = _display(path)
-    with _reading(path) as stream:
+    name = display(path)
+    with reading(path) as stream:
         for number, line in enumerate(stream, start=1):
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
@@ -180,8 +163,8 @@ def _next_cells(reader: Iterator[list[str]]) -> list[str] | None:
 
 
 def _read_csv(path: str | Path, delimiter: str) -> Iterator[Row]:
-    name = _display(path)
-    with _reading(path) as stream:
+    name = display(path)
+    with reading(path) as stream:
         # Bytes that are not UTF-8 become surrogates, so that they spoil their own record and not the whole file.
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         try:
@@ -306,7 +289,7 @@ def _value(row: Row, name: str, other: str | None = None) -> tuple[str, Any]:
 
 
 def text_field(row: Row, name: str, *, other: str | None = None) -> str:
-    """The text of field ``name``, unchanged; ``other`` names the field to read where ``name`` is not there.
+    """Return the text of field ``name``, unchanged; ``other`` names the field to read where ``name`` is not there.
 
     Raises RecordError: the row's own error, or the field is missing, not text, blank, or has half of a surrogate pair
     (such text can't be encoded as UTF-8).
@@ -332,10 +315,8 @@ def number_field(row: Row, name: str) -> float:
     name, value = _value(row, name)
     number: float | None = None
     if isinstance(value, str) and "_" not in value:
-        try:
+        with suppress(ValueError):
             number = float(value)
-        except ValueError:
-            number = None
     elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         try:
             number = float(value)
@@ -347,32 +328,3 @@ def number_field(row: Row, name: str) -> float:
     if not math.isfinite(number):
         raise RecordError(row.where, f"field {name!r} is not a finite number ({number})", "give a number")
     return number
-
-
-# --- line-aligned text
-
-
-def open_text(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file in order, without their ends (LF or CRLF); blank lines are kept.
-
-    Lines end at LF only: form feeds, U+2028 and the like stay inside a line, as line-aligned files need. ``.gz`` is
-    unpacked. Raises InputError for a missing file (at the call), an empty one, and a line that is not UTF-8.
-    """
-    _check_exists(path)
-    return _text_lines(path)
-
-
-def _text_lines(path: str | Path) -> Iterator[str]:
-    name = _display(path)
-    number = 0
-    with _reading(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError:
-                raise InputError(f"{name}, line {number}: not UTF-8; save the file as UTF-8") from None
-            yield text.removesuffix("\n").removesuffix("\r")
-    if number == 0:
-        raise InputError(f"{name}: no lines; give a file with at least one")

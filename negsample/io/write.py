@@ -2,14 +2,13 @@
 
 import csv
 import gzip
-import io
 import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 from negsample.errors import InputError
 from negsample.io.files import failure, format_of, replacing
@@ -21,72 +20,85 @@ _CHUNK_CHARACTERS = 32_000_000
 _NUMBER_COLUMNS = frozenset({"score", "label"})
 
 
-class _ReaderGoneError(Exception):
-    """Whoever read our standard output has closed it."""
-
-
-class _Sink(Protocol):
-    def write(self, record: dict[str, Any]) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def abandon(self) -> None: ...
-
-
 class Writer:
-    """Takes records; made by ``open_writer``.
+    """Takes records; made by ``open_writer``. Each format is a subclass."""
 
-    ``count`` is the number of records written, ``nulled`` the number of values among them that were NaN or infinite and
-    were written as null (JSON has no such numbers), for the caller to report.
-    """
-
-    def __init__(self, name: str, sink: _Sink) -> None:
+    def __init__(self, name: str, stream: BinaryIO) -> None:
         self._name = name
-        self._sink = sink
-        self.count = 0
-        self.nulled = 0
+        self._stream = stream
+        self._count = 0
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Write one record. Values may be anything JSON can hold, numpy scalars and arrays, dates and decimals.
 
-        Raises InputError: a field that a table (CSV, TSV, Parquet) has no column for, a value that does not fit, a full
-        or failing disk.
+        Numbers that are not finite become null, since JSON has none. Raises InputError: a field that a table (CSV, TSV,
+        Parquet) has no column for, a value that does not fit, a full or failing disk.
         """
+        with self._failures():
+            try:
+                self._put({key: _plain(value) for key, value in record.items()})
+            except RecursionError:
+                raise InputError(f"{self._name}: record {self._count + 1} is nested too deeply to be written") from None
+            except TypeError as error:
+                raise InputError(f"{self._name}: record {self._count + 1} can't be written ({error})") from error
+        self._count += 1
+
+    def finish(self) -> None:
+        """Write what is still held back. Raises InputError where the disk fails."""
+        with self._failures():
+            self._end()
+            self._stream.flush()
+            if isinstance(self._stream, gzip.GzipFile):
+                self._stream.close()
+
+    def abandon(self) -> None:
+        """Close what the garbage collector would close later, with complaints about a file that is gone."""
+        if isinstance(self._stream, gzip.GzipFile):
+            self._stream.close()
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
         try:
-            self._sink.write({key: self._plain(value) for key, value in record.items()})
+            yield
         except BrokenPipeError:
-            raise _ReaderGoneError from None
+            raise
         except OSError as error:
             raise failure(self._name, error) from error
-        except RecursionError:
-            raise InputError(f"{self._name}: record {self.count + 1} is nested too deeply to be written") from None
-        except TypeError as error:
-            raise InputError(f"{self._name}: record {self.count + 1} can't be written ({error})") from error
-        self.count += 1
 
-    def _plain(self, value: Any) -> Any:
-        if value is None or isinstance(value, str | int):
-            return value
-        if isinstance(value, float):
-            if math.isfinite(value):
-                return value
-            self.nulled += 1
-            return None
-        if isinstance(value, Mapping):
-            return {key: self._plain(item) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._plain(item) for item in value]
-        # numpy scalars and arrays, without importing numpy.
-        return self._plain(value.tolist()) if hasattr(value, "tolist") else value
+    def _put(self, record: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        pass
+
+    def _refuse_unknown(self, record: Mapping[str, Any], columns: Sequence[str]) -> None:
+        unknown = [key for key in record if key not in columns]
+        if unknown:
+            raise InputError(
+                f"{self._name}: a record has the field {unknown[0]!r}, for which the file has no column; "
+                "write .jsonl instead"
+            )
+
+
+def _plain(value: Any) -> Any:
+    """Return ``value`` with numpy's types as Python's, and None for numbers that are not finite."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    # numpy scalars and arrays, without importing numpy.
+    return _plain(value.tolist()) if hasattr(value, "tolist") else value
 
 
 @contextmanager
-def open_writer(
-    path: str | Path, *, columns: Sequence[str] | None = None, format: str | None = None
-) -> Iterator[Writer]:
+def open_writer(path: str | Path, *, columns: Sequence[str] | None = None) -> Iterator[Writer]:
     """A Writer to ``path``, which appears, complete, when the block ends well; on any exception nothing is left.
 
-    ``format`` is told from the name by default. ``columns`` fixes the columns of CSV, TSV and Parquet and their order;
+    The ending of ``path`` tells the format. ``columns`` fixes the columns of CSV, TSV and Parquet and their order;
     without it they are those of the first record (Parquet: of the first 1,000), and a later record with another field
     is an InputError that names it. ``.gz`` files are byte for byte the same for the same records.
 
@@ -94,46 +106,32 @@ def open_writer(
     - CSV, TSV: None is an empty cell, lists and objects are JSON text.
     - Parquet: types come from the first 1,000 records; ``score`` and ``label`` are float64; a column in which these
       have nothing (None, empty lists, empty objects) becomes text, later values in it JSON text.
-    - ``"-"``: standard output, JSON lines, flushed every 32 records and at the end. Where its reader has gone away the
-      block ends early and quietly, so what follows it must not count on the block having run through.
+    - ``"-"``: standard output, JSON lines, flushed every 32 records and at the end. Raises BrokenPipeError where its
+      reader has gone away.
 
     Raises InputError for an unknown ending, a folder that is missing or not writable, and a disk that fills.
     """
-    kind = format or format_of(path)
-    if kind not in ("jsonl", "csv", "tsv", "parquet"):
-        raise InputError(f"{path}: no format is called {kind!r}; known: jsonl, csv, tsv, parquet")
+    kind = format_of(path)
     if str(path) == "-":
-        if kind != "jsonl":
-            raise InputError(f"standard output: only JSON lines can be written to it, not {kind}; name a file")
         with _standard_output() as writer:
             yield writer
         return
     name = str(path)
     with replacing(path) as handle:
-        packed = gzip.GzipFile("", "wb", 6, handle, mtime=0) if name.lower().endswith(".gz") else None
-        stream = cast(BinaryIO, packed) if packed is not None else handle
-        sink: _Sink
+        packed = name.lower().endswith(".gz")
+        stream = cast(BinaryIO, gzip.GzipFile("", "wb", 6, handle, mtime=0)) if packed else handle
         if kind == "jsonl":
-            sink = _JsonLines(stream)
+            writer = _JsonLines(name, stream)
         elif kind == "parquet":
-            sink = _Parquet(name, stream, columns)
+            writer = _Parquet(name, stream, columns)
         else:
-            sink = _Cells(name, stream, "," if kind == "csv" else "\t", columns)
+            writer = _Cells(name, stream, "," if kind == "csv" else "\t", columns)
         try:
-            yield Writer(name, sink)
-            try:
-                sink.finish()
-                if packed is not None:
-                    packed.close()
-            except OSError as error:
-                raise failure(name, error) from error
+            yield writer
+            writer.finish()
         except BaseException:
-            # Else the garbage collector would close these later, and complain about a file that is gone.
             with suppress(Exception):
-                sink.abandon()
-            if packed is not None:
-                with suppress(Exception):
-                    packed.close()
+                writer.abandon()
             raise
 
 
@@ -149,25 +147,14 @@ def _standard_output() -> Iterator[Writer]:
     if sys.stdout is None:
         raise InputError("standard output: it is closed; name a file")
     sys.stdout.flush()
-    sink = _JsonLines(sys.stdout.buffer, flush_every=_FLUSH_EVERY)
+    writer = _JsonLines("standard output", sys.stdout.buffer, flush_every=_FLUSH_EVERY)
     try:
-        try:
-            yield Writer("standard output", sink)
-        except _ReaderGoneError:
-            raise
-        except BaseException:
-            with suppress(OSError):
-                sys.stdout.buffer.flush()
-            raise
-        try:
-            sink.finish()
-        except BrokenPipeError:
-            raise _ReaderGoneError from None
-        except OSError as error:
-            raise failure("standard output", error) from error
-    except _ReaderGoneError:
-        # Not all of it is written, so that what comes after (a mean over all records) must not be told.
-        raise BrokenPipeError from None
+        yield writer
+    except BaseException:
+        with suppress(OSError):
+            sys.stdout.buffer.flush()
+        raise
+    writer.finish()
 
 
 # --- JSON lines
@@ -187,27 +174,19 @@ def _json(value: Any, ensure_ascii: bool = False) -> str:
     return json.dumps(value, ensure_ascii=ensure_ascii, allow_nan=False, default=_json_default)
 
 
-class _JsonLines:
-    def __init__(self, stream: BinaryIO, flush_every: int = 0) -> None:
-        self._stream = stream
+class _JsonLines(Writer):
+    def __init__(self, name: str, stream: BinaryIO, flush_every: int = 0) -> None:
+        super().__init__(name, stream)
         self._flush_every = flush_every
-        self._count = 0
 
-    def write(self, record: dict[str, Any]) -> None:
+    def _put(self, record: dict[str, Any]) -> None:
         try:
             line = _json(record).encode("utf-8")
         except UnicodeEncodeError:
             line = _json(record, ensure_ascii=True).encode("ascii")
         self._stream.write(line + b"\n")
-        self._count += 1
-        if self._flush_every and self._count % self._flush_every == 0:
+        if self._flush_every and (self._count + 1) % self._flush_every == 0:
             self._stream.flush()
-
-    def finish(self) -> None:
-        self._stream.flush()
-
-    def abandon(self) -> None:
-        pass
 
 
 # --- CSV and TSV
@@ -222,52 +201,33 @@ def _escaped(value: Any) -> Any:
     return [_escaped(item) for item in value] if isinstance(value, list) else value
 
 
-def _refuse_unknown(name: str, record: Mapping[str, Any], columns: Sequence[str]) -> None:
-    unknown = [key for key in record if key not in columns]
-    if unknown:
-        raise InputError(
-            f"{name}: a record has the field {unknown[0]!r}, for which the file has no column; write .jsonl instead"
-        )
+class _Lines:
+    """What ``csv.writer`` writes to. With CRLF as its line end it quotes both characters; here the line ends with LF."""
 
-
-class _Cells:
-    def __init__(self, name: str, stream: BinaryIO, delimiter: str, columns: Sequence[str] | None) -> None:
-        self._name = name
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._columns = list(columns) if columns is not None else None
-        self._buffer = io.StringIO(newline="")
-        # With CRLF as its line end the csv module quotes both characters; the line itself is then ended with LF.
-        self._writer = csv.writer(self._buffer, delimiter=delimiter, lineterminator="\r\n")
-        self._started = False
 
-    def _put(self, cells: list[str]) -> None:
-        self._writer.writerow(cells)
-        line = self._buffer.getvalue().removesuffix("\r\n") + "\n"
-        self._buffer.seek(0)
-        self._buffer.truncate()
-        self._stream.write(line.encode("utf-8", "backslashreplace"))
+    def write(self, line: str) -> None:
+        self._stream.write((line.removesuffix("\r\n") + "\n").encode("utf-8", "backslashreplace"))
 
-    def _start(self) -> list[str]:
-        columns = self._columns or []
-        if not self._started:
-            self._started = True
-            self._put(columns)
-        return columns
 
-    def write(self, record: dict[str, Any]) -> None:
+class _Cells(Writer):
+    def __init__(self, name: str, stream: BinaryIO, delimiter: str, columns: Sequence[str] | None) -> None:
+        super().__init__(name, stream)
+        self._columns = columns
+        self._rows = csv.writer(_Lines(stream), delimiter=delimiter, lineterminator="\r\n")
+
+    def _put(self, record: dict[str, Any]) -> None:
         if self._columns is None:
             self._columns = list(record)
-        columns = self._start()
-        _refuse_unknown(self._name, record, columns)
-        self._put([_cell(record.get(column)) for column in columns])
+        if not self._count:
+            self._rows.writerow(self._columns)
+        self._refuse_unknown(record, self._columns)
+        self._rows.writerow([_cell(record.get(column)) for column in self._columns])
 
-    def finish(self) -> None:
-        if self._columns:
-            self._start()
-        self._stream.flush()
-
-    def abandon(self) -> None:
-        pass
+    def _end(self) -> None:
+        if self._columns and not self._count:
+            self._rows.writerow(self._columns)
 
 
 def _cell(value: Any) -> str:
@@ -283,23 +243,22 @@ def _cell(value: Any) -> str:
 # --- Parquet
 
 
-class _Parquet:
+class _Parquet(Writer):
     def __init__(self, name: str, stream: BinaryIO, columns: Sequence[str] | None) -> None:
+        super().__init__(name, stream)
         import pyarrow
 
         self._pa = pyarrow
-        self._name = name
-        self._stream = stream
-        self._columns = list(columns) if columns is not None else None
+        self._columns = columns
         self._records: list[dict[str, Any]] = []
         self._characters = 0
         self._schema: Any = None
         self._file: Any = None
 
-    def write(self, record: dict[str, Any]) -> None:
+    def _put(self, record: dict[str, Any]) -> None:
         columns = self._schema.names if self._schema is not None else self._columns
         if columns is not None:
-            _refuse_unknown(self._name, record, columns)
+            self._refuse_unknown(record, columns)
         self._records.append(record)
         self._characters += sum(len(value) for value in record.values() if isinstance(value, str))
         if len(self._records) >= _CHUNK_RECORDS or self._characters >= _CHUNK_CHARACTERS:
@@ -309,9 +268,9 @@ class _Parquet:
         import pyarrow.parquet as pq
 
         if self._schema is None:
-            columns = (
-                self._columns if self._columns is not None else list(dict.fromkeys(k for r in self._records for k in r))
-            )
+            columns = self._columns
+            if columns is None:
+                columns = list(dict.fromkeys(key for record in self._records for key in record))
             self._schema = self._pa.schema([(column, self._infer(column)) for column in columns])
             self._file = pq.ParquetWriter(self._stream, self._schema)
         arrays = [self._array(column.name, column.type) for column in self._schema]
@@ -347,11 +306,10 @@ class _Parquet:
         # pyarrow's messages may have several lines.
         return InputError(f"{self._name}: the column {column!r} {' '.join(reason.split())}; write .jsonl instead")
 
-    def finish(self) -> None:
+    def _end(self) -> None:
         if self._records or self._schema is None:
             self._flush()
         self._file.close()
-        self._stream.flush()
 
     def abandon(self) -> None:
         if self._file is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.files import failure
 from negsample.io.pair_store import Spool
-from negsample.io.read import Writer, open_writer
+from negsample.io.write import Writer, open_writer
 from negsample.negatives.context import Borrowed, Context
 from negsample.negatives.examples import Tally, examples_of
 from negsample.negatives.index import IndexBuilder, PairIndex, fingerprint, padded

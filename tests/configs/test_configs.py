@@ -85,7 +85,7 @@ def test_says_what_it_is_and_how_it_is_run(path):
 
 
 def test_experiments_are_those_of_the_paper():
-    # P3 §4.1: 30,000 pairs and one negative each; for TAC2010 all pairs (of BigPatent a tenth) and five each.
+    # Bao et al. 2021 §4.1: 30,000 pairs and one negative each; for TAC2010 all pairs (of BigPatent a tenth) and five each.
     for path in FILES:
         values = read_values(path)
         if path.stem.startswith("p3_table3"):

@@ -18,17 +18,17 @@ from tests_support import SHARED_DATA
 from negsample.errors import InputError
 from negsample.eval import correlate
 from negsample.eval import score_columns as columns
-from negsample.eval.baseline_verdict import marks, matrices
+from negsample.eval.baseline_verdict import baseline_verdicts, beats_matrices
 from negsample.eval.correlate import Settings
 from negsample.eval.disagreement import furthest_apart
 from negsample.eval.metrics import METRICS
 from negsample.eval.metrics.base import Item, Metric, Scores
+from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows
 from negsample.eval.report.files import write_correlation
-from negsample.eval.report.plain import CSV_COLUMNS, csv_rows
 from negsample.eval.score_columns import score_columns
-from negsample.eval.stats.agreement import Figure
+from negsample.eval.stats.agreement import AgreementFigure
 from negsample.eval.stats.correlation_levels import make_table
-from negsample.eval.stats.significance import Comparison
+from negsample.eval.stats.significance import MetricsComparison
 from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch
@@ -111,7 +111,7 @@ def loops(rows: Sequence[dict], human: str, x: np.ndarray, level: str, coefficie
     return corr(a, b), given(a, b, c)
 
 
-def check_figures(figures: Sequence[Figure], rows: Sequence[dict], values: dict[str, np.ndarray]) -> int:
+def check_figures(figures: Sequence[AgreementFigure], rows: Sequence[dict], values: dict[str, np.ndarray]) -> int:
     """Compare every figure of the metrics in ``values`` with the loops; the number compared."""
     compared = 0
     for figure in figures:
@@ -196,7 +196,7 @@ def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.Monkey
         for system, text in (("a", "One."), ("b", "Two."), ("c", "One."))
     ]
     metric = Metric("letters", "metric:letters", True, frozenset({"document"}), score)
-    (column,) = score_columns([columns._metric_scorer(metric)], [*rows, *rows])
+    (column,) = score_columns([columns._metric_source(metric)], [*rows, *rows])
     assert set(seen.values()) == {1}
     assert len(seen) == 2
     assert column.values.tolist() == [4.0] * 6
@@ -271,9 +271,9 @@ def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytes
 
 
 def test_several_documents_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
-    scorer = columns._model_scorer("stub", _Stub())  # type: ignore[arg-type]
+    source = columns._model_source("stub", _Stub())  # type: ignore[arg-type]
     row = Judged("d", "s", ("x" * 10, "y" * 40), "abcd", scores={"good": 1.0})
-    assert scorer.score([row])[0].values.tolist() == [pytest.approx((0.4 + 0.1) / 2)]
+    assert source.score([row])[0].values.tolist() == [pytest.approx((0.4 + 0.1) / 2)]
 
 
 def test_score_files_name_what_does_not_match(tmp_path: Path) -> None:
@@ -366,17 +366,17 @@ def test_data_sets_keep_their_own_names_and_ranks_are_averaged(tmp_path: Path) -
     assert list(result.ranks) == ["pooled"]
 
 
-def _figure(metric: str, value: float | None) -> Figure:
-    return Figure("made", "good", metric, "summary", "spearman", value, None, None, None, 10, 5, 2)
+def _figure(metric: str, value: float | None) -> AgreementFigure:
+    return AgreementFigure("made", "good", metric, "summary", "spearman", value, None, None, None, 10, 5, 2)
 
 
-def _comparison(first: str, second: str, difference: float, p: float) -> Comparison:
-    return Comparison(
+def _comparison(first: str, second: str, difference: float, p: float) -> MetricsComparison:
+    return MetricsComparison(
         "made", "good", "summary", "spearman", first, second, 10, 5, difference=difference, p_permutation=p
     )
 
 
-def test_marks_are_against_the_best_trivial_baseline() -> None:
+def test_verdicts_are_against_the_best_trivial_baseline() -> None:
     figures = [_figure("mine", 0.4), _figure("other", 0.3), _figure("words", 0.35), _figure("copied", 0.1)]
     figures += [_figure("none", None), _figure("align-untrained", 0.9)]
     # Six comparisons: Holm takes the smallest p times six.
@@ -388,7 +388,7 @@ def test_marks_are_against_the_best_trivial_baseline() -> None:
         _comparison("other", "copied", 0.2, 0.5),
         _comparison("words", "copied", 0.25, 0.5),
     ]
-    found = marks(figures, matrices(compared))
+    found = baseline_verdicts(figures, beats_matrices(compared))
     assert set(found) == {("good", name, "summary", "spearman") for name in ("mine", "other", "align-untrained")}
     mine = found["good", "mine", "summary", "spearman"]
     assert (mine.baseline, mine.baseline_value, mine.above, mine.clear) == ("words", 0.35, True, True)
@@ -430,7 +430,7 @@ def test_the_csv_has_the_promised_columns_and_says_why_a_value_is_missing(tmp_pa
     assert ",".join(header) == (
         "dataset,human,metric,level,coefficient,value,low,high,p,n,documents,systems,left_out,given_length"
     )
-    assert len(lines) == 4 * 2 * 3 * 3 == len(list(csv_rows(result)))
+    assert len(lines) == 4 * 2 * 3 * 3 == len(list(agreement_rows(result)))
     assert tuple(header) == CSV_COLUMNS
     system = [dict(zip(header, line, strict=True)) for line in lines if line[3] == "system"]
     assert all(line["value"] == "" and "needs at least 4" in line["left_out"] for line in system)

@@ -1,7 +1,6 @@
-"""P4's headline tables: tasks, correlations against scipy, Bonferroni, and Table 4 from the paper's own Table 3."""
+"""The headline tables of Moeed et al. 2020: tasks, correlations against scipy, Bonferroni, Table 4 from their Table 3."""
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +12,17 @@ from negsample.eval.headlines import (
     METRICS,
     OVERALL,
     TASKS,
-    Cell,
     Headline,
+    HeadlineAgreement,
     HeadlineTable,
-    fed_points,
     load_headlines,
     p4_table3,
 )
 from negsample.eval.metrics import Item, make_metric
 from negsample.eval.stats.correlation import p_value
 
-# P4, Table 3: r and p of each dataset (20 headlines; Overall 80), metric and task (Gen-Story, Ref-Story, Gen-Ref).
+# Moeed et al. 2020, Table 3: r and p of each dataset (20 headlines; Overall 80), metric and task (Gen-Story, Ref-Story,
+# Gen-Ref).
 PAPER = """
 Amazon rouge1 .1199 .6148 .2100 .3743 .602 .00498
 Amazon rouge2 -.0746 .75446 .2417 .30459 .5423 .0135
@@ -48,30 +47,31 @@ Overall aes .2290 .04128 .2820 .01127 .5810 2e-08
 """
 
 
-def paper_cells() -> list[Cell]:
-    cells = []
+def paper_entries() -> list[HeadlineAgreement]:
+    entries = []
     for line in PAPER.split("\n")[1:-1]:
         dataset, metric, *numbers = line.split()
         for place, task in enumerate(TASKS):
             r, p = map(float, numbers[2 * place : 2 * place + 2])
-            cells.append(Cell(dataset, metric, task, 80 if dataset == OVERALL else 20, 0, r, p, p < 0.05 / 12))
-    return cells
+            n = 80 if dataset == OVERALL else 20
+            entries.append(HeadlineAgreement(dataset, metric, task, n, 0, r, p, p < 0.05 / 12))
+    return entries
 
 
 def test_table_4_from_table_3() -> None:
-    table = HeadlineTable(tuple(paper_cells()), 0.05 / 12, dict.fromkeys(("rouge1", "rouge2", "rougeL", "aes"), ""))
-    # P4's Table 4 says 4, 5, 0, 6 highest, which its Table 3 does not bear out for the first two; 3, 1, 2, 4
+    table = HeadlineTable(tuple(paper_entries()), 0.05 / 12, dict.fromkeys(("rouge1", "rouge2", "rougeL", "aes"), ""))
+    # Their Table 4 says 4, 5, 0, 6 highest, which their Table 3 does not bear out for the first two; 3, 1, 2, 4
     # significant.
     assert table.counts() == {"rouge1": (5, 3), "rouge2": (4, 1), "rougeL": (0, 2), "aes": (6, 4)}
 
 
 def test_p_values_are_the_papers() -> None:
-    for cell in paper_cells():
-        assert cell.r is not None
-        assert cell.p is not None
-        if abs(cell.r) > 0.01 and cell.p > 1e-4:
-            found = p_value(np.zeros(cell.n), np.zeros(cell.n), cell.r, "pearson")
-            assert found == pytest.approx(cell.p, rel=0.05, abs=0.002)
+    for entry in paper_entries():
+        assert entry.r is not None
+        assert entry.p is not None
+        if abs(entry.r) > 0.01 and entry.p > 1e-4:
+            found = p_value(np.zeros(entry.n), np.zeros(entry.n), entry.r, "pearson")
+            assert found == pytest.approx(entry.p, rel=0.05, abs=0.002)
 
 
 STORIES = [
@@ -119,19 +119,19 @@ def test_table_3(tmp_path: Path) -> None:
     headlines = load_headlines(write(tmp_path / "h.jsonl", records()))
     table = p4_table3(headlines, ("rouge1", "rouge2"))
     assert table.threshold == pytest.approx(0.05 / 6)
-    assert [cell.dataset for cell in table.cells[::6]] == ["a", "b", OVERALL]
-    cell = next(c for c in table.cells if (c.dataset, c.metric, c.task) == (OVERALL, "rouge1", "Gen-Ref"))
+    assert [entry.dataset for entry in table.entries[::6]] == ["a", "b", OVERALL]
+    entry = next(c for c in table.entries if (c.dataset, c.metric, c.task) == (OVERALL, "rouge1", "Gen-Ref"))
     scores = make_metric("rouge1").score([Item("", h.generated, (h.reference,)) for h in headlines]).values
     expected = pearsonr(scores, [h.scores["Gen-Ref"] for h in headlines])
-    assert cell.r == pytest.approx(expected.statistic)
-    assert cell.p == pytest.approx(expected.pvalue)
-    assert cell.significant == (expected.pvalue < 0.05 / 6)
-    against_story = next(c for c in table.cells if (c.dataset, c.metric, c.task) == (OVERALL, "rouge1", "Ref-Story"))
+    assert entry.r == pytest.approx(expected.statistic)
+    assert entry.p == pytest.approx(expected.pvalue)
+    assert entry.significant == (expected.pvalue < 0.05 / 6)
+    against_story = next(c for c in table.entries if (c.dataset, c.metric, c.task) == (OVERALL, "rouge1", "Ref-Story"))
     scores = make_metric("rouge1").score([Item(h.story, h.reference) for h in headlines]).values
     assert against_story.r == pytest.approx(pearsonr(scores, [h.scores["Ref-Story"] for h in headlines]).statistic)
     assert json.loads(json.dumps(table.as_dict()))["table4"].keys() == {"rouge1", "rouge2"}
-    assert p4_table3(headlines[:1] * 3, ("rouge1",)).cells[0].reason == "one side is constant"
-    assert p4_table3(headlines[:2], ("rouge1",)).cells[0].reason == "fewer than three headlines with a score"
+    assert p4_table3(headlines[:1] * 3, ("rouge1",)).entries[0].reason == "one side is constant"
+    assert p4_table3(headlines[:2], ("rouge1",)).entries[0].reason == "fewer than three headlines with a score"
 
 
 def test_default_threshold_is_the_papers() -> None:
@@ -141,29 +141,8 @@ def test_default_threshold_is_the_papers() -> None:
     # Four metrics without an encoder stand for the default four, whose loading takes longer than all tests here.
     table = p4_table3([headline] * 3, ("rouge1", "rouge2", "rougeL", "words"))
     assert table.threshold == pytest.approx(0.0042, abs=5e-5)
-    assert len(table.cells) == 12
+    assert len(table.entries) == 12
     with pytest.raises(InputError, match="no headlines"):
         p4_table3([])
     with pytest.raises(InputError, match="alpha"):
         p4_table3([headline] * 3, ("rouge1",), alpha=2)
-
-
-class Letters:
-    name, dim, unit, fingerprint = "letters", 26, "sentence", "9" * 64
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        letters = "abcdefghijklmnopqrstuvwxyz"
-        return np.array([[text.count(letter) for letter in letters] for text in texts], dtype=np.float32)
-
-
-def test_fed_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path / "cache"))
-    headlines = load_headlines(write(tmp_path / "h.jsonl", records()))
-    points = fed_points(headlines, Letters())  # type: ignore[arg-type]
-    assert [(point.dataset, point.task) for point in points] == [(d, task) for d in "ab" for task in TASKS]
-    assert points[0].human == pytest.approx((5 + 4) / 2)
-    # Longer texts lie farther away: headlines are nearer to each other than to the stories.
-    assert points[2].fed < points[0].fed

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from negsample.errors import InputError
 from negsample.eval import tuning
-from negsample.eval.score_columns import Column, Scorer
+from negsample.eval.score_columns import ColumnSource, ScoreColumn
 from negsample.eval.tuning import agreement_of, check_asked, load_tune_halves
 
 
@@ -41,10 +41,10 @@ def seen(monkeypatch):
     def score(judged):
         texts.extend(text for row in judged for text in (*row.documents, row.summary))
         values = np.array([float(len(row.summary.split())) for row in judged])
-        return [Column("m", "model", "", False, values, (None,) * len(values))]
+        return [ScoreColumn("m", "model", "", False, values, (None,) * len(values))]
 
-    scorer = Scorer("m", "model", frozenset({"document"}), score)
-    monkeypatch.setattr(tuning, "make_scorers", lambda models, metrics, baselines: ([scorer], []))
+    source = ColumnSource("m", frozenset({"document"}), score)
+    monkeypatch.setattr(tuning, "column_sources", lambda models, metrics, baselines: ([source], []))
     return texts
 
 

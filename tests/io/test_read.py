@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from negsample.errors import InputError, RecordError
-from negsample.io.read import Row, format_of, number_field, open_text, read_rows, text_field
+from negsample.io.files import format_of
+from negsample.io.lines import open_text
+from negsample.io.read import Row, number_field, read_rows, text_field
 
 
 def write(path: Path, data: bytes) -> Path:

@@ -1,6 +1,5 @@
-"""A folder for one experiment: who has begun it, and what is left of it where that fails."""
+"""A folder for one experiment: who has begun it, who waits for it, and what is left of it where that fails."""
 
-import fcntl
 import json
 import threading
 
@@ -8,47 +7,52 @@ import pytest
 
 from negsample.errors import InputError
 from negsample.io import work_folder as module
-from negsample.io.work_folder import alone, claim, opening
-from negsample.models.store.segments import lock
+from negsample.io.work_folder import trying, waiting, work_folder
 
 
-def opened(out, **arguments):
-    return opening(out, arguments, "a.json", "a test", makes=("read",))
+def shared(out, **arguments):
+    return work_folder(out, arguments, name="a.json", what="a test", alone=False, makes=["read"])
 
 
 def test_only_the_first_call_begins_the_folder(tmp_path):
-    assert claim(tmp_path / "x", {"size": 1}, "a.json", "a test") is True
-    assert claim(tmp_path / "x", {"size": 1}, "a.json", "a test") is False
-    with pytest.raises(InputError, match="size was 1, is 2"):
-        claim(tmp_path / "x", {"size": 2}, "a.json", "a test")
+    with shared(tmp_path / "x", size=1):
+        pass
+    with pytest.raises(InputError, match="a bad file"), shared(tmp_path / "x", size=1):
+        raise InputError("a bad file")
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["a.json"]
+    with pytest.raises(InputError, match="size was 1, is 2"), shared(tmp_path / "x", size=2):
+        pass
 
 
 def test_another_exception_than_a_mistake_of_the_user_leaves_what_was_made(tmp_path):
-    with pytest.raises(KeyboardInterrupt), opened(tmp_path / "x", size=1):
+    with pytest.raises(KeyboardInterrupt), shared(tmp_path / "x", size=1):
         raise KeyboardInterrupt
     assert (tmp_path / "x" / "a.json").is_file()
 
 
 def test_nothing_is_written_into_a_folder_of_something_else(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds something else than a test"), opened(tmp_path, size=1):
+    with pytest.raises(InputError, match="holds something else than a test"), shared(tmp_path, size=1):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-    with pytest.raises(InputError, match="is a file"), opened(tmp_path / "mine.txt", size=1):
+    (tmp_path / "lock").write_text("of something else")
+    with pytest.raises(InputError, match="holds something else than a test"), shared(tmp_path, size=1):
+        pass
+    assert (tmp_path / "lock").read_text() == "of something else"
+    with pytest.raises(InputError, match="is a file"), shared(tmp_path / "mine.txt", size=1):
         pass
     below = tmp_path / "mine.txt" / "x"
-    with pytest.raises(InputError, match=r"mine\.txt/x: a part of the path is a file"), opened(below, size=1):
+    with pytest.raises(InputError, match=r"mine\.txt/x: a part of the path is a file"), shared(below, size=1):
         pass
 
 
-def test_who_waits_while_another_fails_begins_the_folder_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "_POLL_SECONDS", 0.02)
+def test_who_waits_while_another_fails_begins_the_folder_again(tmp_path):
     out = tmp_path / "x"
     inside, fail, told = threading.Event(), threading.Event(), []
 
     def first():
         try:
-            with opened(out, size=1):
+            with shared(out, size=1):
                 (out / "read").mkdir()
                 inside.set()
                 assert fail.wait(30)
@@ -57,7 +61,7 @@ def test_who_waits_while_another_fails_begins_the_folder_again(tmp_path, monkeyp
             told.append(str(error))
 
     def second():
-        with opened(out, size=1):
+        with shared(out, size=1):
             told.append(sorted(path.name for path in out.iterdir()))
 
     threads = [threading.Thread(target=first), threading.Thread(target=second)]
@@ -69,34 +73,43 @@ def test_who_waits_while_another_fails_begins_the_folder_again(tmp_path, monkeyp
     fail.set()
     for thread in threads:
         thread.join(30)
-    assert sorted(told, key=str) == sorted(["a bad file", ["a.json", "locks"]], key=str)
+    assert sorted(told, key=str) == sorted(["a bad file", ["a.json", "lock"]], key=str)
     assert json.loads((out / "a.json").read_text()) == {"size": 1}
 
 
-def test_a_lock_file_that_was_deleted_holds_nothing(tmp_path, monkeypatch):
-    path = tmp_path / "lock"
-    real = fcntl.flock
+def test_who_waits_says_for_what(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(module, "_PATIENCE", (0.1, 0.3))
+    path = tmp_path / "locks" / "encoder"
 
-    def deleted_meanwhile(file, operation):
-        path.unlink()
-        path.write_text("")
-        return real(file, operation)
+    def wait():
+        with waiting(path, "the encoder of fc"):
+            pass
 
-    monkeypatch.setattr("negsample.models.store.segments.fcntl.flock", deleted_meanwhile)
-    with lock(path) as held:
-        assert not held
-    monkeypatch.undo()
-    with lock(path) as held:
-        assert held
+    with waiting(path):
+        other = threading.Thread(target=wait)
+        other.start()
+        other.join(0.6)
+    other.join(30)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["the encoder of fc: waiting for another process, which is working on this"] * 2
 
 
-def alone_in(out, size):
-    return alone(out, {"size": size}, "a.json", "a test", makes=("work", "notes.json"), kept="work/*/done")
+def test_who_only_tries_does_not_wait(tmp_path):
+    with trying(tmp_path / "locks" / "cell") as first, trying(tmp_path / "locks" / "cell") as second:
+        assert first
+        assert not second
+    with trying(tmp_path / "locks" / "cell") as again:
+        assert again
+
+
+def alone(out, size, **options):
+    options = {"makes": ["work", "notes.json"], "kept": ["work/*/done"], **options}
+    return work_folder(out, {"size": size}, name="a.json", what="a test", alone=True, **options)
 
 
 def fail_after(out, size, *files):
     """Write ``files``, then find a mistake."""
-    with alone_in(out, size):
+    with alone(out, size):
         for file in files:
             (out / file).parent.mkdir(parents=True, exist_ok=True)
             (out / file).write_text("")
@@ -118,7 +131,14 @@ def test_who_is_alone_undoes_what_a_mistake_left_unless_something_is_finished(tm
 
 
 def test_a_second_process_is_refused_and_leaves_the_first_its_folder(tmp_path):
-    with alone_in(tmp_path / "x", 1):
-        with pytest.raises(InputError, match="another process is working on this"), alone_in(tmp_path / "x", 1):
+    with alone(tmp_path / "x", 1):
+        with pytest.raises(InputError, match="another process is working on this"), alone(tmp_path / "x", 1):
             pass
         assert json.loads((tmp_path / "x" / "a.json").read_text()) == {"size": 1}
+
+
+def test_a_folder_is_gone_on_with_only_where_that_was_asked_for(tmp_path):
+    with alone(tmp_path / "x", 1, resume=False):
+        pass
+    with pytest.raises(InputError, match="is not empty; go on with --resume"), alone(tmp_path / "x", 1, resume=False):
+        pass

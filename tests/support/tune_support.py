@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from negsample.train.search.settings import read_search
-from negsample.train.search.tune import Timing, tune
+from negsample.train.search.tune import tune
 
 SEARCH = """
 train: {corpus: none, head: fc}
@@ -65,12 +65,11 @@ class Stub:
         return [line for line in found if event in (None, line["event"])]
 
 
-def start_worker(config, url, trials, out, stub, timing=None):
-    """A worker in a process of its own, on study ``s``."""
-    timing = timing or Timing(alive=0.2, silent=60.0, look=0.1)
+def start_worker(config, url, trials, out, stub):
+    """A worker in a process of its own, on study ``s``, whose silence of two seconds means that it is dead."""
 
     def work():
-        tune(read_search(config), "s", url, trials, out, trainer=stub, timing=timing, say=lambda text: None)
+        tune(read_search(config), "s", url, trials, out, trainer=stub, alive=1, silent=2, say=lambda text: None)
 
     process = FORK.Process(target=work)
     process.start()

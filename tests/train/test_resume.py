@@ -137,9 +137,40 @@ def test_kill_nine(whole, tiny_bert, pairs_file, tmp_path):
     assert subprocess.run(command, capture_output=True, timeout=240).returncode == 0
 
 
+def test_the_same_command_twice_is_refused_and_leaves_the_first_unharmed(whole, tiny_bert, pairs_file, tmp_path):
+    config = settings(tiny_bert, pairs_file)
+    words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
+    command = [sys.executable, "-m", "negsample.train", *words, "--out", str(tmp_path / "run"), "--resume"]
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline and first.poll() is None and not (tmp_path / "run" / "lock").exists():
+            time.sleep(0.005)
+        # Held until the second has had its say, however slow the machine.
+        os.kill(first.pid, signal.SIGSTOP)
+        second = subprocess.run(command, capture_output=True, text=True, timeout=240)
+        os.kill(first.pid, signal.SIGCONT)
+        _, said = first.communicate(timeout=240)
+    finally:
+        first.kill()
+    assert second.returncode == 2
+    assert "run: another process is working on this" in second.stderr
+    assert len(second.stderr.strip().splitlines()) == 1
+    assert first.returncode == 0, said
+    same_model(whole, tmp_path / "run")
+    assert not (tmp_path / "run" / "lock").exists()
+
+
 def test_resume_of_a_finished_run_does_nothing(whole, tiny_bert, pairs_file):
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
     assert train(settings(tiny_bert, pairs_file), whole, resume=True) is None
+    assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
+
+
+def test_resume_of_a_finished_run_with_another_configuration_is_refused(whole, tiny_bert, pairs_file):
+    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
+    with pytest.raises(InputError, match=r"begun with another configuration \(epochs was 3, is 4\)"):
+        train(settings(tiny_bert, pairs_file, epochs=4), whole, resume=True)
     assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
 
 

@@ -1,46 +1,274 @@
-"""What a grid is made of, from a YAML file and words: a training configuration, encoders, heads, the table's name."""
+"""An experiment of many trainings in one folder: each is done once, gone on with, and shared by processes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from negsample.errors import InputError
-from negsample.train.config import TrainConfig, make_config, read_values, word_values
-from negsample.train.experiments.tables import ROW_HEADS, TABLES, split_specs
+from negsample.io.files import atomic_json
+from negsample.io.run_record import Stopwatch
+from negsample.io.work_folder import trying
+from negsample.models.build import Parts, takes
+from negsample.models.encoders import make_encoder
+from negsample.models.features.rows import RowFeatures
+from negsample.models.store.embedding_cache import EmbeddingCache
+from negsample.progress import silence
+from negsample.seeds import digest
+from negsample.train.config import TrainConfig
+from negsample.train.data.prepare import Split, open_split, prepare_split
+from negsample.train.fit.torch_state import own_state
+from negsample.train.job import parts_of
 
-_LISTS = ("encoders", "heads")
+POLL_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Arguments of ``run_table``: ``encoders`` are specs (none: all that need no download), ``heads`` names."""
+class Cell(Protocol):
+    """One training of an experiment; ``str`` names it in messages."""
 
-    config: TrainConfig
-    encoders: tuple[str, ...] = ()
-    heads: tuple[str, ...] = ROW_HEADS
+    @property
+    def config(self) -> TrainConfig:
+        """Everything that decides it but its data, resolved."""
+
+    @property
+    def folder(self) -> Path:
+        """Its folder, below that of all cells."""
+
+    @property
+    def base(self) -> Path | None:
+        """The folder of the cell whose model it goes on from; None for one that begins anew."""
 
 
-def read_grid(table: str, path: str | Path | None, words: Sequence[str] = ()) -> Grid:
-    """The grid of ``table`` as the YAML file ``path`` (or nothing) and then ``key=value`` words say.
+C = TypeVar("C", bound=Cell)
+# A cell, the content of its ``figures.json``, and whether this call has trained it.
+Trained = tuple[C, dict[str, Any], bool]
 
-    The file has the fields of ``TrainConfig`` and may have ``encoders`` and ``heads`` (lists) and ``table``, the name of
-    the table that it is for; without a file, ``redraws`` is the table's own.
-    Raises InputError for what ``read_config`` refuses, and for another table's file.
+
+class Grid(ABC, Generic[C]):
+    """The cells of an experiment in the order they are worked on, and how each of them is trained.
+
+    ``out`` is the folder of the experiment: figures in ``cells``, locks in ``locks``, and in ``work`` what is needed until
+    all is done. One process holds the encoder that it used last.
     """
-    values = {"redraws": TABLES[table].redraws} if path is None else read_values(path)
-    where = "key=value" if path is None else str(path)
-    meant = values.pop("table", table)
-    if meant != table:
-        raise InputError(f"{where}: is for table {meant!r}, not {table!r}; run negsample tables {meant}")
-    lists = {key: _list(values.pop(key), key, where) for key in _LISTS if key in values}
-    make_config(values, where)
-    values.update(word_values(words))
-    config = make_config(values, f"{where} with {' '.join(words)}" if words and path else where)
-    return Grid(config, tuple(split_specs(lists.get("encoders", []))), tuple(lists.get("heads", ROW_HEADS)))
+
+    def __init__(self, out: Path, cells: Sequence[C]) -> None:
+        self.out = out
+        self.cells = cells
+        self._loaded: tuple[Any, Callable[[TrainConfig], Parts]] | None = None
+
+    @abstractmethod
+    def train(self, cell: C, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
+        """Train ``parts``, test them, save what is kept but the figures; return the content of ``figures.json``.
+
+        ``work`` is a folder for checkpoints. Raises InputError where the cell can't be trained.
+        """
+
+    @abstractmethod
+    def line(self, cell: C, found: Mapping[str, Any]) -> str:
+        """Say in one line what came of a cell."""
+
+    def parts(self, cell: C) -> Parts:
+        """Return new parts for a training; the encoder is loaded once for cells that follow each other."""
+        key = (takes(cell.config.head), cell.config.encoder, cell.config.lm)
+        if self._loaded is None or self._loaded[0] != key:
+            self._loaded = key, _parts_maker(cell.config)
+        return self._loaded[1](cell.config)
+
+    def place(self, cell: C) -> Path:
+        """Return the folder of a cell's figures."""
+        return self.out / "cells" / cell.folder
+
+    def lock(self, cell: C) -> Path:
+        """Return the lock file of a cell."""
+        return self.out / "locks" / f"{digest(cell.folder, size=12).hex()}.lock"
+
+    def read(self, cell: C) -> dict[str, Any] | None:
+        """Return a cell's ``figures.json``, None where it is not finished. Raises InputError for a damaged file."""
+        path = self.place(cell) / "figures.json"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or "test" not in found:
+            raise InputError(f"{path}: damaged; delete it, and the cell is worked out again")
+        return found
 
 
-def _list(value: Any, key: str, where: str) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise InputError(f"{where}: {key} must be a list of names, not {value!r}")
-    return value
+def run_cells(grid: Grid[C], *, jobs: int = 1, say: Callable[[str], None] = print) -> list[tuple[C, dict[str, Any]]]:
+    """Train every cell that is not finished; return all of them, each with the content of its ``figures.json``.
+
+    Each cell is trained by one process, which holds its lock; a process takes the next cell that is neither finished nor
+    held, and this returns when all are finished, whoever finished them. The kernel frees the locks of a process that
+    dies, and its cells are gone on with from their checkpoints. With ``jobs``, as many processes are started here (no
+    more than there are encoders), each for encoders of its own first; an encoder or head registered at run time, not by
+    an installed package, is unknown to them. ``say`` is told of each finished cell.
+
+    Raises InputError, naming the cell, where one can't be trained or its encoder is not that of finished cells.
+    """
+    finished = {cell.folder: found for cell in grid.cells if (found := grid.read(cell)) is not None}
+    if finished:
+        say(f"{len(finished)} of {len(grid.cells)} trainings are finished already")
+    jobs = min(jobs, len({cell.config.encoder for cell in grid.cells if cell.folder not in finished}))
+    trained = _by_workers(grid, finished, jobs) if jobs > 1 else _by_turns(grid, grid.cells, finished)
+    for cell, found, own in trained:
+        finished[cell.folder] = found
+        say(f"{len(finished)}/{len(grid.cells)} {grid.line(cell, found)}{'' if own else ', by another process'}")
+    return [(cell, finished[cell.folder]) for cell in grid.cells]
+
+
+def _by_turns(grid: Grid[C], cells: Sequence[C], finished: dict[Path, dict[str, Any]]) -> Iterator[Trained[C]]:
+    """Go through ``cells`` until all are ``finished``: who is free is trained, what others have finished is read."""
+    while waiting := [cell for cell in cells if cell.folder not in finished]:
+        before = len(finished)
+        for cell in waiting:
+            if cell.base is not None and cell.base not in finished:
+                continue
+            found, own = grid.read(cell), False
+            if found is None:
+                with trying(grid.lock(cell)) as held:
+                    # It may have been finished between the look and the lock.
+                    if held and (found := grid.read(cell)) is None:
+                        found, own = _train(grid, cell, finished), True
+            if found is not None:
+                finished[cell.folder] = found
+                yield cell, found, own
+        if len(finished) == before:
+            time.sleep(POLL_SECONDS)
+
+
+def _train(grid: Grid[C], cell: C, finished: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
+    """Train a cell whose lock is held, and write its ``figures.json``."""
+    watch = Stopwatch()
+    work = grid.out / "work" / "cells" / cell.folder / "run"
+    work.mkdir(parents=True, exist_ok=True)
+    try:
+        with own_state():
+            parts = grid.parts(cell)
+            own = _encoder(parts.encoder)
+            if any(own[0] == name and own[1] != mark for name, mark in map(_encoder, finished.values())):
+                raise InputError(
+                    f"encoder {own[0]} has changed since the experiment was begun; give another folder with --out"
+                )
+            found = grid.train(cell, parts, work, watch)
+    except InputError as error:
+        raise InputError(f"{cell}: {error}") from error
+    grid.place(cell).mkdir(parents=True, exist_ok=True)
+    atomic_json(grid.place(cell) / "figures.json", found)
+    shutil.rmtree(work, ignore_errors=True)
+    return found
+
+
+def _encoder(about: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return name and fingerprint of an encoder, or of the one that a ``figures.json`` names."""
+    if "encoder" not in about:
+        return about["name"], about.get("fingerprint")
+    encoder = about["encoder"]
+    return _encoder(encoder) if isinstance(encoder, dict) else (encoder, about["encoder_fingerprint"])
+
+
+def _by_workers(grid: Grid[C], finished: Mapping[Path, Any], jobs: int) -> Iterator[Trained[C]]:
+    """Let ``jobs`` new processes go through the cells; each finished one, as it is seen here."""
+    # A fresh interpreter each: a process forked after torch has started its threads may hang.
+    pool = ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(max(1, (os.cpu_count() or 1) // jobs),),
+    )
+    try:
+        running = {pool.submit(_work, grid, number, jobs) for number in range(jobs)}
+        while running:
+            ended, running = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            for cell in grid.cells:
+                if cell.folder not in finished and (found := grid.read(cell)) is not None:
+                    yield cell, found, True
+            for future in ended:
+                future.result()
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _work(grid: Grid[C], number: int, jobs: int) -> None:
+    """Go through the cells as worker ``number`` of ``jobs``: those of its own encoders first."""
+    own = list(dict.fromkeys(cell.config.encoder for cell in grid.cells))[number::jobs]
+    for _ in _by_turns(grid, sorted(grid.cells, key=lambda cell: cell.config.encoder not in own), {}):
+        pass
+
+
+def _start_worker(threads: int) -> None:
+    """Settle a worker: its share of the cores, no bars, and no life after the process that started it."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    import torch
+
+    torch.set_num_threads(threads)
+    silence()
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _parts_maker(config: TrainConfig) -> Callable[[TrainConfig], Parts]:
+    """Return what makes new parts for configurations with the encoder, language model and kind of head of ``config``.
+
+    A frozen encoder is loaded here, with one embedding cache, and shared; one that is fine-tuned is loaded anew for each.
+    Raises InputError for an encoder that can't be loaded.
+    """
+    kind = takes(config.head)
+    if kind not in ("rows", "align"):
+        return parts_of
+    encoder = make_encoder(str(config.encoder))
+    about = {"name": str(config.encoder), "fingerprint": encoder.fingerprint}
+    if kind == "rows":
+        cache = EmbeddingCache(encoder)
+        return lambda own: Parts(
+            own.head, {}, RowFeatures(encoder, own.max_document, own.max_summary, cache), None, dict(about)
+        )
+    from negsample.models.align.fluency import Fluency, new_fluency
+    from negsample.models.features.align import AlignFeatures
+
+    # What the encoder makes of words is kept in memory alone, by the reader: one reads for all.
+    reader = AlignFeatures(encoder).reader
+    lm = new_fluency(config.lm) if config.lm is not None else None
+
+    def make(own: TrainConfig) -> Parts:
+        # Each training has its own idea of what is ordinary for the language model.
+        features = AlignFeatures(encoder, lm=Fluency(lm.lm, lm.source) if lm is not None else None)
+        features.reader = reader
+        return Parts(own.head, {}, features, None, dict(about))
+
+    return make
+
+
+def file_name(spec: str) -> str:
+    """Return ``spec`` as the name of a folder: itself where it is simple, else with a hash of what was replaced."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", spec).strip(".-")
+    return plain if plain == spec else f"{plain[:60]}-{digest(spec, size=4).hex()}"
+
+
+def read_splits(examples: Path, store: Path, parts: Parts, names: Sequence[str]) -> dict[str, Split]:
+    """Return the splits ``names`` of the example files in ``examples``, read into ``store`` unless they are there.
+
+    Hold a lock of the store.
+    """
+    for name in names:
+        prepare_split(examples / f"{name}.jsonl.gz", store / name, parts.features)
+    return {name: open_split(store / name) for name in names}

@@ -1,4 +1,4 @@
-"""The figures that P3 printed in its Tables 1 to 4, to stand beside one's own."""
+"""The figures printed in Tables 1 to 4 of Bao et al. 2021, to stand beside one's own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Published:
         return SOURCE.format(number=self.number)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values: source, columns, and a row for each group and head."""
+        """Return plain values: source, columns, and a row for each group and head."""
         return {
             "source": self.source,
             "columns": list(self.columns),

@@ -1,4 +1,4 @@
-"""``--smoke``: the same configuration on a few pairs of the embedded sample, with packaged encoders and few steps.
+"""``--smoke``: the same experiment on a few pairs of the embedded sample, with packaged encoders and few steps.
 
 A configuration that runs so has no unknown corpus, recipe, head or setting; its figures mean nothing.
 """
@@ -13,9 +13,13 @@ from negsample.corpora.sample import DOMAINS
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
 from negsample.train.config import TrainConfig
+from negsample.train.experiments.table_config import TableConfig
+from negsample.train.experiments.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 
 # Pairs of each corpus: a domain of the sample has no more.
 PAIRS = 20
+# Training pairs of a source in a transfer experiment: the sizes are spread over these.
+_SIZES = (4, int(0.7 * PAIRS))
 # The most of what costs time, the first two also where the configuration sets no bound: texts (tokens of a pair and of
 # its summary for ``cls``, rows of each for other heads) and steps of a judge (``align``).
 _BOUNDS = {"limit": PAIRS, "epochs": 2}
@@ -37,7 +41,8 @@ _DOMAINS = {
     "big_patent": "patents",
     "arxiv": "science",
 }
-# Packaged weights that work without a path, and what plays the part of the others: no two of P3's encoders get the same.
+# Packaged weights that work without a path, and what plays the part of the others: no two of the four of Bao et al. 2021
+# get the same.
 _PACKAGED = ("glove", "hf", "sentence-transformer", "use-multilingual")
 _PARTS = {"use": "use-multilingual", "use-large": "sentence-transformer", "word2vec": "glove"}
 _ANY_OTHER = "glove:unit=sentence"
@@ -46,7 +51,7 @@ _WHOLE = {"tokens": "minilm", "align": "sentence-transformer"}
 
 
 def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfig:
-    """``config`` made small enough for a CPU and seconds: recipe, head, loss, optimiser and batches stay as they are.
+    """Return ``config`` made small enough for a CPU and seconds: recipe, head, loss, optimiser and batches stay.
 
     Each corpus becomes a domain of the sample (``stand_in_corpora``) of at most ``PAIRS`` pairs, the encoder a packaged
     one; at most two negatives a pair, two redraws, two epochs, two steps of a judge; short texts, no mixed precision, no
@@ -54,8 +59,7 @@ def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfi
     ``say`` gets one line that tells every change. A configuration that is small already stays as it is, and nothing is
     said. Raises InputError for an unknown head.
     """
-    corpora = stand_in_corpora(config.corpora())
-    names = list(dict.fromkeys(corpora.values()))
+    names = list(dict.fromkeys(stand_in_corpora(config.corpora()).values()))
     changes: dict[str, Any] = {
         "corpus": names[0] if isinstance(config.corpus, str) else names,
         "document_field": None,
@@ -69,43 +73,104 @@ def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfi
         value = getattr(config, key)
         if value is not None or key in _BOUNDS:
             changes[key] = most if value is None else min(value, most)
-    small = dataclasses.replace(config, **changes)
-    told = [
-        f"{key} {_shown(getattr(config, key))} → {_shown(value)}"
-        for key, value in changes.items()
-        if value != getattr(config, key)
-    ]
-    if told:
-        say(f"smoke run: {', '.join(told)}")
+    told = [_change(key, getattr(config, key), value) for key, value in changes.items()]
+    if any(told):
+        say(f"smoke run: {', '.join(filter(None, told))}")
+    return dataclasses.replace(config, **changes)
+
+
+def small_table(config: TableConfig, say: Callable[[str], None] = print) -> TableConfig:
+    """Return ``config`` with ``smoke`` settings and packaged encoders; ``say`` is told every change."""
+    settings = smoke(config.settings, say)
+    encoders = tuple(dict.fromkeys(stand_in_encoder(spec) for spec in config.encoders))
+    if encoders != config.encoders:
+        say(f"smoke run: encoders {', '.join(config.encoders)} → {', '.join(encoders)}")
+    return TableConfig(settings, encoders, config.heads)
+
+
+def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -> TransferConfig:
+    """Return ``config`` with a domain of the sample for each corpus, packaged encoders, few epochs, and small sizes.
+
+    Sources, targets, recipes, heads and the number of sizes stay as they are. ``say`` gets one line that tells every
+    change.
+    """
+    read = {name: config.domain(name) for name in config.domains}
+    stands = stand_in_corpora([name for own in read.values() for name in own.corpora()])
+    limits = list(dict.fromkeys(own.limit for own in read.values()))
+    told = [", ".join(f"{name} → {stand}" for name, stand in stands.items() if name != stand)]
+    told.append(_change("limit", limits[0] if len(limits) == 1 else limits, PAIRS))
+
+    def small_domain(own: TrainConfig) -> dict[str, Any]:
+        names = list(dict.fromkeys(stands[corpus] for corpus in own.corpora()))
+        data = {"corpus": names[0] if len(names) == 1 else names, "limit": PAIRS, "on_bad": own.on_bad}
+        return dict.fromkeys(DOMAIN_KEYS) | data
+
+    def small_head(own: HeadSetting) -> HeadSetting:
+        before = dataclasses.replace(config.train, **own.settings)
+        after = smoke(before, say=lambda line: None)
+        changed = {
+            key: value
+            for key, value in after.as_dict().items()
+            if value != getattr(before, key) and key not in DOMAIN_KEYS
+        }
+        sizes = _small_sizes(own.sizes) if own.sizes else None
+        changes = [_change(key, getattr(before, key), value) for key, value in changed.items()]
+        changes.append(_change("sizes", own.sizes, sizes, unset="all"))
+        if any(changes):
+            told.append(f"{own.label}: {', '.join(filter(None, changes))}")
+        return HeadSetting(own.label, {**own.settings, **changed}, sizes)
+
+    small = dataclasses.replace(
+        config,
+        sources={name: small_domain(read[name]) for name in config.sources},
+        targets={name: small_domain(read[name]) for name in config.targets},
+        heads=tuple(small_head(own) for own in config.heads),
+        sizes=_small_sizes(config.sizes),
+        few_shot=tuple(size or 0 for size in _small_sizes(config.few_shot)),
+        seeds=config.seeds[:1],
+    )
+    for key in ("sizes", "few_shot", "seeds"):
+        told.append(_change(key, getattr(config, key), getattr(small, key), unset="all"))
+    say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
     return small
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(value)}]"
-    return "(unset)" if value is None else str(value)
+def _change(key: str, before: Any, after: Any, unset: str = "(unset)") -> str:
+    """Return ``key before → after``; "" where they are the same. None is shown as ``unset``."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(map(shown, value))}]"
+        return unset if value is None else str(value)
+
+    return "" if before == after else f"{key} {shown(before)} → {shown(after)}"
+
+
+def _small_sizes(sizes: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Return as many different sizes, in the same order among themselves, up to what a stand-in has."""
+    least, most = _SIZES
+    known = sorted({size for size in sizes if size is not None})
+    step = max(1, (most - least) // (len(known) - 1)) if len(known) > 1 else 0
+    small = {size: min(size, least + place * step) for place, size in enumerate(known)}
+    return tuple(None if size is None else small[size] for size in sizes)
 
 
 def _encoder(config: TrainConfig) -> str | None:
-    """The packaged encoder in place of the configuration's; None, the head's own default, is a packaged one."""
+    """Return the packaged encoder in place of the configuration's; None, the head's own default, is a packaged one."""
     if config.encoder is None:
         return None
     return _WHOLE.get(takes(config.head)) or stand_in_encoder(config.encoder)
 
 
 def stand_in_corpora(names: Sequence[str]) -> dict[str, str]:
-    """Corpus → ``sample:DOMAIN``: the domain most like it, a different one for each corpus while the four last.
+    """Return corpus → ``sample:DOMAIN``: the domain most like it, a different one for each corpus while the four last.
 
     ``sample`` and ``sample:DOMAIN`` stand for themselves, so that what was replaced may be given again.
     """
     ids = {corpus.id: name for name, corpus in KNOWN.items()}
-    likes = {name: _DOMAINS.get(ids.get(name, name).partition(":")[0]) for name in dict.fromkeys(names)}
-    used: Counter[str] = Counter()
-    found = {}
-    for name in likes:
-        if name.partition(":")[0] == "sample":
-            found[name] = name
-            used[name.partition(":")[2]] += 1
+    likes = {name: _DOMAINS.get(ids.get(name, name).partition(":")[0]) for name in names}
+    found = {name: name for name in likes if name.partition(":")[0] == "sample"}
+    used = Counter(name.partition(":")[2] for name in found)
     # Those that are like a domain choose first.
     for name in sorted((name for name in likes if name not in found), key=lambda name: likes[name] is None):
         like = likes[name] or "news"
@@ -116,15 +181,10 @@ def stand_in_corpora(names: Sequence[str]) -> dict[str, str]:
 
 
 def stand_in_encoder(spec: str) -> str:
-    """The packaged encoder of rows in place of ``spec``: itself where it is one, else one that plays its part."""
+    """Return the packaged encoder of rows in place of ``spec``: itself where it is one, else one that plays its part."""
     name, path, options = parse_spec(spec)
     if name in _PACKAGED and path is None and not {"model", "path", "vectors", "weights"} & set(options):
         return spec
     if name == "glove" and options.get("unit") == "sentence":
         return _ANY_OTHER
     return name if name in _PACKAGED else _PARTS.get(name, _ANY_OTHER)
-
-
-def stand_in_encoders(specs: Sequence[str]) -> list[str]:
-    """``stand_in_encoder`` of each, in order, none twice."""
-    return list(dict.fromkeys(stand_in_encoder(spec) for spec in specs))

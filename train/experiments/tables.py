@@ -1,13 +1,9 @@
-"""P3's Tables 1 and 2 on one's own corpus: encoders × heads (× kinds of mutation), gone on with when cut short."""
+"""Tables 1 and 2 of Bao et al. 2021 on one's own corpus: a grid of encoders × heads (× kinds of mutation)."""
 
 import dataclasses
 import json
-import multiprocessing
-import os
 import shutil
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,15 +11,25 @@ from typing import Any
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.run_record import Stopwatch
-from negsample.io.work_folder import alone
-from negsample.models.build import takes
+from negsample.io.work_folder import waiting, work_folder
+from negsample.models.build import Parts, takes
 from negsample.models.encoders import ENCODERS, make_encoder, parse_spec
-from negsample.progress import silence
+from negsample.negatives.recipe import parse_recipe
 from negsample.registry import suggestion
 from negsample.train.config import TrainConfig
-from negsample.train.experiments.columns import Column, data_path, grid_examples, read_cell, run_column
-from negsample.train.experiments.published import TABLE_1, TABLE_2, Published
-from negsample.train.experiments.table_files import figure_of, table_of, write_table
+from negsample.train.data.prepare import SPLITS
+from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells
+from negsample.train.experiments.outputs import write_outputs
+from negsample.train.experiments.tables_report import (
+    CSV_COLUMNS,
+    TABLES,
+    TableSpec,
+    csv_rows,
+    figure_of,
+    markdown,
+    table_of,
+)
+from negsample.train.job import fit_and_test, loss_of, make_accelerator, make_examples, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
 # packaged MiniLM, hf has the vectors before they are made unit length, and both live off one pass over the sentences.
@@ -35,68 +41,116 @@ DOWNLOADS = {
     "use-large": "google/universal-sentence-encoder-large/5 from tfhub.dev (P3's USE-Trans); then use-large:FOLDER",
     "infersent": "InferSent's weights and its word vectors; then infersent:weights=FILE,vectors=FILE",
     "word2vec": "word vectors in word2vec's format; then word2vec:FILE",
-}
-_BERT = (
-    "BERT-base or BERT-tiny; then --heads cls encoder=FOLDER (--heads cls alone runs the packaged MiniLM in its role)"
-)
-# Settings that the grid itself decides.
-_OWN = ("head", "recipe", "log_examples")
-# Finished cells (``Column.cell``): while there is one, a grid that failed is kept to be gone on with.
-_CELLS = "cells/*/*/*/figures.json"
-
-
-@dataclass(frozen=True)
-class TableSpec:
-    """One of the paper's tables: a row for each of ``recipes`` and each head; ``figure`` is what a cell holds.
-
-    ``redraws`` is the setting's default here: cross pairing needs no new text, so that new pairs each epoch cost nothing
-    to encode, and without them the heads learn the few pairs of a small corpus by heart.
-    """
-
-    name: str
-    title: str
-    recipes: tuple[str, ...]
-    figure: str
-    published: Published
-    redraws: int = 1
-
-
-TABLES = {
-    "p3-table1": TableSpec("p3-table1", "Cross pairing: accuracy (%)", ("crosspair",), "accuracy", TABLE_1, 10),
-    "p3-table2": TableSpec(
-        "p3-table2", "Mutation: Pearson correlation × 100", ("add", "delete", "replace"), "pearson", TABLE_2
+    "bert": (
+        "BERT-base or BERT-tiny; then --heads cls encoder=FOLDER (--heads cls alone runs the packaged MiniLM in its role)"
     ),
 }
 
 
 @dataclass(frozen=True)
-class Missing:
-    """An encoder that was not run, and why."""
+class TableCell:
+    """A head over an encoder, trained by a recipe."""
 
-    encoder: str
-    reason: str
+    recipe: str
+    config: TrainConfig
+    base: None = None
 
-    @classmethod
-    def download(cls, encoder: str, reason: str = "") -> "Missing":
-        """One that has to be fetched first."""
-        return cls(encoder, f"needs a download: {DOWNLOADS[encoder]}" + (f" ({reason})" if reason else ""))
+    @property
+    def folder(self) -> Path:
+        """Its folder, below that of all cells."""
+        return Path(self.recipe, file_name(str(self.config.encoder)), self.config.head)
+
+    def __str__(self) -> str:
+        return f"{self.recipe}, {self.config.encoder}, {self.config.head}"
 
 
-def split_specs(words: Sequence[str]) -> list[str]:
-    """Encoder specs from comma-separated lists; ``option=value`` after a comma belongs to the spec before it.
+class Table(Grid[TableCell]):
+    """The cells of a table: each encoder under the heads that take rows, then each other head over its own encoder.
 
-    ``["glove,hf:pool=max,layer=-2"]`` → ``["glove", "hf:pool=max,layer=-2"]``. Raises InputError for one given twice.
+    ``settings`` hold everything but head, encoder and recipe; models are kept where ``keep_models`` says so. All cells of
+    a recipe read the same examples.
     """
-    specs: list[str] = []
-    for word in words:
-        for number, piece in enumerate(part.strip() for part in word.split(",")):
-            if not piece:
+
+    def __init__(
+        self,
+        out: Path,
+        spec: TableSpec,
+        settings: TrainConfig,
+        encoders: Sequence[str],
+        heads: Sequence[str],
+        keep_models: bool,
+    ) -> None:
+        self.spec, self.settings, self.keep_models = spec, settings, keep_models
+        rows = [head for head in heads if takes(head) == "rows"]
+        columns = [[dataclasses.replace(settings, head=head, encoder=encoder) for head in rows] for encoder in encoders]
+        columns += [[dataclasses.replace(settings, head=head)] for head in heads if head not in rows]
+        cells = [
+            TableCell(recipe, dataclasses.replace(own.resolved(), recipe=dict(parse_recipe(recipe).weights)))
+            for column in columns
+            for recipe in spec.recipes
+            for own in column
+        ]
+        super().__init__(out, cells)
+
+    def line(self, cell: TableCell, found: Mapping[str, Any]) -> str:
+        """Say what came of a cell."""
+        figure = figure_of(found, self.spec.figure)
+        value = "not defined" if figure["value"] is None else f"{100 * figure['value']:.1f}"
+        return f"{cell}: {value} (n = {figure['n']}; {len(found['epochs'])} epochs, {found['seconds']:.0f} s)"
+
+    def data(self, recipe: str) -> dict[str, Any]:
+        """Return what the examples of ``recipe`` were made of."""
+        return json.loads((self.out / "cells" / recipe / "data.json").read_text("utf-8"))
+
+    def make_examples(self) -> None:
+        """Make the examples of every recipe, unless an earlier start has, or all cells are finished.
+
+        Raises InputError where the corpus is no longer what finished cells were trained on.
+        """
+        if all(self.read(cell) for cell in self.cells):
+            return
+        for recipe in self.spec.recipes:
+            folder, about = self._examples(recipe), self.out / "cells" / recipe / "data.json"
+            if about.is_file() and all((folder / f"{name}.jsonl.gz").is_file() for name in SPLITS):
                 continue
-            if number and specs and "=" in piece and ":" not in piece.partition("=")[0]:
-                specs[-1] += f",{piece}"
-            else:
-                specs.append(piece)
-    return _distinct(specs, "encoder")
+            made = make_examples(self.settings, parse_recipe(recipe), folder)
+            if about.is_file() and self.data(recipe)["fingerprint"] != made["fingerprint"]:
+                raise InputError(
+                    f"{self.out}: the corpus has changed since the grid was begun; give another folder with --out"
+                )
+            about.parent.mkdir(parents=True, exist_ok=True)
+            atomic_json(about, made)
+
+    def _examples(self, recipe: str) -> Path:
+        return self.out / "work" / "examples" / recipe
+
+    def _store(self, cell: TableCell) -> Path:
+        """Return the folder for what the features of a cell read: the same for all that read alike."""
+        encoder = file_name(str(cell.config.encoder))
+        return self.out / "work" / "stores" / cell.recipe / encoder / takes(cell.config.head)
+
+    def train(self, cell: TableCell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
+        """Train and test a cell; return the content of its ``figures.json``."""
+        config, recipe, store = cell.config, parse_recipe(cell.recipe), self._store(cell)
+        with waiting(store / "lock"):
+            splits = read_splits(self._examples(cell.recipe), store, parts, SPLITS)
+        loss = loss_of(config, recipe)
+        found = {
+            "recipe": cell.recipe,
+            "encoder": config.encoder,
+            "head": config.head,
+            "encoder_fingerprint": parts.encoder.get("fingerprint"),
+            "loss": loss,
+            **fit_and_test(make_accelerator(config), config, loss, parts, splits, work, say=lambda line: None),
+            "training": config.as_dict(),
+            "seconds": watch.seconds,
+        }
+        if self.keep_models:
+            save_model(parts, self.place(cell) / "model", config, recipe, loss, self.data(cell.recipe), found)
+        others = [other for other in self.cells if other != cell and self._store(other) == store]
+        if all(self.read(other) for other in others):
+            shutil.rmtree(store, ignore_errors=True)
+        return found
 
 
 def run_table(
@@ -116,203 +170,120 @@ def run_table(
 
     ``table`` is a name in ``TABLES``; ``encoders`` are specs, by default those that need no download; ``config`` holds
     every setting but head, encoder and recipe (``encoder`` is that of heads which do not take rows, such as ``cls``).
-    With ``jobs`` processes, encoders are worked on side by side (an encoder or head registered at run time, not by an
-    installed package, is then unknown to them). Returns the content of ``table.json``; ``say`` is told of each finished
-    cell; ``smoke`` is written to ``run.json`` and changes nothing. A grid that was interrupted goes on in the same folder;
-    finished cells lie in ``out/cells``.
+    ``jobs`` and ``say`` as in ``run_cells``; ``smoke`` is written to ``run.json`` and changes nothing. Returns the content
+    of ``table.json``. A table that was interrupted goes on in the same folder; finished cells lie in ``out/cells``.
 
-    Raises InputError for unknown names, encoders that can't be loaded, a corpus that can't be read (where no cell is
-    finished the folder is then left as it was found), or a folder begun with other arguments.
+    Raises InputError for unknown names, encoders that can't be loaded, a corpus that can't be read (a folder that this
+    call has begun is then left as it was found), a folder begun with other arguments, and as ``run_cells`` does.
     """
     watch = Stopwatch()
-    spec = _spec(table)
+    if table not in TABLES:
+        raise InputError(f"no table is called {table!r}; {suggestion(table, sorted(TABLES))}")
+    spec = TABLES[table]
     if config.recipe != TrainConfig.recipe or config.head != TrainConfig.head:
         raise InputError(f"{table} sets recipe and head itself; leave them out (heads: --heads)")
-    heads = _distinct(list(heads), "head")
+    heads = distinct(list(heads), "head")
     if not heads:
         raise InputError("no head; name at least one of fc, cnn, lstm, cls")
     kinds = {head: takes(head) for head in heads}
     if config.redraws > 1 and "align" in kinds.values():
         raise InputError("head align reads all negatives in every epoch; give negatives instead of redraws")
-    asked = list(encoders) or list(OFFLINE)
-    for name in asked:
+    for name in encoders:
         ENCODERS.get(parse_spec(name)[0])
-    arguments = _arguments(spec, config, list(encoders), heads, keep_models)
+    settings = {key: value for key, value in config.as_dict().items() if key not in ("head", "recipe", "log_examples")}
+    arguments = {"table": table, "encoders": list(encoders), "heads": heads, "keep_models": keep_models, **settings}
+    makes = ["cells", "work", "encoders.json"]
+    with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=makes):
+        chosen, not_run = _available(out, config, encoders, kinds)
+        grid = Table(out, spec, config, chosen, heads, keep_models)
+        grid.make_examples()
+    cells = [found for _, found in run_cells(grid, jobs=jobs, say=say)]
+    if "cls" in kinds and config.encoder is not None:
+        not_run = [entry for entry in not_run if entry["encoder"] != "bert"]
     # A head that takes no rows has the encoder of the settings, and no other head has.
     told = config if set(kinds.values()) - {"rows"} else dataclasses.replace(config, encoder=None)
-    with alone(out, arguments, "grid.json", "a table", makes=("cells", "work", "encoders.json"), kept=_CELLS):
-        chosen, missing = _available(out, asked, explicit=bool(encoders), rows="rows" in kinds.values())
-        if "cls" in kinds and config.encoder is not None:
-            missing = [entry for entry in missing if entry.encoder != "bert"]
-        columns = _columns(chosen, kinds, spec, config, out, keep_models)
-        _run_columns(columns, spec, out, jobs, say)
-        cells = [read_cell(column.cell(*key)) for column in columns for key in column.cells()]
-        found = table_of(
-            spec.title,
-            spec.figure,
-            spec.published,
-            told,
-            cells=[cell for cell in cells if cell is not None],
-            missing=[dataclasses.asdict(entry) for entry in missing],
-            data={recipe: json.loads(data_path(out, recipe).read_text("utf-8")) for recipe in spec.recipes},
-        )
-        found = {"table": table, **found}
-        write_table(found, out, watch, arguments, {"command": command, "smoke": smoke})
-        shutil.rmtree(out / "work", ignore_errors=True)
+    found = table_of(spec, told, cells, not_run, {recipe: grid.data(recipe) for recipe in spec.recipes})
+    write_outputs(
+        out,
+        "table",
+        found,
+        rows=csv_rows(found),
+        columns=CSV_COLUMNS,
+        text=markdown(found),
+        watch=watch,
+        cells=cells,
+        command=command,
+        smoke=smoke,
+        config=arguments,
+        seed=config.seed,
+        data=found["data"],
+    )
     return found
 
 
-def _columns(
-    encoders: Sequence[str],
-    kinds: Mapping[str, str],
-    spec: TableSpec,
-    config: TrainConfig,
-    out: Path,
-    keep_models: bool,
-) -> list[Column]:
-    """A column for each encoder under the heads that take rows, and one for each other head; ``kinds``: what each takes."""
-    over_rows = tuple(head for head, kind in kinds.items() if kind == "rows")
-    columns = [Column(encoder, over_rows, spec.recipes, config, out, keep_models) for encoder in encoders]
-    for head, kind in kinds.items():
-        if kind != "rows":
-            encoder = str(dataclasses.replace(config, head=head).resolved().encoder)
-            columns.append(Column(encoder, (head,), spec.recipes, config, out, keep_models))
-    return columns
+def split_specs(words: Sequence[str]) -> list[str]:
+    """Return the encoder specs in comma-separated lists; ``option=value`` after a comma belongs to the spec before it.
+
+    ``["glove,hf:pool=max,layer=-2"]`` → ``["glove", "hf:pool=max,layer=-2"]``. Raises InputError for one given twice.
+    """
+    specs: list[str] = []
+    for word in words:
+        for number, piece in enumerate(part.strip() for part in word.split(",")):
+            if not piece:
+                continue
+            if number and specs and "=" in piece and ":" not in piece.partition("=")[0]:
+                specs[-1] += f",{piece}"
+            else:
+                specs.append(piece)
+    return distinct(specs, "encoder")
 
 
-def _spec(table: str) -> TableSpec:
-    if table not in TABLES:
-        raise InputError(f"no table is called {table!r}; {suggestion(table, sorted(TABLES))}")
-    return TABLES[table]
-
-
-def _distinct(names: list[str], kind: str) -> list[str]:
+def distinct(names: list[str], kind: str) -> list[str]:
+    """Return ``names``. Raises InputError for one that is given twice."""
     for number, name in enumerate(names):
         if name in names[:number]:
             raise InputError(f"{kind} {name!r} is given twice; give it once")
     return names
 
 
-def _arguments(
-    spec: TableSpec, config: TrainConfig, encoders: list[str], heads: list[str], keep_models: bool
-) -> dict[str, Any]:
-    settings = {key: value for key, value in config.as_dict().items() if key not in _OWN}
-    return {
-        "table": spec.name,
-        "encoders": encoders,
-        "heads": heads,
-        "keep_models": keep_models,
-        **settings,
-    }
+def _available(
+    out: Path, config: TrainConfig, encoders: Sequence[str], kinds: Mapping[str, str]
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Return which encoders can be run, and which not (encoder, reason); see that all heads can be trained.
 
-
-def _available(out: Path, asked: Sequence[str], *, explicit: bool, rows: bool) -> tuple[list[str], list[Missing]]:
-    """Which encoders can be run, each loaded once to see, and which not.
-
-    An encoder that was asked for and can't be loaded is an error, unless all it lacks is a download. What was found
-    when the grid was begun is kept, so that going on neither loads anything twice nor changes the columns.
+    Each encoder is loaded once to see; one that was asked for and can't be is an error, unless all it lacks is a download.
+    What was found when the table was begun is kept, so that going on neither loads anything twice nor changes the columns.
     """
     path = out / "encoders.json"
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
-        return kept["run"], [Missing(**entry) for entry in kept["missing"]]
-    chosen, missing = [], []
+        return kept["run"], kept["missing"]
+    asked = encoders or OFFLINE
+    rows = "rows" in kinds.values()
+    chosen, not_run = [], []
     for spec in asked if rows else ():
         try:
             make_encoder(spec)
             chosen.append(spec)
         except InputError as error:
-            if spec in DOWNLOADS:
-                missing.append(Missing.download(spec, str(error)))
-            elif explicit:
+            if spec not in DOWNLOADS and encoders:
                 raise
-            else:
-                missing.append(Missing(spec, f"needs a download: {error}"))
+            reason = f"{DOWNLOADS[spec]} ({error})" if spec in DOWNLOADS else str(error)
+            not_run.append({"encoder": spec, "reason": f"needs a download: {reason}"})
+    make_accelerator(config)
+    for head, kind in kinds.items():
+        own = dataclasses.replace(config, head=head).resolved()
+        loss_of(own, parse_recipe("crosspair"))
+        if kind != "rows":
+            parts_of(own)
     named = {parse_spec(spec)[0] for spec in asked}
-    missing += [Missing.download(name) for name in DOWNLOADS if name not in named]
-    missing.append(Missing("bert", f"needs a download: {_BERT}"))
+    not_run += [
+        {"encoder": name, "reason": f"needs a download: {what}"}
+        for name, what in DOWNLOADS.items()
+        if name not in named
+    ]
     if rows and not chosen:
-        raise InputError(
-            f"none of the encoders can be run: {'; '.join(f'{entry.encoder} {entry.reason}' for entry in missing)}"
-        )
-    atomic_json(path, {"run": chosen, "missing": [dataclasses.asdict(entry) for entry in missing]})
-    return chosen, missing
-
-
-def _run_columns(columns: list[Column], spec: TableSpec, out: Path, jobs: int, say: Callable[[str], None]) -> None:
-    paths = [column.cell(*key) for column in columns for key in column.cells()]
-    told = {path for path in paths if read_cell(path) is not None}
-    if told:
-        say(f"{len(told)} of {len(paths)} cells are finished already")
-    waiting = [column for column in columns if any(column.cell(*key) not in told for key in column.cells())]
-    if waiting:
-        for recipe in spec.recipes:
-            grid_examples(waiting[0].base, recipe, out)
-
-    def report() -> None:
-        for path in paths:
-            if path not in told and (found := read_cell(path)) is not None:
-                told.add(path)
-                say(f"{len(told)}/{len(paths)} {_line(found, spec.figure)}")
-
-    if jobs <= 1 or len(waiting) <= 1:
-        for column in waiting:
-            run_column(column, report)
-        return
-    jobs = min(jobs, len(waiting))
-    # A fresh interpreter each: a process forked after torch has started its threads may hang.
-    pool = ProcessPoolExecutor(
-        jobs,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(max(1, (os.cpu_count() or 1) // jobs),),
-    )
-    try:
-        running = {pool.submit(_column_in_worker, column) for column in waiting}
-        while running:
-            ended, running = wait(running, timeout=1, return_when=FIRST_COMPLETED)
-            report()
-            for future in ended:
-                if (message := future.result()) is not None:
-                    raise InputError(message)
-    except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _line(found: Mapping[str, Any], name: str) -> str:
-    figure = figure_of(found, name)
-    value = "not defined" if figure["value"] is None else f"{100 * figure['value']:.1f}"
-    return (
-        f"{found['recipe']}, {found['encoder']}, {found['head']}: {value} "
-        f"(n = {figure['n']}; {len(found['epochs'])} epochs, {found['seconds']:.0f} s)"
-    )
-
-
-def _start_worker(threads: int) -> None:
-    """Settle a worker: its share of the cores, no bars, and no life after the process that started it."""
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    import torch
-
-    torch.set_num_threads(threads)
-    silence()
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _column_in_worker(column: Column) -> str | None:
-    """Run a column; what the user has to be told, where it fails for a reason of theirs."""
-    try:
-        run_column(column)
-    except InputError as error:
-        return str(error)
-    return None
+        reasons = "; ".join(f"{entry['encoder']} {entry['reason']}" for entry in not_run)
+        raise InputError(f"none of the encoders can be run: {reasons}")
+    atomic_json(path, {"run": chosen, "missing": not_run})
+    return chosen, not_run

@@ -1,168 +1,327 @@
-"""Transfer between domains: every training once, tested on every target; gone on with, and shared by processes."""
+"""Transfer between domains: a grid of sources × sizes × recipes × heads, each tested on every target."""
 
-import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from negsample.errors import InputError
-from negsample.io.work_folder import opening
-from negsample.models.store.segments import lock
+from negsample.formats import not_run_text
+from negsample.io.run_record import Stopwatch
+from negsample.io.work_folder import waiting, work_folder
+from negsample.models.build import Parts, load_parts, takes
+from negsample.models.evaluation import as_json, by_kind, figures
+from negsample.models.folder import load_weights, read_description
+from negsample.negatives.recipe import Recipe
+from negsample.train.config import TrainConfig
 from negsample.train.data.corpora import find_corpora
-from negsample.train.experiments.columns import file_name
-from negsample.train.experiments.transfer_cells import Bench, Cell, read_figures, run_cell
-from negsample.train.experiments.transfer_config import TransferConfig
-from negsample.train.experiments.transfer_data import held_out, split_domain
+from negsample.train.data.prepare import Split
+from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells
+from negsample.train.experiments.transfer_config import HeadSetting, Source, TransferConfig
+from negsample.train.experiments.transfer_data import (
+    Choice,
+    DomainSplit,
+    choose,
+    held_out,
+    split_domain,
+    target_examples,
+    training_examples,
+)
+from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, save_model, scores_of
 
 ARGUMENTS = "transfer-config.json"
-_POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class NotRun:
-    """A training that there can't be, and why."""
+class TransferCell:
+    """A training on ``size`` pairs (None: all) of ``source``; few-shot: going on with ``shots`` pairs of ``target``."""
 
-    cell: Cell
-    reason: str
+    recipe: Recipe
+    head: HeadSetting
+    source: Source
+    size: int | None
+    config: TrainConfig
+    target: str = ""
+    shots: int = 0
+
+    @property
+    def folder(self) -> Path:
+        """Its folder, below that of all cells."""
+        few = ("few-shot", self.target, str(self.shots)) if self.shots else ()
+        size = "all" if self.size is None else str(self.size)
+        names = (str(self.recipe), self.head.label, self.source.name, size, f"seed-{self.config.seed}", *few)
+        return Path(*map(file_name, names))
+
+    @property
+    def base(self) -> Path | None:
+        """The folder of the training that a few-shot cell goes on from."""
+        return dataclasses.replace(self, target="", shots=0).folder if self.shots else None
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The domains whose pairs it reads."""
+        return (self.target,) if self.shots else self.source.domains
+
+    @property
+    def figure(self) -> str:
+        """What it is judged by: Pearson's r where its recipe grades, else accuracy."""
+        return "pearson" if self.recipe.graded else "accuracy"
+
+    def about(self) -> dict[str, Any]:
+        """Return plain values that tell which it is."""
+        about = {
+            "recipe": str(self.recipe),
+            "head": self.head.label,
+            "source": self.source.name,
+            "domains": list(self.source.domains),
+            "size": self.size,
+            "seed": self.config.seed,
+        }
+        return {**about, "target": self.target, "shots": self.shots} if self.shots else about
+
+    def __str__(self) -> str:
+        size = "" if self.size is None else f", {self.size} pairs"
+        shots = f", then {self.shots} pairs of {self.target}" if self.shots else ""
+        return f"{self.recipe}, {self.head.label}, {self.source.name}{size}, seed {self.config.seed}{shots}"
+
+
+class Transfer(Grid[TransferCell]):
+    """The cells of a transfer experiment, few-shot ones last.
+
+    ``not_run`` tells the trainings that there can't be, and why. Besides the cells, ``out`` has the truth of each target
+    in ``tests`` and what was read in ``domains``.
+    """
+
+    def __init__(self, settings: TransferConfig, out: Path, splits: Mapping[str, DomainSplit]) -> None:
+        self.settings, self.splits = settings, splits
+        self.held = held_out(splits[name] for name in settings.targets)
+        self._choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
+        super().__init__(out, [])
+        every = list(_new_cells(settings))
+        every += _few_shot_cells(settings, every)
+        possible = {cell.folder for cell in every if self.choice(cell) is not None}
+        self.cells = [cell for cell in every if {cell.folder, cell.base or cell.folder} <= possible]
+        self.not_run: list[dict[str, Any]] = []
+        for cell in every:
+            if cell.folder not in possible and cell.config.seed == settings.seeds[0]:
+                about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
+                name, pairs = (cell.target, cell.shots) if cell.shots else (cell.source.name, cell.size)
+                self.not_run.append({**about, "reason": f"{name} has fewer than {pairs} training pairs"})
+
+    def choice(self, cell: TransferCell) -> Choice | None:
+        """Return the documents that a cell is trained on; None where there are not so many."""
+        key = (cell.domains, cell.shots or cell.size)
+        if key not in self._choices:
+            splits = [self.splits[name] for name in key[0]]
+            self._choices[key] = choose(splits, self.held, key[1], self.settings.train.seed)
+        return self._choices[key]
+
+    def line(self, cell: TransferCell, found: Mapping[str, Any]) -> str:
+        """Say what came of a cell."""
+        told = []
+        for target, tested in found["test"].items():
+            value = tested.get(cell.figure, {}).get("value")
+            told.append(f"{target} {'not defined' if value is None else f'{100 * value:.1f}'}")
+        return f"{cell}: {', '.join(told)} ({found['seconds']:.0f} s)"
+
+    def parts(self, cell: TransferCell) -> Parts:
+        """Return new parts for a training; the trained ones of its base for a few-shot cell."""
+        if cell.base is None:
+            return super().parts(cell)
+        folder = self._model(cell.base)
+        if not folder.is_dir():
+            figures_path = self.out / "cells" / cell.base / "figures.json"
+            raise InputError(f"{folder}: the model to go on from is gone; delete {figures_path} to train it again")
+        description = read_description(folder)
+        parts = load_parts(description, folder, cell.config.attention)
+        assert parts.network is not None
+        load_weights(parts.network, folder, description["weights_sha256"])
+        return parts
+
+    def _model(self, cell: Path) -> Path:
+        """Return where the model of a cell lies: beside its figures where models are kept, else in ``work``."""
+        place = self.out / "cells" if self.settings.keep_models else self.out / "work" / "cells"
+        return place / cell / "model"
+
+    def train(self, cell: TransferCell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
+        """Train a cell, test it, save its scores; return the content of its ``figures.json``."""
+        config, choice = cell.config, self.choice(cell)
+        assert choice is not None
+        data, splits = self._training(cell, choice, parts)
+        loss = loss_of(config, cell.recipe)
+        accelerator = make_accelerator(config)
+        facts = fit_parts(accelerator, config, loss, parts, splits, work, say=lambda line: None)
+        tests, scores = {}, {}
+        for target in [cell.target] if cell.shots else self.settings.targets:
+            tests[target] = self._test(cell, target, parts)
+            with self._features_folder(cell, target, parts, work) as folder:
+                scores[target] = scores_of(accelerator, config, parts, tests[target], folder, file_name(target))
+        (self.place(cell) / "scores").mkdir(parents=True, exist_ok=True)
+        for target, values in scores.items():
+            path = self.place(cell) / "scores" / f"{file_name(target)}.npy"
+            np.save(path, values.astype(np.float32), allow_pickle=False)
+        found = {
+            **cell.about(),
+            "encoder": parts.encoder,
+            "loss": loss,
+            "train_pairs": choice.train_pairs,
+            "train_documents": len(choice.train),
+            "validation_pairs": choice.validation_pairs,
+            "left_out": choice.left_out,
+            "test": {
+                # Intervals are worked out once for all cells, where the same resamples make differences paired.
+                target: as_json(figures(split.labels, scores[target], split.document_of, resamples=0))
+                for target, split in tests.items()
+            },
+            "by_kind": {target: _by_kind([tests[target]], [scores[target]]) for target in tests},
+            "cut": cut_of(parts, {**splits, **{f"test {target}": split for target, split in tests.items()}}),
+            "unit": parts.features.unit,
+            **facts,
+            "training": {key: value for key, value in config.as_dict().items() if key != "corpus"},
+            "data": data,
+            "seconds": watch.seconds,
+        }
+        if self.settings.keep_models or (self.settings.few_shot and not cell.shots):
+            tested = {f"{name}, {target}": f for target, own in found["test"].items() for name, f in own.items()}
+            corpora = [name for domain in self._domains(cell) for name in domain.corpora()]
+            facts = {**found, "test": tested, "by_kind": _by_kind(tests.values(), scores.values())}
+            read = {**data, "corpora": corpora, "limit": None, "skipped_text": ""}
+            save_model(parts, self._model(cell.folder), config, cell.recipe, loss, read, facts)
+        return found
+
+    def _domains(self, cell: TransferCell) -> list[TrainConfig]:
+        """Return how each domain that a cell is trained on is read."""
+        return [self.settings.domain(name) for name in cell.domains]
+
+    def _training(self, cell: TransferCell, choice: Choice, parts: Parts) -> tuple[dict[str, Any], dict[str, Split]]:
+        """Return what a cell is trained on was made of, and its splits, made once for all heads and seeds."""
+        size = f"{cell.shots} pairs" if cell.shots else "all" if cell.size is None else f"{cell.size} pairs"
+        names = (str(cell.recipe), cell.target if cell.shots else cell.source.name, size)
+        folder = self.out / "work" / "training" / Path(*map(file_name, names))
+        with waiting(folder / "lock"):
+            data = training_examples(choice, self._domains(cell), cell.recipe, folder / "examples")
+            splits = read_splits(folder / "examples", folder / _store_name(parts), parts, ("train", "validation"))
+        return data, splits
+
+    def _test(self, cell: TransferCell, target: str, parts: Parts) -> Split:
+        """Return the test split of a target, made once for all that is tested on it."""
+        store = self._test_store(cell, target, parts)
+        config = self.settings.domain(target)
+        examples, path = store.parent / "examples", self.truth(cell.recipe, target)
+        with waiting(store.parent / "lock"):
+            target_examples(config, cell.recipe, domain_folder(self.out, target), examples)
+            split = read_splits(examples, store, parts, ("test",))["test"]
+            if not path.is_file():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                draft = path.with_suffix(".tmp.npz")
+                np.savez(draft, labels=split.labels, documents=split.document_of)
+                draft.replace(path)
+        return split
+
+    def truth(self, recipe: Recipe, target: str) -> Path:
+        """Return the file of a target's test examples, with ``labels`` float32 [n] and ``documents`` int32 [n]."""
+        return self.out / "tests" / file_name(str(recipe)) / f"{file_name(target)}.npz"
+
+    def _test_store(self, cell: TransferCell, target: str, parts: Parts) -> Path:
+        return self.out / "work" / "tests" / file_name(str(cell.recipe)) / file_name(target) / _store_name(parts)
+
+    @contextmanager
+    def _features_folder(self, cell: TransferCell, target: str, parts: Parts, work: Path) -> Iterator[Path]:
+        """Give the folder for the features of head ``align``: shared, and locked, where they are the same for all cells."""
+        shared = takes(parts.head) == "align" and not parts.options["sources"]
+        store = self._test_store(cell, target, parts)
+        held: AbstractContextManager[None] = waiting(store / "lock") if shared else nullcontext()
+        with held:
+            yield store if shared else work
+
+
+def _store_name(parts: Parts) -> str:
+    """Return the name of the folder for what the features of ``parts`` read: the same for all that read alike."""
+    return f"{takes(parts.head)}-{file_name(parts.encoder['name'])}"
+
+
+def _by_kind(splits: Iterable[Split], scores: Iterable[np.ndarray]) -> dict[str, Any]:
+    tests = list(splits)
+    kinds = [split.kind_names[kind] for split in tests for kind in split.kinds]
+    return by_kind(np.concatenate([split.labels for split in tests]), np.concatenate(list(scores)), kinds)
+
+
+def domain_folder(out: Path, name: str) -> Path:
+    """Return the folder for what was read of a domain, and how it is split."""
+    return out / "domains" / file_name(name)
+
+
+def _new_cells(settings: TransferConfig) -> Iterator[TransferCell]:
+    for head in settings.heads:
+        for recipe in settings.recipes:
+            for size in head.sizes or settings.sizes:
+                for source in settings.all_sources():
+                    for seed in settings.seeds:
+                        yield TransferCell(recipe, head, source, size, settings.config_of(head, recipe, seed))
+
+
+def _few_shot_cells(settings: TransferConfig, bases: list[TransferCell]) -> list[TransferCell]:
+    return [
+        dataclasses.replace(base, target=target, shots=shots)
+        for base in bases
+        for target in settings.targets
+        if target not in base.source.domains
+        for shots in settings.few_shot
+    ]
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What an experiment found: each cell with its ``figures.json``, and the trainings that there can't be."""
+    """What an experiment found: the grid, and each cell with its ``figures.json``."""
 
-    cells: list[tuple[Cell, dict[str, Any]]]
-    not_run: list[NotRun]
+    grid: Transfer
+    cells: list[tuple[TransferCell, dict[str, Any]]]
 
 
 def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None] = print) -> Finished:
-    """Work out every cell of ``config`` in the folder ``out``, with whatever other processes work on it.
-
-    Each cell is trained by one process, which holds its lock; a process takes the next cell that is neither finished
-    nor held, and returns when all are finished, whoever finished them. The kernel frees the locks of a process that
-    dies, and its cells are gone on with from their checkpoints. ``say`` is told of each finished cell.
+    """Work out every cell of ``config`` in the folder ``out``, with whatever other processes work on it (``run_cells``).
 
     Raises InputError for a folder begun with another experiment, a corpus that can't be read, split, or trained on in any
     size (the folder is then left as it was found), or a cell that can't be trained, naming it. A corpus that has changed
     since the experiment was begun is noticed, and refused, where examples are still to be made of it: what is finished is
     read from ``out``, and the corpora are not read again.
     """
-    _find_corpora(config, out)
-    with opening(out, config.as_dict(), ARGUMENTS, "a transfer experiment", makes=("domains",)):
-        bench = open_bench(config, out)
-        wanted, not_run = plan(bench)
-        if not wanted:
-            raise InputError(f"nothing can be trained: {not_run[0].cell}: {not_run[0].reason}")
-    for entry in not_run:
-        say(f"not run: {entry.cell}: {entry.reason}")
-    finished: dict[Path, dict[str, Any]] = {}
-    for cell in wanted:
-        if (found := read_figures(bench.path(cell))) is not None:
-            finished[cell.folder] = found
-    if finished:
-        say(f"{len(finished)} of {len(wanted)} trainings are finished already")
-    while len(finished) < len(wanted):
-        before = len(finished)
-        for cell, found, own in _pass(bench, [cell for cell in wanted if cell.folder not in finished], finished):
-            finished[cell.folder] = found
-            say(f"{len(finished)}/{len(wanted)} {_line(cell, found)}{'' if own else ', by another process'}")
-        if len(finished) == before:
-            time.sleep(_POLL_SECONDS)
-    return Finished([(cell, finished[cell.folder]) for cell in wanted], not_run)
+    what = "a transfer experiment"
+    with work_folder(out, config.as_dict(), name=ARGUMENTS, what=what, alone=False, makes=["domains"]):
+        grid = open_transfer(config, out)
+        if not grid.cells:
+            raise InputError(f"nothing can be trained: {not_run_text(grid.not_run[0])}")
+    for entry in grid.not_run:
+        say(f"not run: {not_run_text(entry)}")
+    return Finished(grid, run_cells(grid, say=say))
 
 
-def _find_corpora(config: TransferConfig, out: Path) -> None:
-    """See that every corpus that is still to be read can be, before the folder is made. InputError names the domain."""
-    for name, domain in config.domains.items():
-        if not (_domain_folder(out, name) / "split.npz").is_file():
-            try:
-                find_corpora(domain.config(config.train))
-            except InputError as error:
-                raise InputError(f"{name}: {error}") from error
-
-
-def _domain_folder(out: Path, name: str) -> Path:
-    return out / "domains" / file_name(name)
-
-
-def open_bench(config: TransferConfig, out: Path) -> Bench:
-    """The splits of every domain; call it in ``opening``, and they are read once whatever the number of processes.
+def open_transfer(config: TransferConfig, out: Path) -> Transfer:
+    """Return the grid of ``config``, with the splits of every domain; hold the folder, and they are read once.
 
     Raises InputError, naming the domain, where its corpus can't be read or split.
     """
+    domains = {name: config.domain(name) for name in config.domains}
     splits = {}
-    for name, domain in config.domains.items():
-        try:
-            splits[name] = split_domain(domain.config(config.train), _domain_folder(out, name))
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from error
-    return Bench(config, out, splits, held_out(splits[name] for name in config.targets))
+    # Every corpus is looked for before the first one is read to its end.
+    for name, own in domains.items():
+        if not (domain_folder(out, name) / "split.npz").is_file():
+            with _named(name):
+                find_corpora(own)
+    for name, own in domains.items():
+        with _named(name):
+            splits[name] = split_domain(own, domain_folder(out, name))
+    return Transfer(config, out, splits)
 
 
-def plan(bench: Bench) -> tuple[list[Cell], list[NotRun]]:
-    """The cells of the experiment in the order they are worked on, few-shot ones last; and what there can't be."""
-    wanted, not_run = [], []
-    cells = list(_cells(bench.config))
-    for cell in [*cells, *_adapted(bench.config, cells)]:
-        if bench.choice(cell) is not None:
-            wanted.append(cell)
-        elif cell.shots:
-            not_run.append(NotRun(cell, f"{cell.target} has fewer than {cell.shots} training pairs"))
-        else:
-            not_run.append(NotRun(cell, f"{cell.source.name} has fewer than {cell.size} training pairs"))
-    impossible = {entry.cell.folder for entry in not_run}
-    return [cell for cell in wanted if cell.base.folder not in impossible], not_run
-
-
-def _cells(config: TransferConfig) -> Iterator[Cell]:
-    for head in config.heads:
-        for recipe in config.recipes:
-            for size in head.sizes or config.sizes:
-                for source in config.all_sources():
-                    for seed in config.seeds:
-                        yield Cell(recipe, head, source, size, seed)
-
-
-def _adapted(config: TransferConfig, cells: list[Cell]) -> Iterator[Cell]:
-    for cell in cells:
-        for target in config.targets:
-            if target not in cell.source.domains:
-                for shots in config.few_shot:
-                    yield Cell(cell.recipe, cell.head, cell.source, cell.size, cell.seed, target, shots)
-
-
-def _pass(
-    bench: Bench, cells: list[Cell], finished: Mapping[Path, dict[str, Any]]
-) -> Iterator[tuple[Cell, dict[str, Any], bool]]:
-    """Go through ``cells`` once: those that are free are trained (True), those that others have finished are read."""
-    for cell in cells:
-        if cell.shots and cell.base.folder not in finished:
-            continue
-        found, own = read_figures(bench.path(cell)), False
-        if found is None:
-            with lock(bench.lock(cell)) as held:
-                # It may have been finished between the look and the lock.
-                if held and (found := read_figures(bench.path(cell))) is None:
-                    found, own = run_cell(bench, cell), True
-        if found is not None:
-            yield cell, found, own
-
-
-def _line(cell: Cell, found: dict[str, Any]) -> str:
-    name = figure_name(cell)
-    told = []
-    for target, figures in found["test"].items():
-        value = figures.get(name, {}).get("value")
-        told.append(f"{target} {'not defined' if value is None else f'{100 * value:.1f}'}")
-    return f"{cell}: {', '.join(told)} ({found['seconds']:.0f} s)"
-
-
-def figure_name(cell: Cell) -> str:
-    """What a cell is judged by: Pearson's r where its recipe grades, else accuracy."""
-    return "pearson" if cell.recipe.graded else "accuracy"
-
-
-def clear_work(out: Path) -> None:
-    """Forget what was needed to get there. Call when every cell is finished."""
-    shutil.rmtree(out / "work", ignore_errors=True)
+@contextmanager
+def _named(domain: str) -> Iterator[None]:
+    """Name the domain in an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{domain}: {error}") from error

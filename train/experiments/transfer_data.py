@@ -18,7 +18,7 @@ from negsample.corpora import describe_skipped
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.negatives.generate import GenerateOptions, generate
-from negsample.negatives.index import IndexBuilder, PairIndex, fingerprint
+from negsample.negatives.index import IndexBuilder, fingerprint
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import Shares, assign
 from negsample.progress import track
@@ -30,6 +30,7 @@ from negsample.train.job import make_examples, pairs_of
 _TRAIN, _VALIDATION, _TEST, _NONE = range(4)
 # Fewer validation documents than this say little about when to stop.
 _LEAST_VALIDATION = 8
+_CHANGED = "has changed since the experiment was begun; give another folder with --out"
 _ROW = np.dtype([("key", "S16"), ("summary", "S16")])
 
 
@@ -44,7 +45,7 @@ class DomainSplit:
     part: np.ndarray
 
     def rows_in(self, part: int) -> np.ndarray:
-        """The rows of one part."""
+        """Return the rows of one part."""
         return self.rows[self.part == part]
 
 
@@ -63,7 +64,7 @@ class Choice:
 
 
 def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
-    """The split of a domain, as ``negsample train`` splits it; kept in ``folder``, with what was read.
+    """Return the split of a domain, as ``negsample train`` splits it; kept in ``folder``, with what was read.
 
     A split that is kept there is taken as it is, without a look at the corpus. Raises InputError where the corpus can't be
     read, or not be split, or is read again and has changed since.
@@ -73,11 +74,15 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
         with np.load(path, allow_pickle=False) as stored:
             return DomainSplit(stored["rows"], stored["part"])
     skipped: Counter[str] = Counter()
-    index = _index(track(pairs_of(config, skipped), f"reading {', '.join(config.corpora())}"))
+    names = ", ".join(config.corpora())
+    builder = IndexBuilder()
+    for pair in track(pairs_of(config, skipped), f"reading {names}"):
+        builder.add(pair)
+    index = builder.finish()
     try:
         split = assign(index.key[index.first[:-1]], index.group, config.seed)[index.document]
     except InputError as error:
-        raise InputError(f"{', '.join(config.corpora())}: {error}") from error
+        raise InputError(f"{names}: {error}") from error
     facts = {
         "corpora": config.corpora(),
         "limit": config.limit,
@@ -90,7 +95,7 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
         "skipped_text": describe_skipped(skipped),
     }
     if about.is_file() and json.loads(about.read_text(encoding="utf-8"))["fingerprint"] != facts["fingerprint"]:
-        raise InputError(f"{', '.join(config.corpora())}: {_CHANGED}")
+        raise InputError(f"{names}: {_CHANGED}")
     rows = np.empty(len(index.number), _ROW)
     rows["key"], rows["summary"] = index.key, index.summary
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,23 +106,13 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
     return DomainSplit(rows, split)
 
 
-_CHANGED = "has changed since the experiment was begun; give another folder with --out"
-
-
-def _index(pairs: Iterable[Pair]) -> PairIndex:
-    builder = IndexBuilder()
-    for pair in pairs:
-        builder.add(pair)
-    return builder.finish()
-
-
 def held_out(targets: Iterable[DomainSplit]) -> np.ndarray:
-    """The rows of all targets' test splits."""
+    """Return the rows of all targets' test splits."""
     return np.concatenate([target.rows_in(_TEST) for target in targets])
 
 
 def choose(domains: Sequence[DomainSplit], held: np.ndarray, size: int | None, seed: int) -> Choice | None:
-    """The documents of a training on ``domains`` together, cut to ``size`` pairs; None where they have fewer.
+    """Return the documents of a training on ``domains`` together, cut to ``size`` pairs; None where they have fewer.
 
     Documents come in an order that depends on ``seed`` and document alone, whole, until ``size`` pairs are reached (None:
     all), so a smaller choice is part of a larger one. Validation documents (never those of a training split of another
@@ -139,13 +134,13 @@ def choose(domains: Sequence[DomainSplit], held: np.ndarray, size: int | None, s
 
 
 def _without(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """``rows`` without the documents that are among ``others`` or share a summary with them."""
+    """Return ``rows`` without the documents that are among ``others`` or share a summary with them."""
     hit = np.isin(rows["key"], others["key"]) | np.isin(rows["summary"], others["summary"])
     return rows[~np.isin(rows["key"], rows["key"][hit])]
 
 
 def _first(rows: np.ndarray, seed: int, pairs: int | None, documents: int | None = None) -> tuple[np.ndarray, int]:
-    """Keys of the first documents of ``rows`` that have ``pairs`` pairs, or are ``documents``, and their pairs."""
+    """Return the keys of the first documents of ``rows`` that have ``pairs`` pairs, or are ``documents``, and their pairs."""
     keys, counts = np.unique(rows["key"], return_counts=True)
     order = sorted(range(len(keys)), key=lambda i: digest(seed, "transfer", keys[i]))
     keys, totals = keys[order], np.cumsum(counts[order])
@@ -189,7 +184,7 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
 
 
 def _stored(document: str) -> bytes:
-    """The key of a document as numpy gives it back: without zero bytes at its end."""
+    """Return the key of a document as numpy gives it back: without zero bytes at its end."""
     return bytes.fromhex(document_key(document)).rstrip(b"\0")
 
 
@@ -200,7 +195,7 @@ def target_examples(config: TrainConfig, recipe: Recipe, domain: Path, folder: P
     """
     if (folder / "about.json").is_file():
         return
-    made = make_examples(dataclasses.replace(config, recipe=dict(recipe.weights)), recipe, folder)
+    made = make_examples(config, recipe, folder)
     before = json.loads((domain / "about.json").read_text(encoding="utf-8"))
     if made["fingerprint"] != before["fingerprint"]:
         raise InputError(f"{', '.join(config.corpora())}: {_CHANGED}")

@@ -1,17 +1,19 @@
 """The file that ``negsample tune --config`` reads: fixed settings, search space, objective, sampler and pruner."""
 
-import inspect
+import dataclasses
 import json
-import re
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
+from negsample.negatives.recipe import parse_recipe
 from negsample.registry import check_keys, suggestion
 from negsample.seeds import seed_from
 from negsample.train.config import make_config, read_values
+from negsample.train.job import loss_of
 from negsample.train.search.space import Space, read_space
 
 if TYPE_CHECKING:
@@ -29,10 +31,8 @@ _PRUNERS = {
     "successive-halving": "SuccessiveHalvingPruner",
     "hyperband": "HyperbandPruner",
 }
-# Types that a value in a file can have, as optuna's annotations name them.
-_PLAIN = {"bool": bool, "int": int, "float": float, "str": str, "None": type(None)}
-# What samplers check only when they draw.
-_LEAST = {"n_ei_candidates": 1, "n_startup_trials": 0, "prior_weight": 0}
+# Trials drawn in memory to see what a search holds, and whether sampler and pruner work (TPE does after ten trials).
+_TRIED, _TRIED_BY_METHODS, _STEPS = 100, 14, 5
 # Settings that decide which examples the validation split holds.
 _EXAMPLES = (
     "corpus",
@@ -116,7 +116,9 @@ class Search:
 
 
 def read_search(path: str | Path) -> Search:
-    """The search that a YAML file describes. Raises InputError for whatever is wrong in it, naming the place."""
+    """Return the search that a YAML file describes. Raises InputError for whatever is wrong in it, naming the place."""
+    import optuna
+
     values = read_values(path)
     where = str(path)
     check_keys(values, _KEYS, where)
@@ -129,61 +131,91 @@ def read_search(path: str | Path) -> Search:
     seed = values.get("seed", 0)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InputError(f"{where}: seed must be a whole number, 0 or more, not {seed!r}")
-    graded = _graded(space, train, where)
+    sampler = _method("sampler", values.get("sampler") or "tpe", _SAMPLERS, where)
+    pruner = _method("pruner", values.get("pruner") or "median", _PRUNERS, where)
+    given = json.loads(json.dumps(values, default=str))
+    search = Search(train, space, objective, agreement, sampler, pruner, seed, given)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with warnings.catch_warnings():
+        # Optuna warns of options that it may change.
+        warnings.simplefilter("ignore")
+        _check_methods(search, where)
+        losses, graded = _try(search, where)
+    differ = f"validation losses of different loss functions can't be compared ({', '.join(sorted(losses))})"
     if objective == "accuracy" and graded == {True}:
         raise InputError(
             f"{where}: objective: accuracy is not defined for graded labels, and every recipe here has them; choose "
             "pearson or agreement"
         )
-    losses_differ, examples_differ = _losses_differ(space, train), bool(space.fields() & set(_EXAMPLES))
-    if objective == "validation_loss" and losses_differ:
-        raise InputError(
-            f"{where}: objective: validation losses of different loss functions can't be compared ({losses_differ}); "
-            "fix loss under train, or choose another objective"
-        )
-    pruner = _method("pruner", values.get("pruner"), _PRUNERS, "pruners", where)
-    if pruner is None:
-        pruner = ("none" if losses_differ or examples_differ else "median", {})
-    elif pruner[0] != "none" and losses_differ:
-        raise InputError(
-            f"{where}: pruner: compares validation losses, and those of different loss functions can't be compared "
-            f"({losses_differ}); set pruner: none, or fix loss under train"
-        )
+    if objective == "validation_loss" and len(losses) > 1:
+        raise InputError(f"{where}: objective: {differ}; fix loss under train, or choose another objective")
+    examples = ", ".join(sorted(space.fields() & set(_EXAMPLES)))
+    if values.get("pruner") is None and (len(losses) > 1 or examples):
+        search = dataclasses.replace(search, pruner=("none", {}))
+    if search.pruner[0] != "none" and len(losses) > 1:
+        raise InputError(f"{where}: pruner: {differ}; set pruner: none, or fix loss under train")
     notes = []
-    if examples_differ and objective != "agreement":
-        names = ", ".join(sorted(space.fields() & set(_EXAMPLES)))
+    if examples and objective != "agreement":
         notes.append(
-            f"Trials differ in {names}, so each is measured on validation examples of its own: a trial may be better "
+            f"Trials differ in {examples}, so each is measured on validation examples of its own: a trial may be better "
             "only because its examples are easier. Agreement with people is the same measure for all."
         )
     if objective == "accuracy" and True in graded:
         notes.append(
             "Trials whose recipe has graded labels have no accuracy, and fail; pearson and agreement measure all."
         )
-    if pruner[0] != "none" and examples_differ:
+    if examples and search.pruner[0] != "none":
         notes.append("The pruner compares validation losses on different examples.")
-    sampler = _method("sampler", values.get("sampler"), _SAMPLERS, "samplers", where) or ("tpe", {})
-    given = json.loads(json.dumps(values, default=str))
-    return Search(train, space, objective, agreement, sampler, pruner, seed, given, tuple(notes))
+    return dataclasses.replace(search, notes=tuple(notes))
 
 
-def _graded(space: Space, train: Mapping[str, Any], where: str) -> set[bool]:
+def _check_methods(search: Search, where: str) -> None:
+    """Raise InputError where sampler or pruner can't do with their options: Optuna finds some of it when they work."""
+    import optuna
+
+    kind, method = "pruner", search.pruner
     try:
-        return space.graded(train)
-    except InputError as error:
-        raise InputError(f"{where}: train: {error}") from None
+        study = optuna.create_study(pruner=search.make_pruner())
+        for number in range(_TRIED_BY_METHODS):
+            kind, method = "sampler", search.sampler
+            study.sampler = search.make_sampler(number)
+            trial = study.ask()
+            value = trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
+            kind, method = "pruner", search.pruner
+            for step in range(_STEPS):
+                trial.report(value, step)
+                trial.should_prune()
+            study.tell(trial, value)
+    except Exception as error:
+        options = ", ".join(f"{key}: {value!r}" for key, value in method[1].items())
+        told = " ".join(str(error).split())
+        raise InputError(f"{where}: {kind} {method[0]}, options {options or 'none'}: {told}") from None
 
 
-def _losses_differ(space: Space, train: Mapping[str, Any]) -> str:
-    """Why trials may have different loss functions; "" where all have one."""
-    if "loss" in space.fields():
-        return "loss is searched"
-    heads = set(space.choices("head"))
-    if "align" in heads and len(heads) > 1:
-        return "head align has a loss of its own"
-    if "recipe" in space.fields() and train.get("loss") is None and train.get("head") != "align" and heads != {"align"}:
-        return "recipe is searched, and decides the loss where none is given"
-    return ""
+def _try(search: Search, where: str) -> tuple[set[str], set[bool]]:
+    """Draw trials of ``search`` at random: the losses that they are trained by, and whether their labels are graded.
+
+    Raises InputError where none of them can be trained.
+    """
+    import optuna
+
+    losses: set[str] = set()
+    graded: set[bool] = set()
+    refused = None
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for _ in range(_TRIED):
+        values = search.space.draw(study.ask(), search.train)
+        try:
+            config = make_config(values, "train and space").resolved()
+            recipe = parse_recipe(config.recipe)
+            losses.add(loss_of(config, recipe))
+            graded.add(recipe.graded)
+        except InputError as error:
+            # Others may do: this one would fail, with the reason.
+            refused = error
+    if refused is not None and not losses:
+        raise InputError(f"{where}: no trial can be trained: {refused}")
+    return losses, graded
 
 
 def _objective(given: Any, where: str) -> tuple[str, Agreement | None]:
@@ -220,12 +252,8 @@ def _names(given: Any, at: str) -> list[str]:
     return names
 
 
-def _method(
-    kind: str, given: Any, known: Mapping[str, str], module: str, where: str
-) -> tuple[str, Mapping[str, Any]] | None:
-    """Name and options of a sampler or pruner, the options checked against optuna's own."""
-    if given is None:
-        return None
+def _method(kind: str, given: Any, known: Mapping[str, str], where: str) -> tuple[str, Mapping[str, Any]]:
+    """Return name and options of a sampler or pruner; whether Optuna takes the options, ``_check_methods`` sees."""
     values = {"name": given} if isinstance(given, str) else given
     if not isinstance(values, dict) or "name" not in values:
         raise InputError(f"{where}: {kind} must be a name, or {{name: …, option: value}}, not {given!r}")
@@ -233,35 +261,4 @@ def _method(
     name = values["name"]
     if not isinstance(name, str) or name not in known:
         raise InputError(f"{where}: {kind}: none is called {name!r}; {suggestion(str(name), list(known))}")
-    import optuna
-
-    factory: Callable[..., Any] = getattr(getattr(optuna, module), known[name])
-    parameters = inspect.signature(factory).parameters
-    allowed = [key for key in parameters if key not in ("seed", "independent_sampler")]
-    for key, value in options.items():
-        if key not in allowed:
-            raise InputError(f"{where}: {kind} {name}: unknown option {key!r}; {suggestion(str(key), allowed)}")
-        _check_option(value, parameters[key], f"{where}: {kind} {name}: {key}")
-    try:
-        factory(**options)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{where}: {kind} {name}: {error}") from None
     return name, options
-
-
-def _check_option(value: Any, parameter: inspect.Parameter, at: str) -> None:
-    """InputError where ``value`` is not of the type of optuna's ``parameter``, which itself is seldom checked there."""
-    told = parameter.annotation
-    told = told if isinstance(told, str) else getattr(told, "__name__", str(told))
-    # What a function takes and gives stands in brackets.
-    names = [name for name in re.findall(r"\w+", re.sub(r"\[.*\]", "", told)) if name in _PLAIN]
-    default = type(parameter.default)
-    if default in _PLAIN.values():
-        names += [name for name, kind in _PLAIN.items() if kind is default and name not in names]
-    kinds = [_PLAIN[name] for name in names]
-    if type(value) not in kinds and not (type(value) is int and float in kinds):
-        if set(names) <= {"None"}:
-            raise InputError(f"{at} can't be given in a file; leave it out")
-        raise InputError(f"{at} must be {' or '.join(names).replace('None', 'null')}, not {value!r}")
-    if parameter.name in _LEAST and value is not None and not value >= _LEAST[parameter.name]:
-        raise InputError(f"{at} must be at least {_LEAST[parameter.name]}, not {value!r}")

@@ -1,6 +1,6 @@
 """The search space of ``negsample tune``: which settings are tried, in which range, and under which condition.
 
-Every entry becomes one optuna parameter. A setting may have several entries with different conditions, each a parameter
+Every entry becomes one Optuna parameter. A setting may have several entries with different conditions, each a parameter
 of its own (``learning_rate[head=cls]``), since a sampler learns nothing from values of ranges that differ.
 """
 
@@ -17,6 +17,7 @@ from negsample.registry import check_keys, suggestion
 from negsample.train.config import TrainConfig, make_config
 
 if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
     from optuna.trial import BaseTrial
 
 _RANGE = ("choices", "low", "high", "log", "step", "when")
@@ -29,42 +30,36 @@ _FIXED = ("mixed_precision",)
 class Entry:
     """One searched value: ``field`` of ``TrainConfig``, or the weight of the kind ``part`` in its recipe.
 
-    ``name`` is the optuna parameter. Either ``labels`` and ``choices`` (what the storage holds, and what it stands
-    for), or a range [``low``, ``high``], of whole numbers where ``whole``, searched on a logarithmic scale or in
-    ``step``s. ``when``: field → allowed values; without all of them the entry is not drawn.
+    ``name`` is the Optuna parameter and ``distribution`` what it is drawn from; ``choices`` maps what the storage holds
+    of a choice to the choice, and is empty for a range. ``when``: field → allowed values; without all of them the entry
+    is not drawn.
     """
 
     name: str
     field: str
-    part: str = ""
-    labels: tuple[Any, ...] = ()
-    choices: tuple[Any, ...] = ()
-    low: float = 0.0
-    high: float = 0.0
-    whole: bool = False
-    log: bool = False
-    step: float | None = None
-    when: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    part: str
+    distribution: "BaseDistribution"
+    choices: Mapping[Any, Any]
+    when: Mapping[str, Sequence[Any]]
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether the condition is met by ``values``; a field that is not among them has its default."""
-        return all(values.get(key, getattr(TrainConfig, key)) in allowed for key, allowed in self.when)
+        """Return whether the condition is met by ``values``; a field that is not among them has its default."""
+        return all(values.get(key, getattr(TrainConfig, key)) in allowed for key, allowed in self.when.items())
 
-    def weights(self) -> tuple[float, float]:
-        """The lowest and the highest weight of ``part``; of a range without steps, the low end is not among them."""
-        if self.choices:
-            weights = [float(choice) for choice in self.choices]
-            return min(weights), max(weights)
-        return self.high if self.low == 0 and self.step is None else self.low, self.high
+    def extremes(self) -> list[Any]:
+        """Return every choice, or both ends of the range."""
+        drawn: Any = self.distribution
+        return list(self.choices.values()) if self.choices else [drawn.low, drawn.high]
 
     def suggest(self, trial: "BaseTrial") -> Any:
-        """The value that the sampler of ``trial`` draws."""
+        """Return the value that the sampler of ``trial`` draws."""
+        from optuna.distributions import IntDistribution
+
+        drawn: Any = self.distribution
         if self.choices:
-            label = trial.suggest_categorical(self.name, list(self.labels))
-            return self.choices[self.labels.index(label)]
-        if self.whole:
-            return trial.suggest_int(self.name, int(self.low), int(self.high), log=self.log, step=int(self.step or 1))
-        return trial.suggest_float(self.name, self.low, self.high, log=self.log, step=self.step)
+            return self.choices[trial.suggest_categorical(self.name, drawn.choices)]
+        suggest: Any = trial.suggest_int if isinstance(drawn, IntDistribution) else trial.suggest_float
+        return suggest(self.name, drawn.low, drawn.high, log=drawn.log, step=drawn.step)
 
 
 @dataclass(frozen=True)
@@ -72,40 +67,14 @@ class Space:
     """The entries in the order in which they are drawn; ``weights``: fixed weights of a searched recipe."""
 
     entries: tuple[Entry, ...]
-    weights: tuple[tuple[str, float], ...] = ()
+    weights: Mapping[str, float]
 
     def fields(self) -> set[str]:
-        """The settings that differ between trials."""
+        """Return the settings that differ between trials."""
         return {entry.field for entry in self.entries}
 
-    def choices(self, field: str) -> list[Any]:
-        """Every choice that ``field`` has under any condition."""
-        return [choice for entry in self.entries if entry.field == field for choice in entry.choices]
-
-    def graded(self, train: Mapping[str, Any]) -> set[bool]:
-        """Whether a trial's recipe has graded labels: ``{True}`` or ``{False}`` where all trials agree, else both.
-
-        A weight drawn from a range without steps is taken to be above 0. Raises InputError for a wrong recipe in
-        ``train``.
-        """
-        entries = [entry for entry in self.entries if entry.field == "recipe"]
-        unset = parse_recipe(train.get("recipe", TrainConfig.recipe)).graded
-        if not entries or not entries[0].part:
-            found = {parse_recipe(choice).graded for choice in self.choices("recipe")}
-            return found if any(not entry.when for entry in entries) else found | {unset}
-        always = {kind for kind, weight in self.weights if weight > 0}
-        ever = always | {entry.part for entry in entries if entry.weights()[1] > 0}
-        always |= {entry.part for entry in entries if not entry.when and entry.weights()[0] > 0}
-        graded = {kind for kind in ever if parse_recipe(kind).graded}
-        found = {True} if graded else set()
-        if not graded & always and ever - graded:
-            found.add(False)
-        if not self.weights and all(entry.when for entry in entries):
-            found.add(unset)
-        return found
-
     def draw(self, trial: "BaseTrial", train: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of one trial: ``train`` and a value for each entry whose condition holds.
+        """Return the settings of one trial: ``train`` and a value for each entry whose condition holds.
 
         Of several entries for one field the first whose condition holds is drawn.
         """
@@ -125,7 +94,7 @@ class Space:
 
 
 def read_space(given: Any, train: Mapping[str, Any], where: str) -> Space:
-    """The space that the mapping ``given`` describes, beside the fixed settings ``train``.
+    """Return the space that the mapping ``given`` describes, beside the fixed settings ``train``.
 
     ``field: {choices: […]}`` or ``field: {low, high, log, step}``, with ``when: {other: value or list}``; a list of
     these for one field: the first whose condition holds. ``recipe`` may map kinds of negatives to ranges or fixed
@@ -144,111 +113,86 @@ def read_space(given: Any, train: Mapping[str, Any], where: str) -> Space:
         if field in _FIXED:
             raise InputError(f"{at}: can't differ between trials of one process; put it under train")
         if field == "recipe" and isinstance(spec, dict) and not set(spec) & set(_RANGE):
-            parts, fixed = _mixture(spec, at)
+            parts, weights = _mixture(spec, at)
             entries += parts
-            weights.update(fixed)
             continue
-        several = spec if isinstance(spec, list) else [spec]
-        if not several:
-            raise InputError(f"{at}: nothing to choose from")
-        entries += [_entry(field, one, train, at, several=len(several) > 1) for one in several]
+        several = isinstance(spec, list) and len(spec) > 1
+        for one in spec if isinstance(spec, list) else [spec]:
+            entry = _entry(field, one, at, several=several)
+            for value in entry.extremes():
+                _check_value(field, value, train, at)
+            entries.append(entry)
     _check_conditions(entries, where)
-    return Space(tuple(entries), tuple(weights.items()))
-
-
-def _entry(field: str, spec: Any, train: Mapping[str, Any], at: str, *, several: bool = False) -> Entry:
-    _check_keys(spec, at)
-    when = _when(spec.get("when"), at)
-    name = field
-    if several:
-        if not when:
-            raise InputError(f"{at}: one of several ranges needs a condition: add when: {{head: …}} to each")
-        told = ",".join(f"{key}={'|'.join(map(str, values))}" for key, values in when)
-        name = f"{field}[{told}]"
-    if "choices" in spec:
-        labels, choices = _choices(spec, at)
-        for choice in choices:
-            _check_value(field, choice, train, at)
-        return Entry(name, field, labels=labels, choices=choices, when=when)
-    allowed = typing.get_args(_TYPES[field]) or (_TYPES[field],)
-    if int not in allowed and float not in allowed:
-        raise InputError(f"{at}: is not a number; give choices: […]")
-    entry = _range(name, field, "", spec, whole=int in allowed, when=when, at=at)
-    for value in (entry.low, entry.high):
-        _check_value(field, int(value) if entry.whole else value, train, at)
-    return entry
+    return Space(tuple(entries), weights)
 
 
 def _mixture(spec: Mapping[str, Any], at: str) -> tuple[list[Entry], dict[str, float]]:
-    """Entries and fixed weights of a recipe whose kinds have ranges."""
-    entries, fixed = [], {}
+    """Return entries and fixed weights of a recipe whose kinds have ranges."""
+    entries = [
+        _entry("recipe", value, f"{at}: {kind}", part=kind) for kind, value in spec.items() if type(value) is dict
+    ]
+    fixed = {kind: _number(value, f"{at}: {kind}") for kind, value in spec.items() if type(value) is not dict}
+    if not entries:
+        raise InputError(f"{at}: no weight has a range; put a fixed recipe under train")
+    lowest = {entry.part: min(_number(value, f"{at}: {entry.part}") for value in entry.extremes()) for entry in entries}
+    for kind, weight in {**fixed, **lowest}.items():
+        if weight < 0:
+            raise InputError(f"{at}: {kind}: {weight:g} is below 0; a weight is 0 or more")
     try:
         parse_recipe(dict.fromkeys(spec, 1.0))
     except InputError as error:
         raise InputError(f"{at}: {error}") from None
-    for kind, value in spec.items():
-        if isinstance(value, dict):
-            _check_keys(value, f"{at}: {kind}")
-            when = _when(value.get("when"), at)
-            name = f"recipe.{kind}"
-            if "choices" in value:
-                labels, choices = _choices(value, f"{at}: {kind}")
-                if any(_number(choice, f"{at}: {kind}: choices") < 0 for choice in choices):
-                    raise InputError(f"{at}: {kind}: a weight is 0 or more")
-                entries.append(Entry(name, "recipe", kind, labels=labels, choices=choices, when=when))
-            else:
-                entry = _range(name, "recipe", kind, value, whole=False, when=when, at=f"{at}: {kind}")
-                if entry.low < 0:
-                    raise InputError(f"{at}: {kind}: low is {entry.low}; a weight is 0 or more")
-                entries.append(entry)
-        else:
-            fixed[kind] = _number(value, f"{at}: {kind}")
-    if not entries:
-        raise InputError(f"{at}: no weight has a range; put a fixed recipe under train")
     return entries, fixed
 
 
-def _check_keys(spec: Any, at: str) -> None:
+def _entry(field: str, spec: Any, at: str, *, part: str = "", several: bool = False) -> Entry:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
     if not isinstance(spec, dict):
         raise InputError(f"{at}: give {{choices: […]}} or {{low: …, high: …}}, not {spec!r}")
     check_keys(spec, _RANGE, at)
-    if "choices" in spec and set(spec) & {"low", "high", "log", "step"}:
-        raise InputError(f"{at}: has choices and a range; give one of them")
+    options = {key: value for key, value in spec.items() if key != "when" and value is not None}
+    when = _when(spec.get("when"), at)
+    name = f"recipe.{part}" if part else field
+    if several:
+        if not when:
+            raise InputError(f"{at}: one of several ranges needs a condition: add when: {{head: …}} to each")
+        told = [f"{key}={'|'.join(map(str, values))}" for key, values in when.items()]
+        name += f"[{','.join(told)}]"
+    choices: dict[Any, Any] = {}
+    kind: Any = CategoricalDistribution
+    if "choices" in options:
+        choices = _choices(options["choices"], at)
+        options["choices"] = list(choices)
+    else:
+        types = (float,) if part else typing.get_args(_TYPES[field]) or (_TYPES[field],)
+        if int not in types and float not in types:
+            raise InputError(f"{at}: is not a number; give choices: […]")
+        kind = IntDistribution if int in types else FloatDistribution
+        if not isinstance(options.get("log", False), bool):
+            raise InputError(f"{at}: log must be true or false, not {options['log']!r}")
+        for key in {"low", "high", "step"} & set(options):
+            options[key] = _number(options[key], f"{at}: {key}")
+            if int in types and not options[key].is_integer():
+                raise InputError(f"{at}: takes whole numbers; give a whole {key}, not {options[key]:g}")
+    try:
+        return Entry(name, field, part, kind(**options), choices, when)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{at}: {error}") from None
 
 
-def _choices(spec: Mapping[str, Any], at: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """What the storage holds of each choice (plain values, JSON text for the others), and the choices."""
-    choices = spec["choices"]
-    if not isinstance(choices, list) or not choices:
-        raise InputError(f"{at}: choices must be a list with at least one entry, not {choices!r}")
-    labels: list[Any] = []
-    for choice in choices:
+def _choices(given: Any, at: str) -> dict[Any, Any]:
+    """Return what the storage holds of each choice (plain values, JSON text for the others) → the choice."""
+    if not isinstance(given, list):
+        raise InputError(f"{at}: choices must be a list, not {given!r}")
+    found: dict[Any, Any] = {}
+    for choice in given:
         plain = choice is None or isinstance(choice, bool | int | float | str)
         label = choice if plain else json.dumps(choice, ensure_ascii=False, default=str)
-        if label in labels:
+        if label in found:
             raise InputError(f"{at}: {choice!r} is given twice")
-        labels.append(label)
-    return tuple(labels), tuple(choices)
-
-
-def _range(name: str, field: str, part: str, spec: Mapping[str, Any], *, whole: bool, when: Any, at: str) -> Entry:
-    missing = [key for key in ("low", "high") if key not in spec]
-    if missing:
-        raise InputError(f"{at}: {missing[0]} is missing; give low and high, or choices: […]")
-    low, high = (_number(spec[key], f"{at}: {key}") for key in ("low", "high"))
-    step = None if spec.get("step") is None else _number(spec["step"], f"{at}: step")
-    log = spec.get("log", False)
-    if not isinstance(log, bool):
-        raise InputError(f"{at}: log must be true or false, not {log!r}")
-    if low > high:
-        raise InputError(f"{at}: low {low:g} is above high {high:g}")
-    if log and (low <= 0 or step is not None):
-        raise InputError(f"{at}: a logarithmic range needs low above 0 and no step")
-    if step is not None and step <= 0:
-        raise InputError(f"{at}: step must be above 0, not {step:g}")
-    if whole and any(value != int(value) for value in (low, high, step or 1)):
-        raise InputError(f"{at}: takes whole numbers; give whole low, high and step")
-    return Entry(name, field, part, low=low, high=high, whole=whole, log=log, step=step, when=when)
+        found[label] = choice
+    return found
 
 
 def _number(value: Any, at: str) -> float:
@@ -262,49 +206,47 @@ def _number(value: Any, at: str) -> float:
     return number
 
 
-def _when(given: Any, at: str) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+def _when(given: Any, at: str) -> dict[str, list[Any]]:
     if given is None:
-        return ()
+        return {}
     if not isinstance(given, dict) or not given:
         raise InputError(f"{at}: when must map a setting to a value or a list of values, such as {{head: cls}}")
     for key in given:
         if key not in _TYPES:
             raise InputError(f"{at}: when: no setting is called {key!r}; {suggestion(str(key), list(_TYPES))}")
-    return tuple((key, tuple(value) if isinstance(value, list) else (value,)) for key, value in given.items())
+    return {key: value if isinstance(value, list) else [value] for key, value in given.items()}
 
 
 def _check_value(field: str, value: Any, train: Mapping[str, Any], at: str) -> None:
-    """InputError where ``field`` can never have ``value``, whatever the other settings are."""
+    """Raise InputError where ``field`` can never have ``value``, whatever the other settings are."""
+    from negsample.models.build import takes
+
+    # Whether an align head may have no epoch depends on the head, which may be drawn.
     settings = {key: entry for key, entry in train.items() if key not in ("head", "epochs")}
-    # Whether an align head may have no epoch depends on the head, which is drawn.
     make_config({**settings, "head": "align", field: value}, at)
     try:
         if field == "recipe":
             parse_recipe(value)
         elif field == "head":
-            from negsample.models.build import takes
-
             takes(value)
     except InputError as error:
         raise InputError(f"{at}: {error}") from None
 
 
 def _check_conditions(entries: Sequence[Entry], where: str) -> None:
-    """Conditions look at what is drawn before them, and only at values that can be drawn."""
+    """Raise InputError for a condition on what is drawn after it, or on a value that is never drawn."""
     searched = {entry.field for entry in entries}
     known: dict[str, list[Any] | None] = {}
     for entry in entries:
-        for key, values in entry.when:
+        at = f"{where}: space: {entry.name}: when"
+        for key, values in entry.when.items():
             if key in searched and key not in known:
-                raise InputError(f"{where}: space: {entry.name}: when: {key} stands below; move it above {entry.field}")
+                raise InputError(f"{at}: {key} stands below; move it above {entry.field}")
             drawn = known.get(key)
-            for value in values if drawn is not None else ():
-                if value not in drawn:  # type: ignore[operator]
-                    raise InputError(
-                        f"{where}: space: {entry.name}: when: {key} is never {value!r}; it is one of "
-                        f"{', '.join(map(str, drawn or ()))}"
-                    )
+            never = [value for value in values if drawn is not None and value not in drawn]
+            if never:
+                raise InputError(f"{at}: {key} is never {never[0]!r}; it is one of {', '.join(map(str, drawn or ()))}")
         if entry.choices and not entry.part:
-            known[entry.field] = [*(known.get(entry.field) or []), *entry.choices]
+            known[entry.field] = [*(known.get(entry.field) or []), *entry.choices.values()]
         else:
             known.setdefault(entry.field, None)

@@ -1,16 +1,21 @@
 """Optuna's storage by URL: a database, or a journal file for a shared file system. Passwords stay out of messages."""
 
 import contextlib
+import itertools
 import os
+import sqlite3
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
-    from optuna.storages import BaseStorage
+    from optuna.storages import BaseStorage, RetryHeartbeatStaleTrialCallback
+    from optuna.study import Study
+    from sqlalchemy.engine import URL
 
 _JOURNAL = "journal:"
 _FORMS = "sqlite:///FILE, postgresql://USER@HOST/DATABASE, mysql://USER@HOST/DATABASE or journal:FILE"
@@ -21,19 +26,28 @@ _DRIVERS = {
 }
 # Workers that start at once may make the tables at once; all but one then fail, and find them a moment later.
 _TRIES = 6
-_BUSY_SECONDS = 120
+# Each so many seconds SQLite gives up waiting for another process, and is asked again.
+_BUSY_SECONDS = 5
+# A trial that takes its worker with it is given up after so many attempts.
+_RETRIES = 3
 
 
-def safe_url(url: str) -> str:
-    """``url`` without its password and options, for messages and files."""
-    if url.startswith(_JOURNAL):
-        return url
+def _parse(url: str) -> "URL | None":
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
     try:
-        parsed = make_url(url)
+        return make_url(url)
     except (ArgumentError, ValueError):
+        return None
+
+
+def safe_url(url: str) -> str:
+    """Return ``url`` without its password and options, for messages and files."""
+    if url.startswith(_JOURNAL):
+        return url
+    parsed = _parse(url)
+    if parsed is None:
         return url.partition(":")[0] + ":…"
     if parsed.get_backend_name() == "sqlite":
         return url
@@ -41,33 +55,28 @@ def safe_url(url: str) -> str:
 
 
 def hide(text: str, url: str) -> str:
-    """``text`` with ``url`` made safe, and its password and options starred, wherever they stand in it."""
-    if url.startswith(_JOURNAL):
-        return text
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError
-
+    """Return ``text`` with ``url`` made safe, and its password and options starred, wherever they stand in it."""
     text = text.replace(url, safe_url(url))
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        return text
-    options = [value for key, value in parsed.query.items() if key in ("password", "passwd", "pwd")]
-    for secret in (parsed.password, *options):
-        if secret:
+    parsed = None if url.startswith(_JOURNAL) else _parse(url)
+    if parsed is not None:
+        options = [value for key, value in parsed.query.items() if key in ("password", "passwd", "pwd")]
+        for secret in filter(None, (parsed.password, *options)):
             text = text.replace(str(secret), "***")
     return text
 
 
-def open_storage(url: str) -> "BaseStorage":
-    """The storage at ``url``, made where there is none yet (the database itself must exist).
+def open_storage(url: str, alive: int = 15, silent: int = 180) -> "BaseStorage":
+    """Open the storage at ``url``, made where there is none yet (the database itself must exist).
 
     ``sqlite:///FILE`` serves the processes of one machine, ``postgresql://…`` and ``mysql://…`` several machines, and
-    ``journal:FILE`` those that share a file system. Raises InputError, without the password, where it can't be opened.
+    ``journal:FILE`` those that share a file system. In a database the worker of a trial shows every ``alive`` seconds
+    that it lives, and the trial of one that has not for ``silent`` seconds is run again.
+
+    Raises InputError, without the password, where it can't be opened.
     """
     import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     if url.startswith(_JOURNAL):
         path = url.removeprefix(_JOURNAL)
         _check_folder(path, url)
@@ -80,50 +89,109 @@ def open_storage(url: str) -> "BaseStorage":
     scheme, colon, _ = url.partition("://")
     if not colon:
         raise InputError(f"--storage {scheme[:20]!r}: not a storage; give {_FORMS}")
-    return _database(url)
+    return _open_database(url, alive, silent)
 
 
-def _database(url: str) -> "BaseStorage":
+def _open_database(url: str, alive: int, silent: int) -> "BaseStorage":
     import optuna
-    from optuna.storages import RDBStorage
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+    from sqlalchemy import event
+    from sqlalchemy.exc import SQLAlchemyError
 
-    safe = safe_url(url)
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        raise InputError(f"--storage {safe}: not a storage; give {_FORMS}") from None
+    safe, parsed = safe_url(url), _parse(url)
+    if parsed is None:
+        raise InputError(f"--storage {safe}: not a storage; give {_FORMS}")
     options: dict[str, Any] = {"pool_pre_ping": True}
     backend = parsed.get_backend_name()
     if backend == "sqlite":
         if not parsed.database or parsed.database == ":memory:":
             raise InputError(f"--storage {safe}: in memory, so that no other worker finds it; give sqlite:///FILE")
         _check_folder(parsed.database, safe)
-        options = {"connect_args": {"timeout": _BUSY_SECONDS}}
+        # Transactions are begun by _begin alone.
+        options = {"connect_args": {"timeout": _BUSY_SECONDS, "isolation_level": None}}
+        # What else may be wrong with the file is told below.
+        with contextlib.suppress(sqlite3.Error), contextlib.ExitStack() as stack:
+            connection = sqlite3.connect(parsed.database, **options["connect_args"])
+            stack.callback(connection.close)
+            _begin(connection.execute, safe)
     elif backend in _DRIVERS and parsed.drivername == backend:
         modules, advice = _DRIVERS[backend]
         module = next((name for name in modules if find_spec(name)), None)
         if module is None:
             raise InputError(f"--storage {safe}: no driver for {backend}; {advice}")
-        url = parsed.set(drivername=f"{backend}+{module.lower()}").render_as_string(hide_password=False)
+        parsed = parsed.set(drivername=f"{backend}+{module.lower()}")
+    full = parsed.render_as_string(hide_password=False)
     for number in range(_TRIES):
         try:
-            storage = RDBStorage(url, engine_kwargs=options)
+            storage = optuna.storages.RDBStorage(
+                full,
+                engine_kwargs=options,
+                heartbeat_interval=alive,
+                grace_period=silent,
+                heartbeat_stale_trial_callback=retry_callback(_RETRIES),
+            )
             break
         except (ImportError, RuntimeError, SQLAlchemyError, optuna.exceptions.OptunaError) as error:
             if number == _TRIES - 1 or isinstance(error, ImportError | RuntimeError):
-                why = hide(hide(str(error.__cause__ or error), url), parsed.render_as_string(hide_password=False))
+                why = hide(hide(str(error.__cause__ or error), full), url)
                 raise InputError(f"--storage {safe}: can't be opened: {why.splitlines()[0]}") from None
             time.sleep(0.3 * (number + 1))
     if backend == "sqlite":
-        _one_writer(storage.engine)
-    return optuna.storages.get_storage(storage)
+        event.listen(storage.engine, "begin", lambda connection: _begin(connection.exec_driver_sql, safe))
+    return storage
+
+
+def retry_callback(most: int | None = None) -> "RetryHeartbeatStaleTrialCallback":
+    """Return what lets a copy of a trial wait that did not come to its end: at ``most`` so many one after another."""
+    from optuna.storages import RetryHeartbeatStaleTrialCallback
+
+    return RetryHeartbeatStaleTrialCallback(max_retry=most, inherit_intermediate_values=True)
+
+
+def _begin(execute: Callable[[str], Any], storage: str) -> None:
+    """Begin a transaction on SQLite that locks the database before it reads, waiting as long as another has it.
+
+    Optuna takes a waiting trial by SELECT … FOR UPDATE and UPDATE. SQLite has no FOR UPDATE, and Python's driver begins
+    a transaction only with the UPDATE, so that two workers might both see the trial waiting and both run it.
+    """
+    from sqlalchemy.exc import OperationalError
+
+    for number in itertools.count():
+        try:
+            execute("BEGIN IMMEDIATE")
+            return
+        except (sqlite3.OperationalError, OperationalError) as error:
+            if "locked" not in str(error):
+                raise
+            if number % (60 // _BUSY_SECONDS) == 0:
+                print(f"{storage}: the database is locked by another process; waiting", file=sys.stderr, flush=True)
+
+
+def open_study(storage: "BaseStorage", name: str, *, maximised: bool, content: Mapping[str, Any]) -> "Study":
+    """Open the study ``name``, made where there is none. ``content``: plain values that must be equal at every start.
+
+    Raises InputError where a study of that name was begun with other content.
+    """
+    import optuna
+
+    direction = optuna.study.StudyDirection.MAXIMIZE if maximised else optuna.study.StudyDirection.MINIMIZE
+    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
+    before = study.user_attrs.get("search")
+    if before is None:
+        if study.get_trials(deepcopy=False):
+            raise InputError(f"study {name!r} was not begun by negsample tune; give another name with --study")
+        study.set_user_attr("search", content)
+    elif before != content:
+        changed = [key for key in {**before, **content} if before.get(key) != content.get(key)]
+        raise InputError(
+            f"study {name!r} was begun with another configuration ({', '.join(changed)} differs); give that one, or "
+            "another name with --study"
+        )
+    return study
 
 
 @contextlib.contextmanager
 def speaking_of(url: str) -> Iterator[None]:
-    """Errors of the storage at ``url`` inside the block become InputErrors, in which no password stands."""
+    """Turn errors of the storage at ``url`` inside the block into InputErrors, in which no password stands."""
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -132,26 +200,6 @@ def speaking_of(url: str) -> Iterator[None]:
     except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as error:
         why = hide(str(error.__cause__ or error), url).splitlines()[0]
         raise InputError(f"--storage {safe_url(url)}: failed ({why}); start the command again to go on") from None
-
-
-def _one_writer(engine: Any) -> None:
-    """Let each transaction on SQLite lock the database before it reads.
-
-    Optuna takes a waiting trial by SELECT … FOR UPDATE and UPDATE. SQLite has no FOR UPDATE, and Python's driver begins
-    a transaction only with the UPDATE, so that two workers might both see the trial waiting and both run it.
-    """
-    from sqlalchemy import event
-
-    @event.listens_for(engine, "connect")
-    def connect(connection: Any, record: Any) -> None:
-        connection.isolation_level = None
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    # Connections made before now know nothing of this.
-    engine.dispose()
 
 
 def _check_folder(path: str, url: str) -> None:

@@ -4,7 +4,6 @@ import csv
 import gzip
 import json
 import pickle
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from tests_support import SHARED_DATA
 
 from negsample.errors import InputError
-from negsample.eval.judgments import Missing, load_judgments
+from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.newsroom import plain_text
 
 DATA = SHARED_DATA / "human"
@@ -49,9 +48,9 @@ def test_own_layout(tmp_path: Path) -> None:
         _own(doc_id=None, document_id=7, system=2, half=None, references=None),
         _own(system="s3", document=None, documents=["First article.", "Second article."]),
     ]
-    missing = Missing()
-    rows = load_judgments(str(_lines(tmp_path / "judged.jsonl", records)), missing)
-    assert not missing
+    unusable = Unusable()
+    rows = load_judgments(str(_lines(tmp_path / "judged.jsonl", records)), unusable)
+    assert not unusable
     assert [(row.document_id, row.system, row.half) for row in rows] == [
         ("d1", "s1", "tune"),
         ("7", "2", ""),
@@ -77,23 +76,23 @@ def test_own_layout_counts_what_it_cannot_use(tmp_path: Path) -> None:
         _own(system=None),
         _own(system="s8", scores={"relevance": True, "fluency": 1}),
     ]
-    missing = Missing()
-    rows = load_judgments(str(_lines(tmp_path / "judged.jsonl", records)), missing)
+    unusable = Unusable()
+    rows = load_judgments(str(_lines(tmp_path / "judged.jsonl", records)), unusable)
     assert [row.system for row in rows] == ["s1", "s3", "s8"]
     assert rows[1].scores == {"fluency": 3.0}
     assert rows[2].scores == {"fluency": 1.0}
-    assert missing["score 'relevance' is not a finite number"] == 3
-    assert missing["no usable human score"] == 2
-    assert missing["the same document and system again (the first row is kept)"] == 1
-    assert missing["field 'summary' is blank"] == 1
-    assert missing["field 'half' is neither 'tune' nor 'report'"] == 1
-    assert missing["field 'references' has an entry that is blank or not text"] == 1
-    assert missing["no field 'system'"] == 1
+    assert unusable["score 'relevance' is not a finite number"] == 3
+    assert unusable["no usable human score"] == 2
+    assert unusable["the same document and system again (the first row is kept)"] == 1
+    assert unusable["field 'summary' is blank"] == 1
+    assert unusable["field 'half' is neither 'tune' nor 'report'"] == 1
+    assert unusable["field 'references' has an entry that is blank or not text"] == 1
+    assert unusable["no field 'system'"] == 1
     # Every record is either a row or counted; three of the counts are scores of rows that were kept or counted again.
-    assert sum(missing.values()) == 11
+    assert sum(unusable.values()) == 11
     path = tmp_path / "judged.jsonl"
-    assert missing.places["field 'summary' is blank"] == [f"{path}, line 3"]
-    assert any(line.startswith("3 × score 'relevance'") and f"{path}, line 4" in line for line in missing.lines())
+    assert unusable.places["field 'summary' is blank"] == [f"{path}, line 3"]
+    assert any(line.startswith("3 × score 'relevance'") and f"{path}, line 4" in line for line in unusable.lines())
 
 
 def test_own_layout_as_csv(tmp_path: Path) -> None:
@@ -102,7 +101,7 @@ def test_own_layout_as_csv(tmp_path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(["document_id", "system", "document", "summary", "references", "scores"])
         writer.writerow(["d1", "s1", ARTICLE, "It closed.", '["A", "B"]', '{"fact": 0.5}'])
-    (row,) = load_judgments(str(path), Missing())
+    (row,) = load_judgments(str(path))
     assert row.references == ("A", "B")
     assert row.scores == {"fact": 0.5}
     assert row.dataset == "judged"
@@ -110,16 +109,16 @@ def test_own_layout_as_csv(tmp_path: Path) -> None:
 
 def test_nothing_usable_and_unknown_names(tmp_path: Path) -> None:
     path = _lines(tmp_path / "bad.jsonl", [_own(scores={})])
-    missing: Counter[str] = Counter()
+    unusable = Unusable()
     with pytest.raises(InputError, match=r"no usable judgment: 1 × no usable human score \(.*line 1\)"):
-        load_judgments(str(path), missing)
-    assert missing == {"no usable human score": 1}
+        load_judgments(str(path), unusable)
+    assert unusable == {"no usable human score": 1}
     with pytest.raises(InputError, match="did you mean summeval"):
-        load_judgments(f"sumeval:{path}", Missing())
+        load_judgments(f"sumeval:{path}")
     with pytest.raises(InputError, match="no such file"):
-        load_judgments(f"qags:{tmp_path}/none.jsonl", Missing())
+        load_judgments(f"qags:{tmp_path}/none.jsonl")
     with pytest.raises(InputError, match="path is missing"):
-        load_judgments("qags:", Missing())
+        load_judgments("qags:")
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="../shared/data/human is not here")
@@ -128,14 +127,14 @@ def test_nothing_usable_and_unknown_names(tmp_path: Path) -> None:
     [("summeval", 960, 60, 16), ("realsumm", 1440, 60, 24), ("newsroom60", 420, 60, 7), ("qags_xsum", 239, 239, 1)],
 )
 def test_shared_files_are_read_whole(name: str, rows: int, documents: int, systems: int) -> None:
-    missing = Missing()
-    read = load_judgments(str(DATA / f"{name}.jsonl.gz"), missing)
+    unusable = Unusable()
+    read = load_judgments(str(DATA / f"{name}.jsonl.gz"), unusable)
     assert (len(read), len({row.document_id for row in read}), len({row.system for row in read})) == (
         rows,
         documents,
         systems,
     )
-    assert not missing
+    assert not unusable
 
 
 # --- SummEval
@@ -170,8 +169,8 @@ def test_summeval(tmp_path: Path) -> None:
     ]
     path = tmp_path / "model_annotations.aligned.paired.jsonl.gz"
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, records)).encode()))
-    missing = Missing()
-    rows = load_judgments(f"summeval:{path}", missing)
+    unusable = Unusable()
+    rows = load_judgments(f"summeval:{path}", unusable)
     assert [row.system for row in rows] == ["M11", "M1", "M3"]
     assert rows[0].scores == {
         "coherence": 2.0,
@@ -188,14 +187,14 @@ def test_summeval(tmp_path: Path) -> None:
     assert rows[0].references == ("Mill shuts.", "A mill has closed.")
     assert set(rows[1].scores) == {"coherence", "consistency", "fluency", "relevance"}
     assert set(rows[2].scores) == {"coherence", "fluency", "relevance"}
-    assert missing["a rating of 'consistency' is missing or not a number"] == 1
-    assert sum(missing.values()) == 3
+    assert unusable["a rating of 'consistency' is missing or not a number"] == 1
+    assert sum(unusable.values()) == 3
 
 
 def test_summeval_unpaired_says_what_to_do(tmp_path: Path) -> None:
     path = _lines(tmp_path / "model_annotations.aligned.jsonl", [_summeval(text=None)])
     with pytest.raises(InputError, match=r"pair_data\.py"):
-        load_judgments(f"summeval:{path}", Missing())
+        load_judgments(f"summeval:{path}")
 
 
 # --- Newsroom
@@ -214,8 +213,8 @@ def test_newsroom(tmp_path: Path) -> None:
         for values in (("", 2, 3, 4), (4, 2, 3, 4), (5, 5, 5, "x")):
             writer.writerow(["17", article, "A mill", "lede3", "It closed.", *values])
         writer.writerow(["18", " ", "A shop", "lede3", "It closed.", 1, 1, 1, 1])
-    missing = Missing()
-    rows = load_judgments(f"newsroom:{path}", missing)
+    unusable = Unusable()
+    rows = load_judgments(f"newsroom:{path}", unusable)
     assert [(row.document_id, row.system) for row in rows] == [("17", "abstractive"), ("17", "lede3")]
     assert rows[0].scores == {
         "coherence": pytest.approx(8 / 3),
@@ -227,7 +226,7 @@ def test_newsroom(tmp_path: Path) -> None:
     assert rows[1].scores["relevance"] == 4.0
     assert rows[0].documents == ("The mill & the shop closed.\nForty lost jobs.",)
     assert rows[0].summary == "The mill\nclosed."
-    assert missing == {
+    assert unusable == {
         "a rating of 'coherence' is missing or not a number": 1,
         "a rating of 'relevance' is missing or not a number": 1,
         "field 'ArticleText' is blank": 1,
@@ -258,8 +257,8 @@ def test_qags(tmp_path: Path) -> None:
         {"article": ARTICLE, "summary_sentences": []},
         {"article": ARTICLE, "summary_sentences": [sentence("All wrong.", "no", "no", "no")]},
     ]
-    missing = Missing()
-    rows = load_judgments(f"qags:{_lines(tmp_path / 'mturk_cnndm.jsonl', records)}", missing)
+    unusable = Unusable()
+    rows = load_judgments(f"qags:{_lines(tmp_path / 'mturk_cnndm.jsonl', records)}", unusable)
     assert [(row.document_id, row.system, row.dataset) for row in rows] == [
         ("0", "0", "qags_cnndm"),
         ("3", "0", "qags_cnndm"),
@@ -267,7 +266,7 @@ def test_qags(tmp_path: Path) -> None:
     assert rows[0].scores == {"fact": pytest.approx(2 / 3)}
     assert rows[1].scores == {"fact": 0.0}
     assert rows[0].summary == "The mill closed. It burnt down. Forty left."
-    assert missing == {
+    assert unusable == {
         "a summary sentence has no 'yes' or 'no' response": 1,
         "field 'summary_sentences' is missing, empty or not a list": 1,
     }
@@ -312,8 +311,8 @@ def _realsumm(folder: Path, *, scores: bool = True) -> Path:
 
 
 def test_realsumm_repository(tmp_path: Path) -> None:
-    missing = Missing()
-    rows = load_judgments(f"realsumm:{_realsumm(tmp_path)}", missing)
+    unusable = Unusable()
+    rows = load_judgments(f"realsumm:{_realsumm(tmp_path)}", unusable)
     found = {(row.document_id, row.system): row for row in rows}
     assert set(found) == {
         (document, system)
@@ -325,7 +324,7 @@ def test_realsumm_repository(tmp_path: Path) -> None:
     assert found["0", "bart_out.txt"].summary == "ext of bart_out.txt .\nsecond ."
     assert found["1", "bart_out.txt"].documents == ("A bakery opened in June . It sells rye .",)
     assert found["0", "bart_out.txt"].references == ("mill closes .\njobs lost .",)
-    assert missing == {"the same document and system again (the first row is kept)": 2}
+    assert unusable == {"the same document and system again (the first row is kept)": 2}
 
 
 def test_realsumm_never_loads_a_pickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,14 +333,14 @@ def test_realsumm_never_loads_a_pickle(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(pickle, "load", lambda *_: loaded.append(1))
     monkeypatch.setattr(pickle, "loads", lambda *_: loaded.append(1))
     with pytest.raises(InputError, match=r"never loaded here.*python -c") as caught:
-        load_judgments(f"realsumm:{folder}", Missing())
+        load_judgments(f"realsumm:{folder}")
     assert not loaded
     monkeypatch.undo()
     # The command in the message does what it says.
     command = str(caught.value).split("python -c ")[1].strip('"')
     monkeypatch.chdir(folder / "scores_dicts")
     exec(command, {})
-    assert len(load_judgments(f"realsumm:{folder}", Missing())) == 6
+    assert len(load_judgments(f"realsumm:{folder}")) == 6
 
 
 def test_realsumm_notices_documents_in_another_order(tmp_path: Path) -> None:
@@ -351,7 +350,7 @@ def test_realsumm_notices_documents_in_another_order(tmp_path: Path) -> None:
         lines = (selected / name).read_text(encoding="utf-8").splitlines()
         (selected / name).write_text("\n".join(reversed(lines)) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"not the one at line doc_id of ref\.txt"):
-        load_judgments(f"realsumm:{folder}", Missing())
+        load_judgments(f"realsumm:{folder}")
 
 
 def test_realsumm_flat_with_csv(tmp_path: Path) -> None:
@@ -361,10 +360,10 @@ def test_realsumm_flat_with_csv(tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text(
         "doc_id,system,litepyramid_recall\n0,lead_out.txt,0.5\n1,lead_out.txt,nan\n2,lead_out.txt,0.1\n0,other,0.3\n"
     )
-    missing = Missing()
-    (row,) = load_judgments(f"realsumm:{tmp_path}", missing)
+    unusable = Unusable()
+    (row,) = load_judgments(f"realsumm:{tmp_path}", unusable)
     assert (row.summary, row.references, row.scores) == ("one", ("First.",), {"litepyramid_recall": 0.5})
-    assert missing == {
+    assert unusable == {
         "litepyramid_recall is missing or not a number": 1,
         "no document at line doc_id of src.txt": 1,
         "no output file for system 'other'": 1,

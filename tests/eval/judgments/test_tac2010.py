@@ -6,7 +6,7 @@ import pytest
 import tac2010_maker
 
 from negsample.errors import InputError
-from negsample.eval.judgments import Missing, load_judgments
+from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import article_text
 from negsample.eval.metrics import make_metric, score_judged
 
@@ -16,9 +16,9 @@ DOCUMENTS = "TAC2010_Summarization_Documents/GuidedSumm10_test_docs_files"
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_rows_of_both_layouts(tmp_path: Path, packed: bool) -> None:
-    missing = Missing()
-    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=packed)}", missing)
-    assert not missing
+    unusable = Unusable()
+    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=packed)}", unusable)
+    assert not unusable
     assert [(row.document_id, row.system) for row in rows] == [
         (f"{topic}-A", system) for topic in ("D1001", "D1002", "D1003") for system in ("1", "2", "7", "43")
     ]
@@ -41,13 +41,13 @@ def test_rows_of_both_layouts(tmp_path: Path, packed: bool) -> None:
 
 
 def test_packed_and_unpacked_agree_and_may_stand_side_by_side(tmp_path: Path) -> None:
-    packed = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path / 'p', packed=True)}", Missing())
-    unpacked = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path / 'u', packed=False)}", Missing())
+    packed = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path / 'p', packed=True)}")
+    unpacked = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path / 'u', packed=False)}")
     maker.make_tac2010(tmp_path / "u", packed=True)
-    missing = Missing()
-    both = load_judgments(f"tac2010:{tmp_path / 'u'}", missing)
+    unusable = Unusable()
+    both = load_judgments(f"tac2010:{tmp_path / 'u'}", unusable)
     assert packed == unpacked == both
-    assert not missing
+    assert not unusable
 
 
 def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
         f"{peers}/D1003-A.M.100.C.43": b" \n",
         "GuidedSumm2010_eval/manual/manual.peer.A": "\n".join(table).encode(),
     }
-    missing = Missing()
-    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=False, changes=changes)}", missing)
-    assert missing == {
+    unusable = Unusable()
+    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=False, changes=changes)}", unusable)
+    assert unusable == {
         "an article without text": 1,
         "a docset with 9 readable articles instead of 10": 2,
         "a blank summary": 1,
@@ -73,9 +73,9 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
         "scores without a summary": 2,
         "score 'modified_pyramid' is not a number": 1,
     }
-    assert missing.places["a docset with 9 readable articles instead of 10"] == ["D1002-A", "D1003-A"]
-    assert missing.places["scores without a summary"] == ["D1002-A, summarizer 7", "D1003-A, summarizer 43"]
-    assert missing.places["a line that is not docset, summarizer and eight columns"] == ["manual.peer.A, line 2"]
+    assert unusable.places["a docset with 9 readable articles instead of 10"] == ["D1002-A", "D1003-A"]
+    assert unusable.places["scores without a summary"] == ["D1002-A, summarizer 7", "D1003-A, summarizer 43"]
+    assert unusable.places["a line that is not docset, summarizer and eight columns"] == ["manual.peer.A, line 2"]
     assert len(rows) == 9
     assert "modified_pyramid" not in rows[0].scores
     assert rows[0].scores["linguistic_quality"] == 4.0
@@ -84,12 +84,12 @@ def test_what_is_missing_is_counted_and_named(tmp_path: Path) -> None:
 def test_no_scores_file_and_damaged_archive(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"no manual/manual\.peer\.A"):
-        load_judgments(f"tac2010:{tmp_path / 'empty'}", Missing())
+        load_judgments(f"tac2010:{tmp_path / 'empty'}")
     folder = maker.make_tac2010(tmp_path / "cut", packed=True)
     whole = (folder / "GuidedSumm2010_eval.tgz").read_bytes()
     (folder / "GuidedSumm2010_eval.tgz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="not a sound tar archive"):
-        load_judgments(f"tac2010:{folder}", Missing())
+        load_judgments(f"tac2010:{folder}")
 
 
 def test_article_text_without_paragraphs_or_end_tags() -> None:
@@ -99,7 +99,7 @@ def test_article_text_without_paragraphs_or_end_tags() -> None:
 
 
 def test_a_metric_on_ten_documents_is_their_mean(tmp_path: Path) -> None:
-    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=True)}", Missing())
+    rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=True)}")
     metric = make_metric("rouge1:value=recall,against=document")
     scores = score_judged(metric, rows[:1])
     # By hand: the ferry topic, system 1 names all four nouns, and "was in the report" once a line.

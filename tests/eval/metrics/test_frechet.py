@@ -92,15 +92,8 @@ def test_few_texts_in_many_dimensions() -> None:
 
 
 def test_wrong_vectors_are_refused() -> None:
-    good = np.ones((2, 3))
-    for bad, words in (
-        (np.ones((1, 3)), "at least two"),
-        (np.ones((0, 3)), "at least two"),
-        (np.ones((2, 4)), "one encoder"),
-        (np.full((2, 3), np.nan), "not finite"),
-    ):
-        with pytest.raises(InputError, match=words):
-            frechet_distance(good, bad)
+    with pytest.raises(InputError, match="not finite"):
+        frechet_distance(np.ones((2, 3)), np.full((2, 3), np.nan))
 
 
 # --- texts

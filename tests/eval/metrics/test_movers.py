@@ -1,4 +1,4 @@
-"""Mover's similarities: values by a linear programme written here and by hand, P0's laws, hostile input."""
+"""Mover's similarities: values by a linear programme written here and by hand, the paper's laws, hostile input."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from negsample.errors import InputError
-from negsample.eval.metrics import Item, make_metric
+from negsample.eval.metrics import Item, Scores, make_metric
 from negsample.eval.metrics.bags import NO_WORD, UNKNOWN, make_space
-from negsample.eval.metrics.movers import _score, similarities
+from negsample.eval.metrics.movers import _score
 from negsample.eval.metrics.tokens import STOP_WORDS, content_spans
 from negsample.eval.metrics.transport import Bag, distances, mover_distance
 
@@ -48,7 +48,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def emd(a: dict[tuple[float, ...], float], b: dict[tuple[float, ...], float]) -> float:
-    """P0 eq. 2 as a linear programme: bags are point → weight."""
+    """Clark et al. 2019, eq. 2, as a linear programme: bags are point → weight."""
     x, y = np.array(list(a)), np.array(list(b))
     costs = np.array([[np.linalg.norm(p - q) for q in y] for p in x])
     n, m = costs.shape
@@ -62,7 +62,7 @@ def emd(a: dict[tuple[float, ...], float], b: dict[tuple[float, ...], float]) ->
 
 
 def bag_of(text: str, *, words: bool, sentences: bool) -> dict[tuple[float, ...], float]:
-    """P0 eq. 1, 4 and 5 from their wording; sentences end at full stops, every word counts that LEXICON knows."""
+    """Clark et al. 2019, eq. 1, 4, 5; sentences end at full stops, every word counts that LEXICON knows."""
     split = [[word for word in sentence.split() if word in LEXICON] for sentence in text.lower().split(".")]
     split = [sentence for sentence in split if sentence]
     total = sum(map(len, split)) * (2 if words and sentences else 1)
@@ -75,6 +75,12 @@ def bag_of(text: str, *, words: bool, sentences: bool) -> dict[tuple[float, ...]
             point = tuple(map(float, LEXICON[word]))
             bag[point] = bag.get(point, 0) + 1 / total
     return bag
+
+
+def similarities(pairs, encoder, *, words: bool = True, sentences: bool = False) -> Scores:  # type: ignore[no-untyped-def]
+    """Of each pair of texts."""
+    items = [Item(second, first) for first, second in pairs]
+    return _score(items, encoder=encoder, words=words, sentences=sentences, against="document", references="max")
 
 
 KINDS = {"wms": (True, False), "sms": (False, True), "s+wms": (True, True)}

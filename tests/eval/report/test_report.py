@@ -1,7 +1,8 @@
-"""The page: texts are inert, numbers are there, nothing is fetched; and the plots by hand."""
+"""The pages: texts are inert, numbers are there, nothing is fetched; and the plots."""
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from negsample.eval import score_columns as columns
 from negsample.eval.compare import Settings as CompareSettings
 from negsample.eval.compare import compare
 from negsample.eval.correlate import Settings, correlate
-from negsample.eval.report.html import comparison_page, correlation_page
-from negsample.eval.report.plain import as_plain
-from negsample.eval.report.plots import Scale, interval_bar, nice_ticks, sampling_plot, scatter, shared_scale
+from negsample.eval.report.compare import comparison_page
+from negsample.eval.report.correlate import agreement_json, correlation_page
+from negsample.eval.report.page import render
+from negsample.eval.report.plots import curve_plot, scatter, shared_scale
 from negsample.eval.report.view import lines
 from negsample.eval.stats.sample_size import SampleSize
-from negsample.formats import number, p_text
+from negsample.formats import number, p_text, short
 
 HOSTILE = (
     "<script>alert('x')</script><img src=http://example.com/a.png onerror=alert(1)> & \"quoted\" {{ 7*7 }} ]]> </p>"
@@ -112,7 +114,7 @@ def test_the_page_shows_every_metric_with_the_figures_of_the_json(tmp_path: Path
     result = correlate(Settings((str(path),), human=("plain",), bootstrap=30))
     page = check(correlation_page(result, ["negsample"]))
     shown = "".join(page.words)
-    plain = as_plain(result)
+    plain = agreement_json(result)
     json.dumps(plain, allow_nan=False)
     for figure in plain["datasets"][0]["figures"]:
         headline = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}[figure["level"]]
@@ -146,55 +148,99 @@ def test_the_comparison_page(tmp_path: Path) -> None:
     assert "1.0000" in "".join(page.words)
 
 
-def test_bars_stand_where_their_values_are() -> None:
-    bar = interval_bar(0.5, 0.0, 1.0, Scale(-1.0, 1.0))
-    assert 'cx="72.0"' in bar
-    assert 'x1="48.0" y1="7" x2="96.0"' in bar
-    assert "circle" not in interval_bar(None, None, None, Scale(0.0, 1.0))
+@pytest.mark.usefixtures("_plain_baselines")
+def test_bars_stand_where_their_values_are(tmp_path: Path) -> None:
+    path = tmp_path / "made.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in hostile_rows()), encoding="utf-8")
+    result = correlate(Settings((str(path),), human=("plain",), levels=("pooled",), bootstrap=30))
+    page = check(correlation_page(result, ["negsample"]))
+    bars = [(a.get("class"), a.get("style")) for tag, a in page.tags if tag in ("span", "i")]
+    scale = shared_scale([v for f in result.datasets[0].figures for v in (f.value, f.low, f.high)], zero=True)
+    drawn = [f for f in result.datasets[0].figures if f.coefficient == "pearson" and f.value is not None]
+    assert [name for name, _ in bars].count("bar") == len(drawn) > 2
+    for figure in drawn:
+        place = bars.index(("dot", f"--at:{figure.value}"))
+        assert bars[place - 1] == ("span", f"--at:{figure.low};--to:{figure.high}")
+        assert bars[place - 2] == ("zero", "--at:0")
+    assert scale[0] < 0 < scale[1]
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0, 1, [0, 0.25, 0.5, 0.75, 1]), (-0.3, 0.7, [-0.25, 0, 0.25, 0.5]), (3, 3, None), (0, 1e-9, None)],
+    ("values", "zero", "expected"),
+    [
+        ([0.31, 0.52], True, (0, 0.6)),
+        ([-0.3, 0.7], True, (-0.5, 0.75)),
+        ([20.2, 21.7], False, (20, 22)),
+        ([3.0, 3.0], False, None),
+        ([0.0, 1e-9], False, (0, 1e-9)),
+        ([None, float("nan")], True, None),
+    ],
 )
-def test_ticks_are_round_and_at_least_two(low: float, high: float, expected: list[float] | None) -> None:
-    ticks = nice_ticks(low, high, 4)
-    assert len(ticks) >= 2
-    assert len(set(ticks)) == len(ticks)
+def test_a_shared_scale_is_round_and_holds_its_values(
+    values: list[float | None], zero: bool, expected: tuple[float, float] | None
+) -> None:
+    low, high = shared_scale(values, zero=zero)
+    assert low < high
+    assert all(low <= value <= high for value in values if value is not None and np.isfinite(value))
+    assert not zero or low <= 0 <= high
     if expected is not None:
-        assert ticks == pytest.approx(expected)
+        assert (low, high) == pytest.approx(expected)
 
 
-def test_a_shared_scale_holds_its_values_and_zero() -> None:
-    scale = shared_scale([0.31, 0.52], zero=True)
-    assert scale.low <= 0
-    assert scale.high >= 0.52
-    scale = shared_scale([20.2, 21.7], zero=False)
-    assert 19 < scale.low <= 20.2
-    assert 21.7 <= scale.high < 23
+def paths(plot: str, colour: str) -> list[list[str]]:
+    """The places of each line of ``colour`` in a plot."""
+    lines = re.findall(r'<path d="([^"]*)" style="[^"]*stroke: var\(--' + colour, plot)
+    return [re.findall(r"[ML] (\S+ \S+)", line) for line in lines]
 
 
 def test_plots_hold_all_points_and_survive_constants() -> None:
-    plot = scatter(
-        np.array([0.0, 1.0, 1.0]),
-        np.array([2.0, 3.0, 3.0]),
-        [("s", 0.5, 2.5)],
-        x_label="<x>",
-        y_label="y",
-        description='"d"',
-    )
-    # Two summaries on one place are one point.
-    assert plot.count("h0") == 2
-    assert "&lt;x&gt;" in plot
-    assert 'aria-label="&#34;d&#34;"' in plot
-    assert "nan" not in scatter(np.zeros(3), np.ones(3), [], x_label="x", y_label="y", description="d")
-    sizes = [SampleSize(1, 0.2, 0.1, 50, 0), SampleSize(4, None, None, 0, 50), SampleSize(8, 0.6, None, 50, 0)]
-    plot = sampling_plot([("m", sizes)], y_label="r", description="d")
-    points = re.search(r'<polyline class="line c0" points="([^"]*)"', plot)
-    assert points is not None
-    assert len(points[1].split()) == 2
+    arguments = {"x_label": "<x> $y$", "y_label": "y", "description": '"d"'}
+    plot = scatter(np.array([0.0, 1.0, 1.0]), np.array([2.0, 3.0, 3.0]), [("s<s>", 0.5, 2.5)], **arguments)
+    # Two summaries on one place are one point: a line from it to itself.
+    (points,) = paths(plot, "c0")
+    assert len(points) == 4
+    assert len(set(points)) == 2
+    assert ">&lt;x&gt; $y$</text>" in plot
+    assert 'aria-label="&quot;d&quot;"' in plot
+    assert "<title>s&lt;s&gt;: 0.5, 2.5</title>" in plot
+    # Nothing that holds for the page, clashes with another plot, or keeps a colour of its own.
+    assert not re.search(r"<style|<defs|<use| id=|clip-path|url\(|http|#[0-9a-f]{6}", plot)
+    assert plot == scatter(np.array([0.0, 1.0, 1.0]), np.array([2.0, 3.0, 3.0]), [("s<s>", 0.5, 2.5)], **arguments)
+    assert "nan" not in scatter(np.zeros(3), np.ones(3), [], x_label="x\x00", y_label="y" * 99, description="d")
+    plot = curve_plot([("m", [(1, 0.2, -1.5, 0.3), (8, 0.6, 0.5, 0.7)])], (-1, 1), "n", "r", "d")
+    assert [len(line) for line in paths(plot, "c0")] == [2]
+    assert ">8</text>" in plot
+    assert "−1.00</text>" in plot
+    assert "−1.25" not in plot
+    assert "nan" not in curve_plot([("m", [(4, 0.2, 0.2, 0.2)])], (-1, 1), "n", "r", "d")
+
+
+@pytest.mark.usefixtures("_plain_baselines")
+def test_sizes_without_a_correlation_are_left_out_of_the_curve(tmp_path: Path) -> None:
+    path = tmp_path / "made.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in hostile_rows()), encoding="utf-8")
+    result = correlate(Settings((str(path),), human=("plain",), metrics=("rouge1",), bootstrap=0))
+    sizes = (SampleSize(1, 0.2, 0.1, 50, 0), SampleSize(4, None, None, 0, 50), SampleSize(8, 0.6, None, 50, 0))
+    data = replace(result.datasets[0], sampling={("plain", "rouge1"): sizes})
+    page = correlation_page(replace(result, datasets=(data,)), ["negsample"])
+    plot = page[page.index("System-level Pearson r with plain") :]
+    assert "rouge1 0.200 to 0.600" in plot
+    assert len(paths(plot, "c0")[0]) == 2
+
+
+def test_the_command_is_shown_as_it_is_typed() -> None:
+    found = {"published": [], "cells": [], "not_run": [], "targets": [], "domains": {}, "notes": []}
+    page = render("transfer.html.j2", ["/usr/bin/x/negsample", "transfer", "a b"], table=found, groups=[], not_run=[])
+    assert ">negsample transfer &#39;a b&#39;</pre>" in page
 
 
 def test_printed_forms() -> None:
     assert (number(-0.5), number(None), number(0.25, 2), number(-0.0001)) == ("−0.500", "–", "0.25", "0.000")
     assert (p_text(0.0004), p_text(0.05), p_text(None)) == ("< 0.001", "0.050", "–")
+    assert (short(0.000123456), short(-1e-5), short(3), short("fc"), short(None)) == (
+        "0.0001235",
+        "−1e−05",
+        "3",
+        "fc",
+        "–",
+    )

@@ -13,7 +13,8 @@ from negsample.eval import score_columns as columns
 from negsample.eval.compare import Settings as CompareSettings
 from negsample.eval.compare import compare
 from negsample.eval.correlate import Settings, correlate
-from negsample.eval.report.html import comparison_page, correlation_page
+from negsample.eval.report.compare import comparison_page
+from negsample.eval.report.correlate import correlation_page
 
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]

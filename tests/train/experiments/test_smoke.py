@@ -7,7 +7,8 @@ import pytest
 from negsample.corpora import CorpusOptions, load_pairs
 from negsample.errors import InputError
 from negsample.train.config import TrainConfig, make_config
-from negsample.train.experiments.smoke import PAIRS, smoke, stand_in_corpora, stand_in_encoder, stand_in_encoders
+from negsample.train.experiments.smoke import PAIRS, small_table, smoke, stand_in_corpora, stand_in_encoder
+from negsample.train.experiments.table_config import TableConfig
 
 
 def quiet(line):
@@ -77,7 +78,7 @@ def test_a_default_encoder_is_left_to_the_head():
 
 
 def test_each_corpus_gets_a_domain_of_its_own():
-    # P3's corpora of experiment 2 (§4.1): one domain each.
+    # The corpora of experiment 2 (Bao et al. 2021 §4.1): one domain each.
     found = stand_in_corpora(["arxiv", "FiscalNote/billsum", "big_patent:/copy", "cnn_dailymail"])
     assert found == {
         "arxiv": "sample:science",
@@ -113,10 +114,14 @@ def test_packaged_encoders_stay_and_others_get_a_part_each():
     assert stand_in_encoder("hf:model=owner/name,pool=max") == "hf"
     assert stand_in_encoder("glove:/x/y.txt,unit=sentence") == "glove:unit=sentence"
     assert stand_in_encoder("somebody-elses:option=3") == "glove:unit=sentence"
-    # P3's four (§4.2) keep four columns of a table.
+    # The four of Bao et al. 2021 (§4.2) keep four columns of a table.
     published = ["glove:/x/glove.6B.100d.txt", "use", "use-large:/x", "infersent:weights=/x,vectors=/y"]
-    assert stand_in_encoders(published) == ["glove", "use-multilingual", "sentence-transformer", "glove:unit=sentence"]
-    assert stand_in_encoders(["glove", "word2vec:/x", "glove:/y"]) == ["glove"]
+    stands = ("glove", "use-multilingual", "sentence-transformer", "glove:unit=sentence")
+    assert small_table(TableConfig(TrainConfig(), tuple(published)), quiet).encoders == stands
+    said = []
+    table = small_table(TableConfig(smoke(TrainConfig(), quiet), ("glove", "word2vec:/x", "glove:/y")), said.append)
+    assert table.encoders == ("glove",)
+    assert said == ["smoke run: encoders glove, word2vec:/x, glove:/y → glove"]
 
 
 def test_a_table_of_stand_ins_needs_no_corpus(tmp_path, monkeypatch):

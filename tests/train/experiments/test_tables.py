@@ -1,4 +1,4 @@
-"""The grids of P3's Tables 1 and 2."""
+"""Tables 1 and 2 of Bao et al. 2021, on one's own corpus."""
 
 import csv
 import importlib
@@ -18,9 +18,10 @@ from negsample.io.examples import read_examples
 from negsample.models.encoders import ENCODERS
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
-from negsample.train.experiments import columns, tables
+from negsample.train.experiments import tables
 from negsample.train.experiments.published import COLUMNS, TABLE_1, TABLE_2
 from negsample.train.experiments.tables import run_table, split_specs
+from negsample.train.experiments.tables_report import TABLES
 from negsample.train.job import make_examples
 
 
@@ -71,7 +72,7 @@ def test_a_cell_is_what_its_model_scores_on_the_test_split(letters, pairs_file, 
         "cells",
         "encoders.json",
         "grid.json",
-        "lock",
+        "locks",
         "run.json",
         "table.csv",
         "table.json",
@@ -106,7 +107,7 @@ def test_csv_and_markdown_hold_the_same_figures_and_the_published_table(letters,
 
 
 def test_published_tables_are_those_of_the_paper():
-    # As printed in P3: Table 1 by corpus, Table 2 as add/delete/replace.
+    # As printed in Bao et al. 2021: Table 1 by corpus, Table 2 as add/delete/replace.
     first = {
         "CNN/DailyMail": "62.0 83.2 93.5 96.2 98.5 72.2 83.8 90.6 91.1 NA 48.9 85.0 88.2 95.6 NA",
         "Newsroom": "55.2 87.5 87.7 70.0 89.8 61.4 89.8 82.8 74.4 NA 50.8 83.2 74.5 69.3 NA",
@@ -131,7 +132,7 @@ def test_published_tables_are_those_of_the_paper():
 
 def test_examples_are_made_and_texts_encoded_once_for_the_whole_grid(letters, pairs_file, tmp_path, monkeypatch):
     made = []
-    monkeypatch.setattr(columns, "make_examples", lambda *a, **k: made.append(a[0].recipe) or make_examples(*a, **k))
+    monkeypatch.setattr(tables, "make_examples", lambda *a, **k: made.append(str(a[1])) or make_examples(*a, **k))
     run_table("p3-table2", settings(pairs_file), tmp_path / "t", encoders=["letters"], heads=["fc", "cnn"], say=quiet)
     assert made == ["add", "delete", "replace"]
     assert Counter(dict.fromkeys(letters.SEEN, 1)) == letters.SEEN
@@ -148,7 +149,7 @@ def test_a_mistake_before_the_first_cell_leaves_the_folder_as_it_was(letters, pa
         with pytest.raises(InputError, match=told):
             run_table("p3-table1", config, out, say=quiet, **more)
         assert not out.exists()
-    trained, real = [], columns.fit_and_test
+    trained, real = [], tables.fit_and_test
 
     def fails_second(*args, **keywords):
         if trained:
@@ -156,7 +157,7 @@ def test_a_mistake_before_the_first_cell_leaves_the_folder_as_it_was(letters, pa
         trained.append(args)
         return real(*args, **keywords)
 
-    monkeypatch.setattr(columns, "fit_and_test", fails_second)
+    monkeypatch.setattr(tables, "fit_and_test", fails_second)
     config = settings(pairs_file, epochs=1)
     with pytest.raises(InputError, match="the second can't be trained"):
         run_table("p3-table1", config, out, encoders=["letters"], heads=["fc", "cnn"], say=quiet)
@@ -178,7 +179,7 @@ def test_an_encoder_that_no_head_has_is_not_told_of(letters, pairs_file, tmp_pat
 def test_head_align_has_one_set_of_negatives(pairs_file, tmp_path, negsample, monkeypatch):
     asked = []
     monkeypatch.setattr(tables, "run_table", lambda name, config, out, **more: asked.append(config) or {})
-    monkeypatch.setattr("negsample.train.experiments.table_files.markdown", lambda found: "")
+    monkeypatch.setattr("negsample.train.experiments.tables_report.markdown", lambda found: "")
     start = ("tables", "p3-table1", "--corpus", pairs_file, "--out", tmp_path / "t")
     negsample(*start)
     negsample(*start, "--heads", "fc,align")
@@ -192,7 +193,7 @@ def test_head_align_has_one_set_of_negatives(pairs_file, tmp_path, negsample, mo
 def test_goes_on_where_it_stopped(letters, pairs_file, tmp_path, monkeypatch):
     config = settings(pairs_file)
     whole = run_table("p3-table2", config, tmp_path / "whole", encoders=["letters"], heads=["fc", "lstm"], say=quiet)
-    real, trained = columns.fit_and_test, []
+    real, trained = tables.fit_and_test, []
 
     def stop_at(count):
         def fit_and_test(*args, **keywords):
@@ -204,15 +205,15 @@ def test_goes_on_where_it_stopped(letters, pairs_file, tmp_path, monkeypatch):
         return fit_and_test
 
     out = tmp_path / "t"
-    monkeypatch.setattr(columns, "fit_and_test", stop_at(3))
+    monkeypatch.setattr(tables, "fit_and_test", stop_at(3))
     with pytest.raises(KeyboardInterrupt):
         run_table("p3-table2", config, out, encoders=["letters"], heads=["fc", "lstm"], say=quiet)
     assert not (out / "table.json").exists()
-    monkeypatch.setattr(columns, "fit_and_test", stop_at(None))
+    monkeypatch.setattr(tables, "fit_and_test", stop_at(None))
     said = []
     found = run_table("p3-table2", config, out, encoders=["letters"], heads=["fc", "lstm"], say=said.append)
     assert len(trained) == 6
-    assert said[0] == "3 of 6 cells are finished already"
+    assert said[0] == "3 of 6 trainings are finished already"
     assert [cell["value"] for cell in found["cells"]] == [cell["value"] for cell in whole["cells"]]
     # Finished: asked again it trains nothing and says the same.
     again = run_table("p3-table2", config, out, encoders=["letters"], heads=["fc", "lstm"], say=quiet)
@@ -318,5 +319,5 @@ def test_joined_specs_come_apart_again(specs):
 def test_each_table_names_figures_that_exist():
     from negsample.models.evaluation import BINARY, GRADED
 
-    assert tables.TABLES["p3-table1"].figure in BINARY
-    assert tables.TABLES["p3-table2"].figure in GRADED
+    assert TABLES["p3-table1"].figure in BINARY
+    assert TABLES["p3-table2"].figure in GRADED

@@ -1,6 +1,7 @@
 """Transfer experiments, run: what is trained and tested, going on, and sharing a folder."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,13 +14,13 @@ from tests_support import story
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.io.examples import read_examples
-from negsample.io.work_folder import opening
+from negsample.io.work_folder import work_folder
 from negsample.models.encoders import ENCODERS
-from negsample.train.experiments import transfer
+from negsample.train.experiments import grid, transfer
 from negsample.train.experiments.published import TABLE_3, TABLE_4
 from negsample.train.experiments.transfer import run_transfer
 from negsample.train.experiments.transfer_config import make_transfer
-from negsample.train.experiments.transfer_table import transfer_table
+from negsample.train.experiments.transfer_report import transfer_table
 
 ENCODER = "letters"
 
@@ -53,8 +54,8 @@ def experiment(corpora, *names, **more):
 
 def opened(config, out):
     """What ``run_transfer`` has before the first training."""
-    with opening(out, config.as_dict(), transfer.ARGUMENTS, "a transfer experiment", makes=("domains",)):
-        return transfer.open_bench(config, out)
+    with work_folder(out, config.as_dict(), name=transfer.ARGUMENTS, what="a transfer experiment", alone=False):
+        return transfer.open_transfer(config, out)
 
 
 def quiet(line):
@@ -67,7 +68,7 @@ def test_each_model_is_tested_on_the_same_documents_of_every_target(corpora, tmp
     )
     said = []
     found = run_transfer(config, tmp_path / "t", say=said.append)
-    table = transfer_table(config, found, tmp_path / "t")
+    table = transfer_table(found)
     assert len(table["cells"]) == 8
     assert len(said) == 4
     rows = {(row["recipe"], row["source"], row["target"]): row for row in table["cells"]}
@@ -141,7 +142,7 @@ def test_a_source_that_is_too_small_is_told_and_left_out(corpora, tmp_path):
     said = []
     found = run_transfer(config, tmp_path, say=said.append)
     assert [cell.source.name for cell, _ in found.cells] == ["mixture"]
-    table = transfer_table(config, found, tmp_path)
+    table = transfer_table(found)
     assert {(entry["source"], entry["reason"]) for entry in table["not_run"]} >= {
         ("near", "near has fewer than 60 training pairs"),
         ("far", "far has fewer than 60 training pairs"),
@@ -173,7 +174,7 @@ def test_few_shot_training_goes_on_from_the_source_s_weights(corpora, tmp_path, 
             assert len(set(np.round(values, 6))) > 1
     for cell, about in found.cells:
         assert about["train_pairs"] == (6 if cell.shots else cell.size)
-    table = transfer_table(config, found, tmp_path)
+    table = transfer_table(found)
     assert all(row["gain"]["value"] == pytest.approx(0) for row in table["cells"] if row["shots"])
 
 
@@ -201,29 +202,26 @@ def test_an_interrupted_experiment_goes_on_and_repeats_nothing(corpora, tmp_path
     config = experiment(corpora, "near", "far", few_shot=[5])
     whole = run_transfer(config, tmp_path / "whole", say=quiet)
     trained = []
-    real = transfer.run_cell
+    real = transfer.Transfer.train
 
     def stop_at(count):
-        def run_cell(bench, cell):
+        def train(self, cell, *args):
             if len(trained) == count:
                 raise KeyboardInterrupt
             trained.append(str(cell))
-            return real(bench, cell)
+            return real(self, cell, *args)
 
-        return run_cell
+        return train
 
-    monkeypatch.setattr(transfer, "run_cell", stop_at(3))
+    monkeypatch.setattr(transfer.Transfer, "train", stop_at(3))
     with pytest.raises(KeyboardInterrupt):
         run_transfer(config, tmp_path / "cut", say=quiet)
-    monkeypatch.setattr(transfer, "run_cell", stop_at(None))
+    monkeypatch.setattr(transfer.Transfer, "train", stop_at(None))
     said = []
     again = run_transfer(config, tmp_path / "cut", say=said.append)
     assert said[0] == "3 of 4 trainings are finished already"
     assert len(trained) == len(set(trained)) == 4
-    tables = [
-        transfer_table(config, found, folder)
-        for found, folder in ((whole, tmp_path / "whole"), (again, tmp_path / "cut"))
-    ]
+    tables = [transfer_table(found) for found, folder in ((whole, tmp_path / "whole"), (again, tmp_path / "cut"))]
     for table in tables:
         for row in table["cells"]:
             row.pop("seconds")
@@ -236,7 +234,7 @@ def test_a_folder_of_another_experiment_is_refused(corpora, tmp_path):
     config = experiment(corpora, "near", "far")
     run_transfer(config, tmp_path / "t", say=quiet)
     other = experiment(corpora, "near", "far", sizes=[20])
-    with pytest.raises(InputError, match=r"begun with other arguments \(sizes was \[None\], is \[20\]\)"):
+    with pytest.raises(InputError, match=r"begun with another configuration \(sizes was \[None\], is \[20\]\)"):
         run_transfer(other, tmp_path / "t", say=quiet)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.txt").write_text("mine")
@@ -246,15 +244,14 @@ def test_a_folder_of_another_experiment_is_refused(corpora, tmp_path):
 
 
 def test_a_mistake_before_the_first_training_leaves_the_folder_as_it_was(corpora, tmp_path):
-    (tmp_path / "kept" / "locks").mkdir(parents=True)
-    (tmp_path / "kept" / "locks" / "other.lock").write_text("")
+    (tmp_path / "kept").mkdir()
     wrong = experiment(corpora, "near", sizes=[99999])
     for out in (tmp_path / "new" / "t", tmp_path / "kept"):
         with pytest.raises(InputError, match="nothing can be trained"):
             run_transfer(wrong, out, say=quiet)
     assert not (tmp_path / "new").exists()
     left = {path.relative_to(tmp_path / "kept").as_posix() for path in (tmp_path / "kept").rglob("*")}
-    assert left == {"locks", "locks/other.lock", "locks/opening.lock"}
+    assert not left
     corrected = experiment(corpora, "near", sizes=[10])
     assert len(run_transfer(corrected, tmp_path / "kept", say=quiet).cells) == 1
 
@@ -280,9 +277,21 @@ def test_an_experiment_is_gone_on_with_where_its_corpora_have_changed(corpora, t
     # All is finished, so nothing is read again.
     assert run_transfer(config, tmp_path / "t", say=quiet).cells == before.cells
     (tmp_path / "t" / "cells" / before.cells[0][0].folder / "figures.json").unlink()
-    transfer.clear_work(tmp_path / "t")
+    shutil.rmtree(tmp_path / "t" / "work")
     with pytest.raises(InputError, match=r"own\.jsonl: has changed since the experiment was begun"):
         run_transfer(config, tmp_path / "t", say=quiet)
+
+
+def test_an_encoder_that_has_changed_is_refused(corpora, tmp_path):
+    config = experiment(corpora, "near", "far")
+    found = run_transfer(config, tmp_path, say=quiet)
+    first, second = (tmp_path / "cells" / cell.folder / "figures.json" for cell, _ in found.cells)
+    text = first.read_text()
+    assert found.cells[0][1]["encoder"]["fingerprint"] in text
+    first.write_text(text.replace(found.cells[0][1]["encoder"]["fingerprint"], "of other weights"))
+    second.unlink()
+    with pytest.raises(InputError, match=f"fc, far, seed 0: encoder {ENCODER} has changed"):
+        run_transfer(config, tmp_path, say=quiet)
 
 
 @pytest.mark.parametrize(
@@ -306,14 +315,14 @@ def test_a_corpus_that_can_t_be_split_is_named_with_its_domain(corpora, tmp_path
 
 def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(corpora, tmp_path, monkeypatch):
     config = experiment(corpora, "near", "far")
-    monkeypatch.setattr(transfer, "_POLL_SECONDS", 0.1)
-    bench = opened(config, tmp_path / "t")
-    first = transfer.plan(bench)[0][0]
+    monkeypatch.setattr(grid, "POLL_SECONDS", 0.1)
+    whole = opened(config, tmp_path / "t")
+    first = whole.cells[0]
     script = (
-        "import sys, time; from pathlib import Path; from negsample.models.store.segments import lock\n"
-        "with lock(Path(sys.argv[1])) as held:\n    print(held, flush=True); time.sleep(600)"
+        "import sys, time; from pathlib import Path; from negsample.io.work_folder import trying\n"
+        "with trying(Path(sys.argv[1])) as held:\n    print(held, flush=True); time.sleep(600)"
     )
-    holder = subprocess.Popen([sys.executable, "-c", script, str(bench.lock(first))], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen([sys.executable, "-c", script, str(whole.lock(first))], stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "True\n"
         trained = []
@@ -366,7 +375,7 @@ def test_two_processes_share_the_cells(corpora, tmp_path):
 def test_means_over_seeds(corpora, tmp_path):
     config = experiment(corpora, "near", seeds=[1, 2])
     found = run_transfer(config, tmp_path, say=quiet)
-    (row,) = transfer_table(config, found, tmp_path)["cells"]
+    (row,) = transfer_table(found)["cells"]
     assert len(row["values"]) == 2
     assert row["value"] == pytest.approx(np.mean(row["values"]))
     one, two = (np.load(tmp_path / "cells" / cell.folder / "scores" / "near.npy") for cell, _ in found.cells)
@@ -374,7 +383,7 @@ def test_means_over_seeds(corpora, tmp_path):
 
 
 def test_published_tables_are_those_of_the_paper():
-    # P3, Tables 3 and 4, as printed.
+    # Bao et al. 2021, Tables 3 and 4, as printed.
     assert {key[0]: value for key, value in TABLE_3.rows.items()} == {
         "CNN/DailyMail": (98.5,),
         "BigPatent": (97.5,),

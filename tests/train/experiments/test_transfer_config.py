@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from negsample.errors import InputError
+from negsample.train.experiments.smoke import small_transfer
 from negsample.train.experiments.transfer_config import make_transfer, read_transfer
-from negsample.train.experiments.transfer_smoke import small_transfer
 
 BASE = {"sources": {"a": "a.jsonl", "b": "b.jsonl", "c": "c.jsonl"}}
 
@@ -45,10 +45,10 @@ def test_domains_take_their_own_options_before_those_of_train():
             "train": {"limit": 50, "seed": 3, "encoder": "glove"},
         }
     )
-    own, plain = (config.sources[name].config(config.train) for name in ("own", "plain"))
+    own, plain = (config.domain(name) for name in ("own", "plain"))
     assert (own.corpora(), own.limit, own.document_field, own.seed) == (["b.jsonl", "c.jsonl"], 7, "text", 3)
     assert (plain.limit, plain.on_bad) == (50, "stop")
-    assert config.targets["far"].config(config.train).on_bad == "skip"
+    assert config.domain("far").on_bad == "skip"
     assert config.seeds == (3,)
 
 
@@ -125,7 +125,7 @@ def test_the_example_in_the_documentation_is_right():
     assert names == ["news", "patents", "science", "mixture", "all but news"]
     assert list(config.targets) == ["news", "bills"]
     assert [(head.label, head.sizes) for head in config.heads] == [("fc", None), ("BERT", (None,))]
-    assert config.targets["bills"].data["limit"] == 30000
+    assert config.targets["bills"]["limit"] == 30000
 
 
 def test_plain_values_make_the_same_experiment_again():
@@ -151,11 +151,11 @@ def test_smoke_replaces_corpora_and_encoders_and_keeps_the_shape():
     )
     said = []
     small = small_transfer(config, say=said.append)
-    assert {name: domain.data["corpus"] for name, domain in small.sources.items()} == {
+    assert {name: domain["corpus"] for name, domain in small.sources.items()} == {
         "cnn": "sample:news",
         "patents": "sample:patents",
     }
-    assert small.sources["cnn"].data["corpus_config"] is None
+    assert small.sources["cnn"]["corpus_config"] is None
     assert list(small.targets) == ["cnn"]
     assert len(set(small.sizes)) == 3
     assert small.sizes[-1] is None

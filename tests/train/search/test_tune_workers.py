@@ -3,6 +3,9 @@
 import csv
 import os
 import signal
+import sqlite3
+import threading
+import time
 from collections import Counter
 
 import optuna
@@ -10,12 +13,14 @@ import pytest
 from tune_support import SEARCH, Stub, missing_postgres, postgres, start_worker, wait_for
 
 from negsample.errors import InputError
+from negsample.train.search import storage as storage_module
 from negsample.train.search.settings import read_search
-from negsample.train.search.storage import open_storage
-from negsample.train.search.trials import ATTEMPT, FIRST, INTERRUPTED, KILLED, SILENT, WORKER, open_study, slots_of
-from negsample.train.search.tune import Timing, tune
+from negsample.train.search.storage import open_storage, open_study
+from negsample.train.search.trials import WORKER, best_of, slots_of
+from negsample.train.search.tune import tune
 
-TRIALS = 20
+TRIALS = 12
+pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,17 +56,16 @@ def config(tmp_path):
     return path
 
 
-def load(url, trials=TRIALS):
+def load(url, trials):
     study = optuna.load_study(study_name="s", storage=open_storage(url))
     return study, slots_of(study.trials, trials)
 
 
 def test_two_workers_one_killed_and_resumed(url, config, tmp_path):
-    stub, out = Stub(tmp_path / "log", 0.1), tmp_path / "out"
+    stub, out = Stub(tmp_path / "log", 0.05), tmp_path / "out"
     first, second = (start_worker(config, url, TRIALS, out, stub) for _ in range(2))
-    # The first is killed in the middle of a trial, after at least five trials.
-    ended = lambda: stub.lines("end")  # noqa: E731
-    wait_for(lambda: len(ended()) >= 5)
+    # The first is killed in the middle of a trial, after at least three trials.
+    wait_for(lambda: len(stub.lines("end")) >= 3)
 
     def inside():
         # Held while we look, so that it is still there when it is killed, however slow the machine.
@@ -76,80 +80,91 @@ def test_two_workers_one_killed_and_resumed(url, config, tmp_path):
     wait_for(inside)
     os.kill(first.pid, signal.SIGKILL)
     first.join()
-    again = start_worker(config, url, TRIALS, out, stub)
+    # Another comes when it has been silent for long enough; the second may have ended all trials meanwhile.
+    time.sleep(4)
+    again = start_worker(config, url, TRIALS + 3, out, stub)
     for worker in (second, again):
         worker.join(60)
         assert worker.exitcode == 0
 
-    study, slots = load(url)
-    assert len(slots) == TRIALS
+    study, slots = load(url, TRIALS + 3)
+    # Each worker ends the trial that it has begun.
+    assert TRIALS + 3 <= sum(slot.finished for slot in slots) <= TRIALS + 4
     assert {slot.state for slot in slots} <= {"complete", "pruned"}
-    # One attempt was interrupted; it was run again with the same parameters, and nothing else is in the study.
-    interrupted = [trial for trial in study.trials if INTERRUPTED in trial.user_attrs]
-    assert [trial.state.name for trial in interrupted] == ["FAIL"]
-    assert interrupted[0].user_attrs[INTERRUPTED] == KILLED
-    assert len(study.trials) == TRIALS + 1
-    (slot,) = [slot for slot in slots if len(slot.attempts) == 2]
-    assert slot.attempts[0].number == interrupted[0].number == slot.last.user_attrs[FIRST]
-    assert slot.attempts[0].params == slot.last.params
+    # All took part.
+    assert {first.pid, second.pid, again.pid} == {trial.user_attrs[WORKER]["process"] for trial in study.trials}
     # Distinct: random parameters never come twice.
-    assert len({slot.last.params["learning_rate"] for slot in slots}) == TRIALS
-    # Each trial was begun once, the interrupted one twice; no epoch of any was done twice.
+    assert len({slot.last.params["learning_rate"] for slot in slots}) == len(slots)
+    # Each trial was begun once, the killed one twice; no epoch of any was done twice.
     starts = Counter(line["folder"] for line in stub.lines("start"))
-    assert starts == {str(s.number): len(s.attempts) for s in slots}
+    killed = [line for line in stub.lines() if line["pid"] == first.pid][-1]["folder"]
+    if url.startswith("journal"):
+        # Optuna keeps no signs of life in a journal: a new trial is run in place of the killed one, which stays as it is.
+        assert study.trials[int(killed)].state.name == "RUNNING"
+        assert set(starts.values()) == {1}
+    else:
+        (slot,) = [slot for slot in slots if len(slot.attempts) == 2]
+        assert slot.number == int(killed)
+        assert slot.attempts[0].state.name == "FAIL"
+        assert slot.attempts[0].params == slot.last.params
+        assert starts == {str(s.number): len(s.attempts) for s in slots}
+        assert sorted(slot.last.intermediate_values) == [0, 1, 2] or slot.state == "pruned"
     epochs = Counter((line["folder"], line["event"]) for line in stub.lines() if line["event"].startswith("epoch"))
     assert set(epochs.values()) == {1}
     ends = Counter(line["folder"] for line in stub.lines("end"))
     assert ends == {str(s.number): 1 for s in slots if s.state == "complete"}
-    # The killed one and the other took part (the third may have come too late), and none is still at work.
-    assert {first.pid, second.pid} <= {trial.user_attrs[WORKER]["process"] for trial in study.trials}
-    assert [path.stem for path in (out / "workers").iterdir()] == [interrupted[0].user_attrs[WORKER]["name"]]
     best = min((s for s in slots if s.state == "complete"), key=lambda s: s.last.value)
-    assert [path.name for path in (out / "trials").iterdir()] == [str(best.number)]
+    kept = {path.name for path in (out / "trials").iterdir()}
+    assert kept - ({killed} if url.startswith("journal") else set()) == {str(best.number)}
     with open(out / "trials.csv", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert [int(row["trial"]) for row in rows] == [slot.number for slot in slots]
-    assert sum(int(row["attempts"]) for row in rows) == TRIALS + 1
+    assert [int(row["attempts"]) for row in rows] == [len(slot.attempts) for slot in slots]
 
 
-def test_a_worker_elsewhere_is_dead_only_when_silent(tmp_path, config):
-    """Without a common folder only signs of life tell: a long trial is left alone, a killed one is run again."""
-    url, stub = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 1.3)
-    timing = Timing(alive=0.1, silent=3.0, look=0.05)
-    first = start_worker(config, url, 2, tmp_path / "a", stub, timing)
-    wait_for(lambda: stub.lines("start"))
-    second = start_worker(config, url, 2, tmp_path / "b", stub, timing)
-    # A trial lasts longer than the silence that means death: both end, none is taken from its worker.
-    for worker in (first, second):
-        worker.join(30)
+def test_a_long_trial_is_left_to_its_worker(tmp_path, config):
+    """It lasts longer than the silence that means death, but its worker shows that it lives."""
+    url, stub = f"sqlite:///{tmp_path}/s.db", Stub(tmp_path / "log", 1.5)
+    workers = [start_worker(config, url, 2, tmp_path / name, stub) for name in ("a", "b")]
+    for worker in workers:
+        worker.join(60)
         assert worker.exitcode == 0
-    assert Counter(line["event"] for line in stub.lines())["start"] == 2
-    stub.seconds = 0.2
-    third = start_worker(config, url, 4, tmp_path / "c", stub, timing)
-    wait_for(lambda: len(stub.lines("start")) == 3)
-    os.kill(third.pid, signal.SIGKILL)
-    third.join()
-    fourth = start_worker(config, url, 4, tmp_path / "d", stub, timing)
-    fourth.join(40)
-    assert fourth.exitcode == 0
-    study, slots = load(url, 4)
-    assert {slot.state for slot in slots} <= {"complete", "pruned"}
-    assert [len(slot.attempts) for slot in slots] == [1, 1, 2, 1]
-    assert slots[2].attempts[0].user_attrs[INTERRUPTED] == SILENT
-    assert slots[2].attempts[0].params == slots[2].last.params
-    assert len(study.trials) == 5
+    _, slots = load(url, 2)
+    assert {len(slot.attempts) for slot in slots} == {1}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_who_was_taken_for_dead_goes_on_with_another_trial(tmp_path, config, late):
+    url, stub, out = f"sqlite:///{tmp_path}/s.db", Stub(tmp_path / "log", 0.0), tmp_path / "out"
+
+    def trainer(config, folder, *, follow, **options):
+        first = not stub.lines("start")
+        found = stub(config, folder, follow=follow) if late else None
+        if first:
+            optuna.load_study(study_name="s", storage=open_storage(url)).tell(0, state=optuna.trial.TrialState.FAIL)
+        return found or stub(config, folder, follow=follow)
+
+    slots = tune(read_search(config), "s", url, 3, out, trainer=trainer)
+    assert [slot.state for slot in slots] == ["failed", "complete", "complete"]
+    assert slots[0].reason == "its worker was killed"
 
 
 def test_four_workers_never_take_one_trial_twice(tmp_path, config):
-    """On SQLite, which has no row locks."""
+    """On SQLite, which has no row locks; of trials that wait to be run again."""
     url, stub = f"sqlite:///{tmp_path}/s.db", Stub(tmp_path / "log", 0.0)
+    search = read_search(config)
+    study = open_study(open_storage(url), "s", maximised=False, content=search.given)
+    for _ in range(16):
+        study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.WAITING))
     workers = [start_worker(config, url, 16, tmp_path / "out", stub) for _ in range(4)]
     for worker in workers:
         worker.join(60)
         assert worker.exitcode == 0
-    assert Counter(line["folder"] for line in stub.lines("start")) == {str(number): 1 for number in range(16)}
-    study, slots = load(url, 16)
-    assert len(study.trials) == 16
+    starts = Counter(line["folder"] for line in stub.lines("start"))
+    assert set(starts.values()) == {1}
+    assert set(starts) >= {str(number) for number in range(16)}
+    _, slots = load(url, 16)
+    assert 16 <= len(slots) < 20
     assert all(slot.finished for slot in slots)
 
 
@@ -161,10 +176,10 @@ def test_a_finished_study_is_not_run_again_and_can_be_made_longer(tmp_path, conf
     assert len(stub.lines("start")) == len(lines) == 3
     again = tune(search, "s", url, 3, out, trainer=stub)
     assert len(stub.lines("start")) == 3
-    assert again.best.number == first.best.number
+    assert [slot.last.value for slot in again] == [slot.last.value for slot in first]
     longer = tune(search, "s", url, 5, out, trainer=stub, say=lines.append)
     assert len(stub.lines("start")) == 5
-    assert [slot.number for slot in longer.slots] == [0, 1, 2, 3, 4]
+    assert [slot.number for slot in longer] == [0, 1, 2, 3, 4]
     assert lines[-1].endswith("5 of 5 finished")
 
 
@@ -183,8 +198,8 @@ def test_with_fewer_trials_wanted_all_finished_ones_stay(tmp_path, config):
     kept = {name: (out / name).read_text() for name in ("best.yaml", "trials.csv", "study.json")}
     again = tune(search, "s", url, 2, out, trainer=trainer)
     assert len(stub.lines("start")) == 5
-    assert [slot.number for slot in again.slots] == [0, 1, 2, 3, 4]
-    assert again.best.number == 4
+    assert [slot.number for slot in again] == [0, 1, 2, 3, 4]
+    assert best_of(again, maximised=False).number == 4
     assert kept == {name: (out / name).read_text() for name in kept}
     assert [path.name for path in (out / "trials").iterdir()] == ["4"]
 
@@ -199,69 +214,69 @@ def test_finished_trials_count_before_those_that_are_not(tmp_path):
     assert numbers == [[1, 3], [1, 3], [0, 1, 3], [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
 
 
-def test_the_others_fill_a_study_whose_maker_was_killed(tmp_path, config):
-    url, stub, search = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 0.0), read_search(config)
-    study, made = open_study("s", open_storage(url), maximised=False, content=search.given)
-    assert made
-    study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.WAITING))
-    done = tune(search, "s", url, 3, tmp_path / "out", trainer=stub)
-    assert [slot.number for slot in done.slots] == [0, 1, 2]
-    assert len(stub.lines("start")) == 3
-
-
-def test_where_two_make_a_copy_one_is_run(tmp_path, config):
-    """Whichever worker looks, the slots are the same: the lower number counts, for copies and for trials too many."""
-    url, stub, search = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 0.0), read_search(config)
-    study, _ = open_study("s", open_storage(url), maximised=False, content=search.given)
-    fail, waiting = optuna.trial.TrialState.FAIL, optuna.trial.TrialState.WAITING
-    study.add_trial(optuna.create_trial(state=fail, user_attrs={INTERRUPTED: KILLED}))
-    for _ in range(2):
-        study.add_trial(optuna.create_trial(state=waiting, user_attrs={FIRST: 0, ATTEMPT: 1}))
-    for _ in range(3):
-        study.add_trial(optuna.create_trial(state=waiting))
-    done = tune(search, "s", url, 3, tmp_path / "out", trainer=stub)
-    assert [[attempt.number for attempt in slot.attempts] for slot in done.slots] == [[0, 1], [3], [4]]
-    assert [trial.number for trial in study.get_trials(states=(waiting,))] == [2, 5]
-
-
 def test_accelerate_launch_is_refused(tmp_path, config, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="without accelerate launch"):
         tune(read_search(config), "s", f"journal:{tmp_path}/j", 3, tmp_path / "out")
 
 
-def test_stopped_by_hand_the_trial_is_run_again(tmp_path, config):
-    url, stub, out = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 0.0), tmp_path / "out"
+@pytest.mark.parametrize(
+    ("storage", "stop"), [("journal:{}/journal", KeyboardInterrupt), ("sqlite:///{}/s.db", SystemExit)]
+)
+def test_stopped_by_hand_the_trial_is_run_again(tmp_path, config, storage, stop):
+    url, stub, out = storage.format(tmp_path), Stub(tmp_path / "log", 0.0), tmp_path / "out"
     search = read_search(config)
 
     def stopped(config, folder, *, follow, **options):
         stub(config, folder, follow=follow)
-        raise KeyboardInterrupt
+        raise stop
 
     # However often: being stopped is no fault of the trial's.
     for _ in range(5):
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(stop):
             tune(search, "s", url, 2, out, trainer=stopped)
-    assert not list((out / "workers").iterdir())
-    done = tune(search, "s", url, 2, out, trainer=stub)
-    assert [len(slot.attempts) for slot in done.slots] == [6, 1]
-    assert done.slots[0].attempts[0].params == done.slots[0].last.params
+    slots = tune(search, "s", url, 2, out, trainer=stub)
+    assert [slot.state for slot in slots] == ["complete", "complete"]
+    assert [len(slot.attempts) for slot in slots] == [6, 1]
+    assert slots[0].attempts[0].params == slots[0].last.params
 
 
-def test_a_trial_that_always_kills_its_worker_is_given_up(tmp_path, config):
+def test_a_trial_that_the_program_fails_in_is_not_tried_again(tmp_path, config):
     url, out = f"journal:{tmp_path}/journal", tmp_path / "out"
     search = read_search(config)
 
     def dies(config, folder, **options):
         raise RuntimeError("no way")
 
-    for _ in range(4):
-        with pytest.raises(RuntimeError, match="no way"):
-            tune(search, "s", url, 1, out, trainer=dies)
-    done = tune(search, "s", url, 1, out, trainer=dies)
-    assert [slot.state for slot in done.slots] == ["failed"]
-    assert "no way" in done.slots[0].reason
-    assert done.best is None
+    with pytest.raises(RuntimeError, match="no way"):
+        tune(search, "s", url, 1, out, trainer=dies)
+    (slot,) = tune(search, "s", url, 1, out, trainer=dies)
+    assert slot.state == "failed"
+    assert slot.reason == "the program failed: RuntimeError('no way')"
+
+
+def test_a_trial_that_always_kills_its_worker_is_given_up(tmp_path, config):
+    """Four attempts, each found dead by the next worker, which then tells the storage's callback."""
+    storage, search = open_storage(f"sqlite:///{tmp_path}/s.db"), read_search(config)
+    study = open_study(storage, "s", maximised=False, content=search.given)
+    for _ in range(5):
+        trial = study.ask()
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        storage.get_heartbeat_stale_trial_callback()(study, study.trials[trial.number])
+    slots = slots_of(study.trials, 5)
+    assert [(slot.state, len(slot.attempts)) for slot in slots] == [("failed", 4), ("waiting", 2)]
+    assert slots[0].reason == "its worker was killed"
+
+
+def test_a_locked_database_is_waited_for_and_told(tmp_path, config, monkeypatch, capsys):
+    monkeypatch.setattr(storage_module, "_BUSY_SECONDS", 1)
+    path, stub = tmp_path / "s.db", Stub(tmp_path / "log", 0.0)
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN EXCLUSIVE")
+    threading.Timer(2.5, lambda: holder.execute("ROLLBACK")).start()
+    tune(read_search(config), "s", f"sqlite:///{path}", 1, tmp_path / "out", trainer=stub)
+    told = capsys.readouterr().err
+    assert told == f"sqlite:///{path}: the database is locked by another process; waiting\n"
 
 
 def test_another_configuration_or_folder_is_refused(tmp_path, config):
@@ -270,7 +285,7 @@ def test_another_configuration_or_folder_is_refused(tmp_path, config):
     config.write_text(SEARCH + "seed: 5\n", encoding="utf-8")
     with pytest.raises(InputError, match="begun with another configuration \\(seed differs\\)"):
         tune(read_search(config), "s", url, 1, out, trainer=stub)
-    with pytest.raises(InputError, match="belongs to study 's', not 't'"):
+    with pytest.raises(InputError, match=r"begun with another configuration \(study was 's', is 't'\)"):
         tune(read_search(config), "t", url, 1, out, trainer=stub)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()

@@ -1,22 +1,43 @@
-"""A grid's files: ``table.json``, ``table.csv``, ``table.md``, ``run.json``, with the published table in each."""
+"""A table as plain values, as CSV and as Markdown, with the published table in each."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from negsample.formats import number
-from negsample.io.files import atomic_json, atomic_text
-from negsample.io.run_record import Stopwatch, write_run
 from negsample.train.config import TrainConfig
-from negsample.train.experiments.published import Published
+from negsample.train.experiments.outputs import aligned, four_decimals
+from negsample.train.experiments.published import TABLE_1, TABLE_2, Published
 
-_FIELDS = ("source", "group", "encoder", "head", "value", "low", "high", "n", "reason")
+CSV_COLUMNS = ("source", "group", "encoder", "head", "value", "low", "high", "n", "reason")
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One of the tables of Bao et al. 2021: a row for each of ``recipes`` and each head; ``figure`` is what a cell holds.
+
+    ``redraws`` is the setting's default here: cross pairing needs no new text, so that new pairs each epoch cost nothing
+    to encode, and without them the heads learn the few pairs of a small corpus by heart.
+    """
+
+    name: str
+    title: str
+    recipes: tuple[str, ...]
+    figure: str
+    published: Published
+    redraws: int = 1
+
+
+TABLES = {
+    "p3-table1": TableSpec("p3-table1", "Cross pairing: accuracy (%)", ("crosspair",), "accuracy", TABLE_1, 10),
+    "p3-table2": TableSpec(
+        "p3-table2", "Mutation: Pearson correlation × 100", ("add", "delete", "replace"), "pearson", TABLE_2
+    ),
+}
 
 
 def figure_of(cell: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The figure ``name`` of a cell's ``figures.json``: value, low, high (in [0, 1] or [-1, 1]), n, reason."""
+    """Return the figure ``name`` of a cell's ``figures.json``: value, low, high (in [0, 1] or [-1, 1]), n, reason."""
     found = cell["test"].get(name)
     if found is None:
         n = next(iter(cell["test"].values()))["n"]
@@ -25,23 +46,20 @@ def figure_of(cell: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def table_of(
-    title: str,
-    figure: str,
-    published: Published,
+    spec: TableSpec,
     config: TrainConfig,
-    *,
     cells: Sequence[Mapping[str, Any]],
-    missing: Sequence[Mapping[str, str]],
+    not_run: Sequence[dict[str, str]],
     data: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The content of ``table.json``: values in percent (or × 100), each with its n and 95 % interval.
+    """Return the content of ``table.json``: values in percent (or × 100), each with its n and 95 % interval.
 
-    ``cells`` are contents of ``figures.json``, ``missing`` what could not be run (encoder, reason), ``data`` what the
+    ``cells`` are contents of ``figures.json``, ``not_run`` what could not be run (encoder, reason), ``data`` what the
     examples of each recipe were made of.
     """
     rows = []
     for cell in cells:
-        found = figure_of(cell, figure)
+        found = figure_of(cell, spec.figure)
         rows.append(
             {
                 "recipe": cell["recipe"],
@@ -56,26 +74,27 @@ def table_of(
             }
         )
     return {
-        "title": title,
-        "figure": figure,
-        "unit": "percent" if figure == "accuracy" else "Pearson × 100",
+        "table": spec.name,
+        "title": spec.title,
+        "figure": spec.figure,
+        "unit": "percent" if spec.figure == "accuracy" else "Pearson × 100",
         "corpora": config.corpora(),
         "limit": config.limit,
         "seed": config.seed,
         "negatives": config.negatives,
         "cells": rows,
-        "not_run": [dict(entry) for entry in missing],
+        "not_run": list(not_run),
         "notes": _notes(config, cells),
         "data": {
             recipe: {key: about[key] for key in ("pairs", "documents", "fingerprint", "skipped")}
             for recipe, about in data.items()
         },
-        "published": published.as_json(),
+        "published": spec.published.as_json(),
     }
 
 
 def _notes(config: TrainConfig, cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Where the grid is not what P3 did."""
+    """Return where the table is not that of Bao et al. 2021."""
     notes = [
         "P3 took 30,000 pairs of each corpus, one negative each, split 80/10/10; here: "
         f"{', '.join(config.corpora())}, {config.negatives} negative(s) a pair, same shares."
@@ -104,18 +123,8 @@ def _cell_text(row: Mapping[str, Any], best: float | None) -> str:
     return value if row["low"] is None else f"{value} [{row['low']:.1f}, {row['high']:.1f}]"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A Markdown table whose columns line up; the first row is its head."""
-    widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(rows[0]))]
-    lines = [
-        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |" for row in rows
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return lines
-
-
 def markdown(table: Mapping[str, Any]) -> str:
-    """The grid, the published table, what was not run, and notes; it reads well on a terminal too."""
+    """Return the grid, the published table, what was not run, and notes; it reads well on a terminal too."""
     cells = {(row["recipe"], row["head"], row["encoder"]): row for row in table["cells"]}
     recipes, heads, encoders = (list(dict.fromkeys(key[place] for key in cells)) for place in range(3))
     body = [["recipe", "head", "n", *encoders]]
@@ -132,7 +141,8 @@ def markdown(table: Mapping[str, Any]) -> str:
     group = next(iter(published["rows"][0]))
     printed = [[group, "head", *published["columns"]]]
     printed += [
-        [row[group], row["head"], *(number(row[name], 1) for name in published["columns"])] for row in published["rows"]
+        [row[group], row["head"], *("" if row[name] is None else number(row[name], 1) for name in published["columns"])]
+        for row in published["rows"]
     ]
     limit = f", the first {table['limit']} pairs of each" if table["limit"] else ""
     lines = [
@@ -158,40 +168,20 @@ def markdown(table: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def csv_text(table: Mapping[str, Any]) -> str:
-    """One row a figure: ``source`` is measured, published or "not run"; ``encoder`` is P3's name in published rows."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, _FIELDS, lineterminator="\n", restval="")
-    writer.writeheader()
-    for row in table["cells"]:
-        numbers = {key: "" if row[key] is None else f"{row[key]:.4f}" for key in ("value", "low", "high")}
-        facts = {"group": row["recipe"], "n": row["n"], "reason": row.get("reason", "")}
-        writer.writerow({"source": "measured", **facts, "encoder": row["encoder"], "head": row["head"], **numbers})
+def csv_rows(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each figure: ``source`` is measured, published or "not run"; encoders as they are named there."""
+    rows = [
+        {"source": "measured", "group": row["recipe"]}
+        | {key: row.get(key) for key in ("encoder", "head", "n", "reason")}
+        | {key: four_decimals(row[key]) for key in ("value", "low", "high")}
+        for row in table["cells"]
+    ]
     published = table["published"]
     group = next(iter(published["rows"][0]))
-    for row in published["rows"]:
-        for name in published["columns"]:
-            if row[name] is not None:
-                facts = {"group": row[group], "encoder": name, "head": row["head"], "value": f"{row[name]:.1f}"}
-                writer.writerow({"source": "published", **facts})
-    for entry in table["not_run"]:
-        writer.writerow({"source": "not run", **entry})
-    return stream.getvalue()
-
-
-def write_table(
-    table: Mapping[str, Any], out: Path, watch: Stopwatch, arguments: Mapping[str, Any], facts: Mapping[str, Any]
-) -> None:
-    """Write the four files to the folder ``out``, each whole; ``facts`` go into ``run.json`` besides the arguments."""
-    atomic_text(out / "table.csv", csv_text(table))
-    atomic_text(out / "table.md", markdown(table))
-    atomic_json(out / "table.json", table)
-    write_run(
-        out / "run.json",
-        watch,
-        **facts,
-        config=dict(arguments),
-        seed=arguments["seed"],
-        data=table["data"],
-        cell_seconds=sum(row["seconds"] for row in table["cells"]),
-    )
+    rows += [
+        {"source": "published", "group": row[group], "encoder": name, "head": row["head"], "value": f"{row[name]:.1f}"}
+        for row in published["rows"]
+        for name in published["columns"]
+        if row[name] is not None
+    ]
+    return rows + [{"source": "not run", **entry} for entry in table["not_run"]]

@@ -1,15 +1,20 @@
 """What a summary is compared with: the document or the references, and what several references come to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from negsample.eval.metrics.base import Item
+from negsample.eval.metrics.base import Item, choice
 
 AGAINST = ("auto", "references", "document")
 SEVERAL = ("max", "mean")
 
 
+def target_options(against: str, references: str) -> dict[str, str]:
+    """Return both options; InputError for a value that is not known."""
+    return {"against": choice("against", against, AGAINST), "references": choice("references", references, SEVERAL)}
+
+
 def targets_of(item: Item, against: str) -> tuple[str, ...]:
-    """The texts to compare ``item``'s summary with: its references, its document, or (``auto``) the references where
+    """Pick what to compare ``item``'s summary with: its references, its document, or (``auto``) the references where
     there are any, else the document. Empty where references are asked for and there are none."""
     if against == "document" or (against == "auto" and not item.references):
         return (item.document,)
@@ -17,23 +22,18 @@ def targets_of(item: Item, against: str) -> tuple[str, ...]:
 
 
 def needs_of(against: str) -> frozenset[str]:
-    """What a record must have for ``against``; ``auto`` takes what is there."""
+    """Return what a record must have for ``against``; ``auto`` takes what is there."""
     return frozenset() if against == "auto" else frozenset({against})
 
 
-def target_name(item: Item, against: str) -> str:
-    """``"document"`` or ``"reference"``: what ``targets_of`` gives, in words for a reason."""
-    return "document" if against == "document" or (against == "auto" and not item.references) else "reference"
-
-
-def compare(
+def compare_with_targets(
     item: Item,
     against: str,
     references: str,
     problem: Callable[[str], str | None],
     similarity: Callable[..., float | str],
 ) -> float | str:
-    """The similarity of a summary with its targets, or the reason why there is none.
+    """Return the similarity of a summary with its targets, or the reason why there is none.
 
     ``problem(text)`` says what keeps a text from being compared (``"has no …"``), None where nothing does;
     ``similarity(summary, target)`` gives a number or a reason. A target that can't be compared is passed over where
@@ -47,14 +47,10 @@ def compare(
     reasons = [reason for target in targets if (reason := problem(target))]
     usable = [target for target in targets if not problem(target)]
     if not usable:
-        return f"the {target_name(item, against)} {reasons[0]}"
+        return f"the {'reference' if targets is item.references else 'document'} {reasons[0]}"
     results = [similarity(item.summary, target) for target in usable]
     for result in results:
         if isinstance(result, str):
             return result
-    return combined([float(result) for result in results], references)
-
-
-def combined(values: Sequence[float], references: str) -> float:
-    """``max`` or ``mean`` of the similarities with several references (at least one)."""
+    values = [float(result) for result in results]
     return max(values) if references == "max" else sum(values) / len(values)

@@ -1,0 +1,251 @@
+"""An agreement with people: its page, and the plain values of agreement.json, agreement.csv and scores.parquet."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, TESTS
+from negsample.eval.correlate import Correlation, Measured, unscored
+from negsample.eval.report import plots, view
+from negsample.eval.report.page import about, render, texts
+from negsample.eval.stats.significance import BeatsMatrix, MetricsComparison, bonferroni, holm
+from negsample.formats import number, p_text
+
+CSV_COLUMNS = tuple(
+    "dataset human metric level coefficient value low high p n documents systems left_out given_length".split()
+)
+SCORE_COLUMNS = ("dataset", "document_id", "system", "kind", "name", "score", "reason")
+CAVEATS = (
+    "Pooled rows that share a document are not independent: the p of a pooled figure and the Williams test on pooled "
+    "rows are too bold. Read the intervals, for which whole documents are resampled, and the permutation test.",
+    "The permutation test takes the systems as given: at the system level it says whether these systems on other "
+    "documents would show the difference, not whether other systems would. The matrix of who beats whom therefore uses "
+    "the Williams test at the system level.",
+    "A resampling p can't fall below 1/(draws + 1), and Holm multiplies the smallest p by the number of pairs of metrics: "
+    "with many metrics the adjusted bootstrap p of agreement.json can't reach 0.05 unless --bootstrap is raised. The "
+    "permutation test takes 50 draws a pair.",
+    "An interval that crosses 0, or a mark that says 'not clearly', means that these judgments can't tell.",
+)
+# Metrics drawn for each human score, and metrics whose disagreements are shown with texts.
+_DRAWN = 6
+_TEXTS = 3
+_TEST_NAMES = {"permutation": "paired permutation", "williams": "Williams"}
+
+
+# --- plain values
+
+
+def agreement_json(result: Correlation) -> dict[str, Any]:
+    """Return everything but texts and scores, as JSON takes it; no NaN."""
+    return {
+        "format": "negsample-agreement",
+        "format_version": 1,
+        "settings": asdict(result.settings),
+        "headline": MAIN_COEFFICIENT,
+        "tests": TESTS,
+        "metrics": [{"name": column.name, **about(column)} for column in result.columns],
+        "datasets": [_dataset(data) for data in result.datasets],
+        "average_ranks": {level: [asdict(rank) for rank in ranks] for level, ranks in result.ranks.items()},
+        "notes": list(result.notes),
+        "caveats": list(CAVEATS),
+    }
+
+
+def _dataset(data: Measured) -> dict[str, Any]:
+    table = data.table
+    verdicts = {key: asdict(verdict) for key, verdict in data.verdicts.items()}
+    return {
+        "name": data.source.name,
+        "judgments": data.source.spec,
+        "summaries": len(table.words),
+        "documents": len(table.document_names),
+        "systems": len(table.system_names),
+        "human": list(table.human),
+        "missing_judgments": list(data.source.missing),
+        "missing_scores": {column.name: told for column in data.columns if (told := unscored(column))},
+        "figures": [
+            {**_fields(f, "dataset"), "mark": verdicts.get((f.human, f.metric, f.level, f.coefficient))}
+            for f in data.figures
+        ],
+        "comparisons": _comparisons(data.comparisons),
+        "beats": [
+            {"human": human, "level": level, "coefficient": MAIN_COEFFICIENT[level], **asdict(matrix)}
+            for (human, level), matrix in data.beats.items()
+        ],
+        "article_sampling": [
+            {"human": human, "metric": metric, "coefficient": "pearson", "sizes": [asdict(size) for size in sizes]}
+            for (human, metric), sizes in data.sampling.items()
+        ],
+        "furthest_apart": [
+            {
+                "human": human,
+                "metric": metric,
+                "document_id": data.source.rows[apart.row].document_id,
+                "system": data.source.rows[apart.row].system,
+                **_fields(apart, "row"),
+            }
+            for (human, metric), found in data.apart.items()
+            for apart in found
+        ],
+    }
+
+
+def _fields(found: Any, but: str) -> dict[str, Any]:
+    return {key: value for key, value in asdict(found).items() if key != but}
+
+
+def _comparisons(comparisons: Sequence[MetricsComparison]) -> list[dict[str, Any]]:
+    """Each comparison with its p adjusted over all comparisons of the same human score and level."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for comparison in comparisons:
+        groups.setdefault((comparison.human, comparison.level), []).append(_fields(comparison, "dataset"))
+    for group in groups.values():
+        for name in ("p_permutation", "p_bootstrap", "williams_p_two"):
+            raw = np.array([np.nan if row[name] is None else row[name] for row in group])
+            for adjust in (holm, bonferroni):
+                for row, p in zip(group, adjust(raw).tolist(), strict=True):
+                    row[f"{name}_{adjust.__name__}"] = None if np.isnan(p) else p
+    return [row for group in groups.values() for row in group]
+
+
+def agreement_rows(result: Correlation) -> Iterator[dict[str, Any]]:
+    """Yield one row a metric × human score × level × coefficient.
+
+    ``left_out`` says what was left out and why, and where there is no value, why not.
+    """
+    for data in result.datasets:
+        for figure in data.figures:
+            told = [figure.reason] if figure.reason else []
+            told += [f"{count} × {reason}" for reason, count in figure.left_out.items()]
+            row = {name: getattr(figure, name) for name in CSV_COLUMNS}
+            yield row | {"left_out": "; ".join(told)}
+
+
+def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
+    """Yield the long table of scores: one row a summary and human score (``kind`` = ``"human"``), then one a summary and
+    metric, as the metric gave it (signs not turned); ``reason`` where there is none.
+    """
+    for data in result.datasets:
+        places = [(data.source.name, row.document_id, row.system) for row in data.source.rows]
+        for row, place in zip(data.source.rows, places, strict=True):
+            for name, value in row.scores.items():
+                yield dict(zip(SCORE_COLUMNS, (*place, "human", name, value, None), strict=True))
+        for column in data.columns:
+            values = -column.values if column.turned else column.values
+            for place, value, reason in zip(places, values.tolist(), column.reasons, strict=True):
+                score = None if reason is not None else value
+                yield dict(zip(SCORE_COLUMNS, (*place, column.kind, column.name, score, reason), strict=True))
+
+
+# --- the page
+
+
+def correlation_page(result: Correlation, command: Sequence[str]) -> str:
+    """Return the page of an agreement, as HTML."""
+    levels = [level for level in MAIN_COEFFICIENT if level in result.settings.levels]
+    return render(
+        "correlate.html.j2",
+        command,
+        result=result,
+        levels=levels,
+        view=view,
+        datasets=[(data, [_human(data, human, levels) for human in data.table.human]) for data in result.datasets],
+        caveats=CAVEATS,
+    )
+
+
+def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
+    lines = view.lines(data, human, levels)
+    figures = {level: [line.figures[level] for line in lines] for level in levels}
+    asked = [column.name for column in data.columns if column.kind != "baseline"]
+    drawn = view.subjects(data, human, levels, _DRAWN)
+    return {
+        "name": human,
+        "lines": lines,
+        "scales": {
+            level: plots.shared_scale([end for f in found for end in (f.value, f.low, f.high)], zero=True)
+            for level, found in figures.items()
+        },
+        "matrices": [
+            _matrix(data, human, level, [line.column.name for line in lines])
+            for level in levels
+            if (human, level) in data.beats
+        ],
+        "scatters": [drawing for metric in drawn if (drawing := _scatter(data, human, metric))],
+        "sampling": _sampling(data, human, drawn),
+        "left": sum(name not in drawn for name in asked),
+        "apart": [
+            (metric, [(apart, texts(data.source.rows[apart.row])) for apart in found])
+            for metric in ([name for name in drawn if name in asked] or drawn)[:_TEXTS]
+            if (found := data.apart[human, metric])
+        ],
+    }
+
+
+def _matrix(data: Measured, human: str, level: str, order: Sequence[str]) -> dict[str, Any]:
+    """Who beats whom at a level: names and rows in the ``order`` of the table; no rows where nothing was compared."""
+    matrix = data.beats[human, level]
+    told = {"title": view.level_title(level), "test": _TEST_NAMES[TESTS[level]], "names": order}
+    if all(p is None for row in matrix.p for p in row):
+        pairs = [c for c in data.comparisons if (c.human, c.level) == (human, level)]
+        why = next((c.reason or c.williams_reason for c in pairs if c.reason or c.williams_reason), None)
+        return {**told, "rows": [], "reason": why or "there is only one metric"}
+    places = [matrix.names.index(name) for name in order]
+    return {**told, "rows": [(matrix.names[i], [_against(matrix, i, j) for j in places]) for i in places]}
+
+
+def _against(matrix: BeatsMatrix, i: int, j: int) -> tuple[str, str, str]:
+    """Class, sign and words of the metric ``i`` against ``j``."""
+    if i == j:
+        return "same", "", "the same metric"
+    if matrix.p[i][j] is None:
+        return "none", "–", "not compared"
+    p = p_text(matrix.p[i][j])
+    if matrix.beats[i][j]:
+        return "win", "▲", f"agrees better, p {p}"
+    if matrix.beats[j][i]:
+        return "loss", "▽", f"agrees less, p {p}"
+    return "tie", "·", f"can't tell, p {p}"
+
+
+def _scatter(data: Measured, human: str, metric: str) -> dict[str, Any] | None:
+    table = data.table
+    x, y = table.metrics[metric], table.human[human]
+    both = ~np.isnan(x) & ~np.isnan(y)
+    if both.sum() < 2:
+        return None
+    means = []
+    if len(table.system_names) > 1:
+        for s, name in enumerate(table.system_names):
+            rows = both & (table.systems == s)
+            if rows.any():
+                means.append((name, float(x[rows].mean()), float(y[rows].mean())))
+    pooled = data.figure(human, metric, "pooled", "pearson")
+    caption = f"{metric} against {human}: {int(both.sum())} summaries"
+    caption += f", pooled r {number(pooled.value)}" if pooled else ""
+    caption += f"; means of {len(means)} systems" if means else ""
+    turned = any(column.name == metric and column.turned for column in data.columns)
+    label = f"−{metric}" if turned else metric
+    return {
+        "plot": plots.scatter(x[both], y[both], means, x_label=label, y_label=human, description=caption),
+        "caption": caption,
+    }
+
+
+def _sampling(data: Measured, human: str, drawn: Sequence[str]) -> dict[str, Any] | None:
+    """Correlation against the number of articles: mean and ± one standard deviation of the draws."""
+    curves = []
+    for metric in drawn:
+        sizes = [(s.articles, s.mean, s.sd or 0) for s in data.sampling.get((human, metric), ()) if s.mean is not None]
+        if sizes:
+            curves.append((metric, [(articles, mean, mean - sd, mean + sd) for articles, mean, sd in sizes]))
+    if not curves:
+        return None
+    ends = "; ".join(f"{name} {number(spots[0][1])} to {number(spots[-1][1])}" for name, spots in curves)
+    description = f"System-level Pearson r with {human} by number of articles drawn, from fewest to all: {ends}"
+    return {
+        "plot": plots.curve_plot(curves, (-1.0, 1.0), "articles drawn", "system r", description),
+        "names": [name for name, _ in curves],
+    }

@@ -1,0 +1,62 @@
+"""One self-contained page: style sheet and plots inside, no script, no network."""
+
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
+
+from negsample.eval.score_columns import ScoreColumn
+from negsample.formats import interval_of, number, p_text, percent, short
+from negsample.io.run_record import versions
+from negsample.records import Judged
+
+# Characters of a document that are printed; the rest is counted.
+_DOCUMENT = 1500
+
+
+def render(template: str, command: Sequence[str], **context: Any) -> str:
+    """Return the page that ``template`` makes of ``context``, with ``command`` (as `sys.argv`) at its head."""
+    environment = Environment(
+        loader=FunctionLoader(_read),
+        autoescape=select_autoescape(enabled_extensions=("html", "j2"), default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(number=number, short=short, p=p_text, interval=interval_of, percent=percent)
+    return environment.get_template(template).render(
+        style=_read("report.css"),
+        # Where the program lies is no part of what has to be typed to run it again.
+        command=shlex.join(["negsample", *command[1:]]),
+        versions=versions(),
+        date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        **context,
+    )
+
+
+def _read(name: str) -> str:
+    return (files("negsample.eval.report") / name).read_text(encoding="utf-8")
+
+
+def about(column: ScoreColumn) -> dict[str, Any]:
+    """What JSON says of a metric beside its name."""
+    return {
+        "kind": column.kind,
+        "signature": column.signature,
+        "sign_turned": column.turned,
+        "note": column.note,
+    }
+
+
+def texts(row: Judged) -> dict[str, Any]:
+    """What the macro ``source`` shows of a summary's document and references."""
+    document = row.documents[0]
+    return {
+        "row": row,
+        "document": document[:_DOCUMENT],
+        "more": max(0, len(document) - _DOCUMENT),
+        "others": len(row.documents) - 1,
+    }
