@@ -194,7 +194,7 @@ def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
 
 
 def _key(text: str) -> bytes:
-    from negsample.models.store.embedding_cache import key
+    from negsample.models.store.text_keys import key
 
     return key(text)
 

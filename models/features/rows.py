@@ -16,8 +16,8 @@ from torch import Tensor
 
 from negsample.errors import InputError
 from negsample.models.features.padding import percentile_length
-from negsample.models.store.embedding_cache import EmbeddingCache, keys
-from negsample.models.store.segments import KEY_BYTES
+from negsample.models.store.embedding_cache import EmbeddingCache
+from negsample.models.store.text_keys import KEY_BYTES, keys
 from negsample.sentences import split_sentences, words
 
 if TYPE_CHECKING:
