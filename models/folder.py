@@ -12,10 +12,9 @@ from torch import nn
 
 import negsample
 from negsample.errors import InputError
-from negsample.io.files import atomic_json
+from negsample.io.files import atomic_json, file_digest
 from negsample.models.build import Parts, save_encoder_config
-from negsample.models.encoders.base import file_digest
-from negsample.models.weights import check_weights
+from negsample.models.language.model_files import check_weights
 
 FORMAT = "negsample-estimator"
 FORMAT_VERSION = 1

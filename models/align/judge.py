@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from negsample.errors import InputError
+from negsample.io.files import file_digest
 from negsample.models.align.words import pieces
-from negsample.models.encoders.base import as_texts, file_digest
-from negsample.models.weights import check_weights
+from negsample.models.encoders.base import as_texts
+from negsample.models.language.model_files import check_weights
 
 MARKS = ("form", "coherence")
 READINGS = ("judged_form", "weakest_form", "judged_coherence")

@@ -15,8 +15,11 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import replacing
-from negsample.models.encoders.base import as_texts, fingerprint, pick_device
+from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
+from negsample.models.language.model_files import fingerprint, one_line
+from negsample.models.language.transformer_models import like_lengths, pick_device
+from negsample.models.padding import pad
 
 # What the published versions put around a sentence.
 MARKS = {1: ("<s>", "</s>"), 2: ("<p>", "</p>")}
@@ -84,19 +87,8 @@ class InferSent:
         texts = as_texts(texts)
         result = np.zeros((len(texts), self.dim), dtype=np.float32)
         sentences = [self._word_rows(text) for text in texts]
-        filled = sorted((n for n, rows in enumerate(sentences) if rows), key=lambda n: len(sentences[n]))
-        start = 0
-        while start < len(filled):
-            stop = start + 1
-            while (
-                stop < len(filled)
-                and stop - start < _MOST_ROWS
-                and len(sentences[filled[stop]]) * (stop + 1 - start) <= _MOST_TOKENS
-            ):
-                stop += 1
-            batch = filled[start:stop]
+        for batch in like_lengths([len(rows) for rows in sentences], "cpu", _MOST_TOKENS, _MOST_ROWS):
             result[batch] = self._pooled([sentences[number] for number in batch])
-            start = stop
         return result
 
     def _word_rows(self, text: str) -> list[int]:
@@ -118,9 +110,7 @@ class InferSent:
         from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
         lengths = torch.tensor([len(rows) for rows in sentences])
-        words = torch.zeros(len(sentences), int(lengths.max()), self.vectors.dim)
-        for number, rows in enumerate(sentences):
-            words[number, : len(rows)] = torch.from_numpy(np.ascontiguousarray(self.vectors.matrix[rows]))
+        words = torch.from_numpy(pad([self.vectors.matrix[rows] for rows in sentences])[0])
         # TF32, cuDNN's default for LSTMs, would move vectors by 1e-3.
         with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
             packed = pack_padded_sequence(words.to(self.device), lengths, batch_first=True, enforce_sorted=False)
@@ -174,7 +164,7 @@ def make(
     try:
         lstm.load_state_dict(state)
     except RuntimeError as error:
-        raise InputError(f"{weights}: no BiLSTM of one layer ({' '.join(str(error).split())[:200]})") from error
+        raise InputError(f"{weights}: no BiLSTM of one layer ({one_line(error)})") from error
     place = pick_device(device)
     parts: list[tuple[str, Any]] = [(key, value.numpy()) for key, value in sorted(state.items())]
     parts.append(("vectors", bytes.fromhex(table.digest)))
@@ -197,7 +187,7 @@ def _read_weights(path: Path) -> dict[str, Any]:
     # Anything at all can come out of a file that is no checkpoint; none of it may be run.
     except Exception as error:
         raise InputError(
-            f"{path}: no state dict of tensors ({' '.join(str(error).split())[:120]}); "
+            f"{path}: no state dict of tensors ({one_line(error)}); "
             "use the published infersent1.pkl or infersent2.pkl"
         ) from error
     prefix = "enc_lstm."

@@ -14,20 +14,19 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.encoders.base import as_texts, copy_file, fingerprint
+from negsample.io.files import copy_file
+from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.hf import TokenPooling, pooled
-from negsample.models.language.packaged import minilm_folder
-from negsample.models.language.transformer_models import (
-    TokenModel,
+from negsample.models.language.model_files import (
     copy_model,
+    fingerprint,
     fingerprint_parts,
-    load_model,
     model_folder,
     one_line,
-    run_batches,
-    to_rows,
     weights,
 )
+from negsample.models.language.packaged import minilm_folder
+from negsample.models.language.transformer_models import Batch, TokenModel, encode_texts, load_model
 
 _ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "ELU", "LeakyReLU")
 _LEGACY = "pooling_mode_{}_tokens"
@@ -65,22 +64,26 @@ class SentenceTransformer:
     counts: Counter[str] = field(default_factory=Counter)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
+        def vectors_of(batch: Batch) -> Any:
+            return self.sentence_vectors(batch.hidden, batch.mask)
+
+        return encode_texts(self.model, self.as_read(texts), self.counts, self.dim, vectors_of)
+
+    def as_read(self, texts: Sequence[str]) -> list[str]:
+        """Return ``texts`` as the tokenizer is given them: after the prompt, in lower case where the model wants that."""
+        read = [self.layout.prompt + text for text in as_texts(texts)]
+        return [text.lower() for text in read] if self.layout.lower else read
+
+    def sentence_vectors(self, hidden: Any, mask: Any) -> Any:
+        """Return the vectors [b, dim] of texts with the token vectors ``hidden`` [b, t, width] and ``mask`` [b, t]."""
         import torch
 
         from negsample.models.encoders.pooling import POOLINGS
 
-        texts = [self.layout.prompt + text for text in as_texts(texts)]
-        if self.layout.lower:
-            texts = [text.lower() for text in texts]
-        result = np.zeros((len(texts), self.dim), dtype=np.float32)
-        with torch.inference_mode():
-            for batch in run_batches(self.model, texts, self.counts):
-                pooled = [POOLINGS[name](batch.hidden, batch.mask) for name in self.layout.poolings]
-                vectors = torch.cat(pooled, dim=1)
-                for stage in self.stages:
-                    vectors = stage(vectors)
-                to_rows(result, batch, vectors)
-        return result
+        vectors = torch.cat([POOLINGS[name](hidden, mask) for name in self.layout.poolings], dim=1)
+        for stage in self.stages:
+            vectors = stage(vectors)
+        return vectors
 
     @property
     def shared(self) -> tuple[TokenPooling, Callable[[np.ndarray], np.ndarray]] | None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from negsample.models.encoders.base import as_texts, file_digest, fingerprint
+from negsample.io.files import file_digest
+from negsample.models.encoders.base import as_texts
+from negsample.models.language.model_files import fingerprint
 from negsample.models.language.packaged import use_multilingual_files
 
 _MOST_THREADS = 4

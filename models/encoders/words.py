@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from negsample.models.encoders.base import as_texts, choice, fingerprint
+from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.vectors import WordVectors, save_vectors
+from negsample.models.language.model_files import fingerprint
+from negsample.models.language.transformer_models import choice
 
 UNITS = ("word", "sentence")
 POOLS = ("mean", "max")

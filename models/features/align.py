@@ -10,12 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negsample.models.align.alignment import SALIENCE, Alignment, DocumentView, align, view
+from negsample.models.align.alignment import Alignment, DocumentView, align, view
 from negsample.models.align.fluency import Fluency
 from negsample.models.align.judge import Judge
 from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.reader import Reader, Text
+from negsample.models.padding import pad
 from negsample.models.store.embedding_cache import EmbeddingCache
+from negsample.models.store.text_keys import key
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -96,14 +98,14 @@ class AlignFeatures:
 
     def view_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[PairView]:
         """The views and alignments of pairs."""
-        needed = [text for text in dict.fromkeys(documents) if _key(text) not in self._views]
+        needed = [text for text in dict.fromkeys(documents) if key(text) not in self._views]
         read = self.reader.read([*needed, *summaries])
-        fresh = {_key(text): view(found) for text, found in zip(needed, read, strict=False)}
+        fresh = {key(text): view(found) for text, found in zip(needed, read, strict=False)}
         self._views.update(fresh)
         pairs = []
         for text, summary in zip(documents, read[len(needed) :], strict=True):
-            document = self._views[_key(text)]
-            self._views.move_to_end(_key(text))
+            document = self._views[key(text)]
+            self._views.move_to_end(key(text))
             worded = bool(document.text.forms and summary.forms)
             pairs.append(PairView(document, summary, align(document, summary) if worded else None))
         words = sum(len(kept.text.forms) for kept in self._views.values())
@@ -174,16 +176,8 @@ class AlignFeatures:
 
 def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
     """The network's arguments for compared pairs, padded to the longest document."""
-    longest = max(1, *(len(item.salience) for item in compared))
-    batch = len(compared)
-    salience = np.zeros((batch, longest, SALIENCE), np.float32)
-    found = np.zeros((batch, longest, len(MATCHES)), np.float32)
-    mask = np.zeros((batch, longest), bool)
-    for number, item in enumerate(compared):
-        n = len(item.salience)
-        salience[number, :n] = item.salience
-        found[number, :n] = item.matches
-        mask[number, :n] = True
+    salience, mask = pad([item.salience for item in compared])
+    found, _ = pad([item.matches for item in compared])
     return {
         "features": torch.from_numpy(np.stack([item.features for item in compared])),
         "salience": torch.from_numpy(salience),
@@ -191,12 +185,6 @@ def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
         "mask": torch.from_numpy(mask),
         "present": torch.from_numpy(np.stack([item.present for item in compared])),
     }
-
-
-def _key(text: str) -> bytes:
-    from negsample.models.store.text_keys import key
-
-    return key(text)
 
 
 def _text(data: np.ndarray) -> str:

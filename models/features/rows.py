@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from negsample.errors import InputError
-from negsample.models.features.padding import percentile_length
+from negsample.models.padding import pad, percentile_length
 from negsample.models.store.embedding_cache import EmbeddingCache
 from negsample.models.store.text_keys import KEY_BYTES, keys
 from negsample.sentences import split_sentences, words
@@ -101,9 +101,7 @@ class RowFeatures:
 
     def _pad(self, texts: Sequence[np.ndarray], most: int) -> tuple[Tensor, Tensor]:
         found = self._resolve([text.reshape(-1, KEY_BYTES)[:most] for text in texts])
-        numbers = np.full((len(found), max([1, *map(len, found)])), -1, np.int64)
-        mask = np.arange(numbers.shape[1]) < np.array([len(text) for text in found])[:, None]
-        numbers[mask] = np.concatenate(found)
+        numbers, mask = pad(found, -1)
         return torch.from_numpy(self.cache.gather(numbers)), torch.from_numpy(mask)
 
     def _resolve(self, texts: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from negsample.errors import InputError
+from negsample.models.padding import pad
 
 # The longest part of a pair that the summary's floor may claim, so that a small max_length still shows the document.
 _FLOOR_SHARE = 0.75
@@ -110,23 +111,16 @@ class TokenFeatures:
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
         """``input_ids``, ``attention_mask`` (and ``token_type_ids`` where the model has them), int64 [B, longest]."""
         sizes = np.array([[len(d), len(s)] for d, s in zip(documents, summaries, strict=True)], np.int64)
-        kept_d, kept_s = cut_lengths(sizes[:, 0], sizes[:, 1], self._room, self.min_summary)
+        kept = zip(*cut_lengths(sizes[:, 0], sizes[:, 1], self._room, self.min_summary), strict=True)
         frame = self._frame
-        longest = int((kept_d + kept_s).max()) + frame.size
-        ids = np.full((len(sizes), longest), self._pad, np.int64)
-        mask = np.zeros_like(ids)
-        types = np.zeros_like(ids)
-        for row, (document, summary, d, s) in enumerate(zip(documents, summaries, kept_d, kept_s, strict=True)):
-            parts: list[Any] = [frame.before, document[:d], frame.between, summary[:s], frame.after]
-            at = 0
-            for number, part in enumerate(parts):
-                ids[row, at : at + len(part)] = part
-                if frame.types:
-                    types[row, at : at + len(part)] = frame.types[number]
-                at += len(part)
-            mask[row, :at] = 1
-        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+        pairs: list[list[Any]] = [
+            [frame.before, document[:d], frame.between, summary[:s], frame.after]
+            for document, summary, (d, s) in zip(documents, summaries, kept, strict=True)
+        ]
+        ids, mask = pad([np.concatenate(parts).astype(np.int64) for parts in pairs], self._pad)
+        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
         if frame.types is not None:
+            types, _ = pad([np.repeat(frame.types, [len(part) for part in parts]) for parts in pairs])
             batch["token_type_ids"] = torch.from_numpy(types)
         return batch
 

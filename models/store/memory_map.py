@@ -29,12 +29,14 @@ class MappedFile:
 
     def touched(self, places: int, size: int = 0) -> None:
         """Tell that ``places`` places and ``size`` bytes in all were read; some 32 MB of them and the pages are given back."""
-        if self._map is None or len(self.data) <= _MOST:
-            return
         self._touched += places * _AROUND + size
-        if self._touched > _MOST:
+        if self._touched > _MOST and len(self.data) > _MOST:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        if self._map is not None:
             self._map.madvise(mmap.MADV_DONTNEED)
-            self._touched = 0
+        self._touched = 0
 
     def crc(self, start: int, stop: int) -> int:
         """Return the CRC-32 of the bytes from ``start`` to ``stop``; about a second for each gigabyte or two."""
@@ -43,4 +45,5 @@ class MappedFile:
             block = self.data[begin : min(begin + _BLOCK, stop)]
             crc = zlib.crc32(block, crc)
             self.touched(1, len(block))
+        self._give_back()
         return crc

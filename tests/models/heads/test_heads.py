@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from negsample.errors import InputError
-from negsample.models.features.padding import pad
+from negsample.models.padding import pad
 from negsample.models.heads import HEADS, make_rows_head
 
 NAMES = ["fc", "cnn", "lstm"]
