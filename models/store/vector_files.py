@@ -180,8 +180,9 @@ def merge(folder: Path, owner: bytes, files: Sequence[VectorFile]) -> tuple[Vect
         chosen.append(np.flatnonzero(~seen))
         keys.append(own[chosen[-1]])
     blocks = (
-        file.take(rows[start : start + _COPY_ROWS])
-        for file, rows in zip(files, chosen, strict=True)
+        # Where nothing is left out, straight from the mapped file, without a copy.
+        file.rows[start : start + _COPY_ROWS] if base is not None else file.rows[rows[start : start + _COPY_ROWS]]
+        for file, rows, base in zip(files, chosen, bases, strict=True)
         for start in range(0, len(rows), _COPY_ROWS)
     )
     rows = files[0].rows
