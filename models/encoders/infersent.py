@@ -187,8 +187,7 @@ def _read_weights(path: Path) -> dict[str, Any]:
     # Anything at all can come out of a file that is no checkpoint; none of it may be run.
     except Exception as error:
         raise InputError(
-            f"{path}: no state dict of tensors ({one_line(error)}); "
-            "use the published infersent1.pkl or infersent2.pkl"
+            f"{path}: no state dict of tensors ({one_line(error)}); use the published infersent1.pkl or infersent2.pkl"
         ) from error
     prefix = "enc_lstm."
     entries = loaded.items() if isinstance(loaded, dict) else ()

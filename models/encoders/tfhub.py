@@ -94,7 +94,9 @@ def _load(name: str, model: str) -> HubEncoder:
         loaded = tensorflow_hub.load(str(folder))
     # A damaged SavedModel raises whatever its protocol buffer or its checkpoint reader raises.
     except Exception as error:
-        raise InputError(f"{folder}: TensorFlow cannot load it ({one_line(error)}); download the model again") from error
+        raise InputError(
+            f"{folder}: TensorFlow cannot load it ({one_line(error)}); download the model again"
+        ) from error
     run = _runner(loaded, folder, tensorflow)
     dim = run([""]).shape[1]
     parts = [(str(path.relative_to(folder).as_posix()), file_digest(path)) for path in _model_files(folder)]

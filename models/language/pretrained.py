@@ -6,8 +6,8 @@ from typing import Any
 from torch import nn
 
 from negsample.errors import InputError
-from negsample.models.language.packaged import minilm_folder
 from negsample.models.language.model_files import model_folder, one_line, quiet
+from negsample.models.language.packaged import minilm_folder
 from negsample.models.language.transformer_models import load_model
 
 

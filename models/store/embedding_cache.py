@@ -254,9 +254,7 @@ class EmbeddingCache:
             self._label_folder()  # somebody has cleared the cache
         try:
             self._add(
-                vector_files.write_vectors(
-                    self.folder, self._owner, wanted[positions], [vectors], self.dim, self._type
-                )
+                vector_files.write_vectors(self.folder, self._owner, wanted[positions], [vectors], self.dim, self._type)
             )
             if len(self._files) > _MOST_FILES:
                 # Where another process is merging, it is left to that one.

@@ -8,8 +8,8 @@ import torch
 
 from negsample.errors import InputError
 from negsample.models.encoders import load_encoder, make_encoder
-from negsample.models.language.packaged import minilm_folder
 from negsample.models.language.model_files import model_folder
+from negsample.models.language.packaged import minilm_folder
 from negsample.models.store.embedding_cache import EmbeddingCache
 
 needs_minilm = pytest.mark.skipif(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from negsample.errors import InputError
-from negsample.models.padding import pad
 from negsample.models.heads import HEADS, make_rows_head
+from negsample.models.padding import pad
 
 NAMES = ["fc", "cnn", "lstm"]
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from filelock import FileLock
 from negsample.models.store.cache_folders import cache_root, clear_cache, find_caches
 from negsample.models.store.embedding_cache import EmbeddingCache
 from negsample.models.store.text_keys import halves, key, keys
