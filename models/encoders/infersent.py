@@ -17,7 +17,7 @@ from negsample.errors import InputError
 from negsample.io.files import replacing
 from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
-from negsample.models.language.model_files import fingerprint, one_line
+from negsample.models.language.model_files import fingerprint, one_line, read_tensors
 from negsample.models.language.transformer_models import like_lengths, pick_device
 from negsample.models.padding import pad
 
@@ -175,25 +175,13 @@ def make(
 def _read_weights(path: Path) -> dict[str, Any]:
     """The entries ``enc_lstm.…`` of a state dict as contiguous float32, without their prefix."""
     import torch
-    from safetensors.torch import load_file
 
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of infersent1.pkl or infersent2.pkl")
-    try:
-        if path.suffix == ".safetensors":
-            loaded = load_file(str(path))
-        else:
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
-    # Anything at all can come out of a file that is no checkpoint; none of it may be run.
-    except Exception as error:
-        raise InputError(
-            f"{path}: no state dict of tensors ({one_line(error)}); use the published infersent1.pkl or infersent2.pkl"
-        ) from error
     prefix = "enc_lstm."
-    entries = loaded.items() if isinstance(loaded, dict) else ()
     state = {
         str(key).removeprefix(prefix): value.detach().to(torch.float32).contiguous()
-        for key, value in entries
+        for key, value in read_tensors(path, "use the published infersent1.pkl or infersent2.pkl").items()
         if str(key).startswith(prefix) and isinstance(value, torch.Tensor)
     }
     if "weight_ih_l0" not in state or "weight_hh_l0" not in state:

@@ -104,20 +104,27 @@ def weights(folder: Path) -> dict[str, Any]:
 
     Raises InputError where there are none or a file is damaged.
     """
+    tensors: dict[str, Any] = {}
+    for name in need_weights(folder):
+        tensors.update(read_tensors(folder / name, "download the model again"))
+    return tensors
+
+
+def read_tensors(path: Path, advice: str) -> dict[str, Any]:
+    """Return the tensors of a safetensors file or of a pickled state dict, by name, on the CPU; no pickled code is run.
+
+    Raises InputError, with ``advice``, where the file is damaged or of another kind.
+    """
     import torch
     from safetensors.torch import load_file
 
-    tensors: dict[str, Any] = {}
-    for name in need_weights(folder):
-        try:
-            if name.endswith(".safetensors"):
-                tensors.update(load_file(str(folder / name)))
-            else:
-                tensors.update(torch.load(folder / name, map_location="cpu", weights_only=True))
-        # A damaged file raises what its reader happens to trip over.
-        except Exception as error:
-            raise InputError(f"{folder / name}: damaged ({one_line(error)}); download the model again") from error
-    return tensors
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(str(path))
+        return dict(torch.load(path, map_location="cpu", weights_only=True))
+    # A damaged file raises what its reader happens to trip over.
+    except Exception as error:
+        raise InputError(f"{path}: damaged, or no state dict of tensors ({one_line(error)}); {advice}") from error
 
 
 def fingerprint_parts(folder: Path) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,6 @@ import contextlib
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,6 @@ from negsample.models.store import vector_files
 from negsample.models.store.cache_folders import LABEL, LOCK, cache_root, read_label
 from negsample.models.store.text_keys import KEY_BYTES, first_of_each, halves, keys
 from negsample.models.store.vector_files import Damaged, VectorFile
-from negsample.registry import suggestion
 from negsample.seeds import digest
 
 if TYPE_CHECKING:
@@ -35,28 +33,14 @@ CHUNK = 4096
 _ROW_BITS = 40  # a number is slot << 40 | row
 _MOST_FILES = 32
 _LARGE_FILES = 8  # these are left as they are when the others are merged, so that big files are rarely rewritten
-_TYPES = {"float32": "<f4", "float16": "<f2"}
-
-
-@dataclass(frozen=True, slots=True)
-class CacheStats:
-    """``rows`` and ``bytes`` on disk, in how many ``files``; this object was ``asked`` for so many texts and
-    ``encoded`` so many.
-    """
-
-    rows: int
-    bytes: int
-    files: int
-    asked: int
-    encoded: int
+_TYPE = "<f4"
 
 
 class EmbeddingCache:
     """The vectors of one encoder, encoded when they are first asked for.
 
-    ``folder`` defaults to one under ``cache_root()`` named after the encoder, its fingerprint and its width.
-    ``dtype`` is how vectors are kept, ``"float32"`` or ``"float16"``; they are returned as float32. Texts are encoded
-    ``chunk`` at a time and each chunk is on disk before the next begins.
+    ``folder`` defaults to one under ``cache_root()`` named after the encoder, its fingerprint and its width. Texts are
+    encoded ``chunk`` at a time and each chunk is on disk before the next begins.
 
     An encoder whose vectors are a cheap function of another's (``Encoder.shared``) is kept as the other's vectors, in the
     other's folder; ``gather`` applies the function.
@@ -67,25 +51,19 @@ class EmbeddingCache:
     Raises InputError where the folder holds another encoder's vectors or can't be written.
     """
 
-    def __init__(
-        self, encoder: "Encoder", folder: Path | None = None, *, dtype: str = "float32", chunk: int = CHUNK
-    ) -> None:
-        if dtype not in _TYPES:
-            raise InputError(f"an embedding cache can't keep {dtype!r}; {suggestion(dtype, sorted(_TYPES))}")
+    def __init__(self, encoder: "Encoder", folder: Path | None = None, *, chunk: int = CHUNK) -> None:
         self._finish: Callable[[np.ndarray], np.ndarray] | None
         encoder, self._finish = getattr(encoder, "shared", None) or (encoder, None)
         self.encoder = encoder
         self.dim: int = encoder.dim
-        self._type = _TYPES[dtype]
         self._chunk = chunk
-        self._owner = digest(encoder.fingerprint, encoder.dim, self._type, size=16)
-        self.folder = Path(folder) if folder is not None else cache_root() / self._default_name(dtype)
+        self._owner = digest(encoder.fingerprint, encoder.dim, _TYPE, size=16)
+        self.folder = Path(folder) if folder is not None else cache_root() / self._default_name()
         # The lookups go over _files (slot → file). A number given out names a slot for the life of this object;
         # _places says where that slot's rows are now, which may be further down a merged file.
         self._files: dict[int, VectorFile] = {}
         self._places: list[tuple[VectorFile, int]] = []
         self._known: set[str] = set()
-        self._asked = self._encoded = 0
         self._label_folder()
         vector_files.remove_leftovers(self.folder)
         self._refresh()
@@ -106,7 +84,6 @@ class EmbeddingCache:
         Raises InputError where the encoder returns anything but finite vectors of its width, or the disk is full.
         """
         wanted = keys(texts) if wanted is None else wanted
-        self._asked += len(texts)
         numbers = self.resolve(wanted)
         missing = np.flatnonzero(numbers < 0)
         todo = missing[first_of_each(wanted[missing])]
@@ -146,19 +123,13 @@ class EmbeddingCache:
             out = self._finish(out)
         return out.reshape(*numbers.shape, self.dim)
 
-    def stats(self) -> CacheStats:
-        """Return what is on disk as this object last saw it, and what it was asked for."""
-        live = self._files.values()
-        return CacheStats(sum(map(len, live)), sum(file.size for file in live), len(live), self._asked, self._encoded)
-
-    def _default_name(self, dtype: str) -> str:
+    def _default_name(self) -> str:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.encoder.name)
-        suffix = "" if dtype == "float32" else f"-{dtype}"
-        return f"{name}-{self.encoder.fingerprint[:16]}-d{self.dim}{suffix}"
+        return f"{name}-{self.encoder.fingerprint[:16]}-d{self.dim}"
 
     def _label_folder(self) -> None:
         """Make the folder and its label, or check that the label is this encoder's."""
-        fields = {"fingerprint": self.encoder.fingerprint, "dim": self.dim, "dtype": self._type}
+        fields = {"fingerprint": self.encoder.fingerprint, "dim": self.dim, "dtype": _TYPE}
         label = {"format": 1, "name": self.encoder.name, **fields}
         found = read_label(self.folder)
         if found is None:
@@ -249,12 +220,11 @@ class EmbeddingCache:
                 cut,
                 len(chosen),
             )
-        self._encoded += len(chosen)
         if not (self.folder / LABEL).exists():
             self._label_folder()  # somebody has cleared the cache
         try:
             self._add(
-                vector_files.write_vectors(self.folder, self._owner, wanted[positions], [vectors], self.dim, self._type)
+                vector_files.write_vectors(self.folder, self._owner, wanted[positions], [vectors], self.dim, _TYPE)
             )
             if len(self._files) > _MOST_FILES:
                 # Where another process is merging, it is left to that one.
@@ -270,7 +240,7 @@ class EmbeddingCache:
                 f"expected ({len(texts)}, {self.dim})"
             )
         with np.errstate(over="ignore"):
-            kept = vectors.astype(self._type)
+            kept = vectors.astype(_TYPE)
         bad = np.flatnonzero(~np.isfinite(kept).all(axis=1))
         if bad.size:
             raise InputError(
