@@ -14,8 +14,9 @@ import numpy as np
 from negsample.eval.metrics.base import number
 from negsample.eval.metrics.cloze import Question, Span
 from negsample.eval.metrics.pretrained import pick_window
+from negsample.models.batching import like_lengths
 from negsample.models.language.head_models import HeadModel, load_head
-from negsample.models.language.transformer_models import clean, like_lengths, padded
+from negsample.models.language.transformer_models import clean, padded
 
 # The fewest tokens a window may have: half of it is left for the question, a quarter overlaps.
 _SMALLEST_WINDOW = 16

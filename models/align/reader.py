@@ -10,6 +10,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, pieces, read_words
+from negsample.models.batching import longest_first
 from negsample.models.encoders import Encoder
 from negsample.models.store.embedding_cache import EmbeddingCache
 
@@ -72,13 +73,9 @@ class WordStates:
 
         given = self.encoder.as_read(texts)
         result = np.zeros((len(texts), self.dim), np.float32)
-        order = sorted(range(len(given)), key=lambda i: len(given[i]), reverse=True)
-        start = 0
+        lengths = [len(text) for text in given]
         with torch.inference_mode():
-            while start < len(order):
-                size = max(1, min(_ROWS, _TOKENS // (len(given[order[start]]) // 4 + 4)))
-                batch = order[start : start + size]
-                start += size
+            for batch in longest_first(lengths, lambda longest: min(_ROWS, _TOKENS // (longest // 4 + 4))):
                 encoded = self.model.tokenizer(
                     [given[i] for i in batch],
                     padding=True,

@@ -1,4 +1,4 @@
-"""Pooled token vectors of any Hugging Face encoder; contextual word vectors in the role ELMo has in P1 (§3)."""
+"""Pooled token vectors of any Hugging Face encoder; contextual word vectors in the role of ELMo in Sun & Nenkova 2019 §3."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -72,8 +72,9 @@ def make(
 ) -> TokenPooling:
     """Token vectors of ``model``, a folder or hub id (default: the packaged MiniLM-L6).
 
-    ``pool``: ``mean`` or ``max`` (P1's ELMo-a and ELMo-m); ``layer``: −1 the last, −2 the one before, 0 the embeddings;
-    ``special``: pool the added tokens too; ``max_length``: tokens, 0 for the model's own; ``revision``: of a hub id.
+    ``pool``: ``mean`` or ``max`` (ELMo-a and ELMo-m of Sun & Nenkova 2019); ``layer``: −1 the last, −2 the one before,
+    0 the embeddings; ``special``: pool the added tokens too; ``max_length``: tokens, 0 for the model's own;
+    ``revision``: of a hub id.
     Raises InputError where the model cannot be found or loaded, or has no such layer.
     """
     choice("pool", pool, ("mean", "max"))

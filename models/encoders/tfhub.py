@@ -1,4 +1,4 @@
-"""Universal Sentence Encoder (Cer et al., 2018; P3 §4.2) from TensorFlow Hub or a local SavedModel folder.
+"""Universal Sentence Encoder (Cer et al. 2018; Bao et al. 2021 §4.2) from TensorFlow Hub or a local SavedModel folder.
 
 A SavedModel is a program: TensorFlow runs the operations it holds, so load one only from where you trust.
 """

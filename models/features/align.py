@@ -15,8 +15,7 @@ from negsample.models.align.fluency import Fluency
 from negsample.models.align.judge import Judge
 from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.reader import Reader, Text
-from negsample.models.padding import pad
-from negsample.models.store.embedding_cache import EmbeddingCache
+from negsample.models.batching import pad
 from negsample.models.store.text_keys import key
 
 if TYPE_CHECKING:
@@ -58,17 +57,11 @@ class AlignFeatures:
 
     dtype, width, unit = "uint8", 1, "byte"
 
-    def __init__(
-        self,
-        encoder: "Encoder",
-        judge: Judge | None = None,
-        lm: Fluency | None = None,
-        cache: EmbeddingCache | None = None,
-    ) -> None:
+    def __init__(self, encoder: "Encoder", judge: Judge | None = None, lm: Fluency | None = None) -> None:
         self.encoder = encoder
         self.judge = judge
         self.lm = lm
-        self.reader = Reader(encoder, cache)
+        self.reader = Reader(encoder)
         self._views: OrderedDict[bytes, DocumentView] = OrderedDict()
 
     @property

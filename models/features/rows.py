@@ -1,4 +1,4 @@
-"""Vectors of sentences (or words) from a frozen encoder, for the ``fc``, ``cnn`` and ``lstm`` heads (P3 §3.1, §4.2).
+"""Vectors of sentences (or words) from a frozen encoder, for the ``fc``, ``cnn`` and ``lstm`` heads (Bao et al. 2021 §3.1, §4.2).
 
 A text is kept as the 16-byte keys of its sentences; the vectors stay in the embedding cache and are fetched batch by
 batch, so that memory does not grow with the corpus.
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from negsample.errors import InputError
-from negsample.models.padding import pad, percentile_length
+from negsample.models.batching import pad, percentile_length
 from negsample.models.store.embedding_cache import EmbeddingCache
 from negsample.models.store.text_keys import KEY_BYTES, keys
 from negsample.sentences import split_sentences, words
@@ -32,7 +32,7 @@ class RowFeatures:
     """Rows of ``encoder``: one a sentence, or one a word where the encoder's unit is the word.
 
     ``max_document``, ``max_summary``: rows that are kept of each text; ``None`` until ``fit`` sets the 80th percentile of
-    the training split (SPEC §3). What is beyond is cut.
+    the training split. What is beyond is cut.
     """
 
     dtype, width = "uint8", KEY_BYTES

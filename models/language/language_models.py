@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.models.batching import like_lengths
 from negsample.models.language.head_models import HeadModel, load_head, read_head
 from negsample.models.language.model_files import model_folder
-from negsample.models.language.transformer_models import clean, like_lengths, padded
+from negsample.models.language.transformer_models import clean, padded
 
 KINDS = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}
 """Kind of language model → the class that loads it."""

@@ -181,6 +181,20 @@ def check_weights(folder: Path, expected: str) -> None:
         raise InputError(f"{path}: damaged or changed (its hash is not the one in config.json); copy the model again")
 
 
+def load_weights(network: Any, folder: Path, expected: str) -> None:
+    """Load ``model.safetensors`` of ``folder`` into ``network``. Raises InputError where its hash is not ``expected``."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_model
+
+    check_weights(folder, expected)
+    path = folder / "model.safetensors"
+    try:
+        load_model(network, str(path))
+    except (SafetensorError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{path}: does not fit config.json ({reason}); copy the model again") from None
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """No progress bars and no advice from transformers and huggingface_hub while the block runs."""

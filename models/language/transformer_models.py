@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.models.batching import like_lengths, pad
 from negsample.models.language.model_files import need_weights, one_line, quiet
-from negsample.models.padding import pad
 
 _CHUNK = 4096
-_MOST_ROWS = 64
-_MOST_TOKENS = 16384
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -173,23 +171,6 @@ def encode_texts(
         for batch in run_batches(model, texts, counts, layer):
             result[batch.rows] = vectors_of(batch).float().cpu().numpy()
     return result
-
-
-def like_lengths(
-    lengths: Sequence[int], device: str, most_tokens: int = _MOST_TOKENS, most_rows: int = _MOST_ROWS
-) -> Iterator[list[int]]:
-    """Yield the numbers of rows in batches of like length, the shortest first; rows of no length are left out.
-
-    At most ``most_rows`` rows (four times as many on a GPU) and ``most_tokens`` padded tokens, but one row at least.
-    """
-    order = sorted((row for row in range(len(lengths)) if lengths[row]), key=lambda row: lengths[row])
-    most_rows = most_rows if device == "cpu" else 4 * most_rows
-    start = 0
-    for stop in range(1, len(order) + 1):
-        full = stop - start == most_rows
-        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > most_tokens:
-            yield order[start:stop]
-            start = stop
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int, device: str) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.padding import pad, percentile_length
+from negsample.models.batching import pad, percentile_length
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,47 @@
-"""Rows of different lengths brought to one, and how long the texts of a network with a fixed frame may be."""
+"""Rows of different lengths: which go together in a batch, filling them up, and how long they may be in a fixed frame."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
+
+_MOST_ROWS = 64
+_MOST_TOKENS = 16384
+
+
+def like_lengths(
+    lengths: Sequence[int], device: str, most_tokens: int = _MOST_TOKENS, most_rows: int = _MOST_ROWS
+) -> Iterator[list[int]]:
+    """Yield the numbers of rows in batches of like length, the shortest first; rows of no length are left out.
+
+    At most ``most_rows`` rows (four times as many on a GPU) and ``most_tokens`` padded tokens, but one row at least.
+    """
+    order = sorted((row for row in range(len(lengths)) if lengths[row]), key=lambda row: lengths[row])
+    most_rows = most_rows if device == "cpu" else 4 * most_rows
+    start = 0
+    for stop in range(1, len(order) + 1):
+        full = stop - start == most_rows
+        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > most_tokens:
+            yield order[start:stop]
+            start = stop
+
+
+def longest_first(
+    lengths: Sequence[int] | np.ndarray, room: Callable[[int], int], share: float = 0
+) -> Iterator[list[int]]:
+    """Yield the numbers of rows in batches of like length, the longest first.
+
+    A batch has at most ``room(length of its longest)`` rows, but one at least, and none shorter than ``share`` of that.
+    """
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+    start = 0
+    while start < len(order):
+        longest = int(lengths[order[start]])
+        stop = start + max(1, room(longest))
+        batch = [row for row in order[start:stop] if lengths[row] >= share * longest]
+        start += len(batch)
+        yield batch
 
 
 def pad(rows: Sequence[np.ndarray], fill: float = 0) -> tuple[np.ndarray, np.ndarray]:
