@@ -93,5 +93,5 @@ def make(
 def pooled(folder: Path, model: TokenModel, pool: str, layer: int, special: bool, *, packaged: bool) -> TokenPooling:
     """The encoder over ``model``, which was loaded from ``folder``; ``layer`` is counted from the end (−1: last)."""
     options = {"pool": pool, "layer": layer, "special": special, "max_length": model.limit}
-    mark = fingerprint("hf", options, fingerprint_parts(folder))
-    return TokenPooling(folder, model, pool, layer, special, mark, packaged)
+    digest = fingerprint("hf", options, fingerprint_parts(folder))
+    return TokenPooling(folder, model, pool, layer, special, digest, packaged)

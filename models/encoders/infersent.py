@@ -22,7 +22,7 @@ from negsample.models.language.model_files import fingerprint, one_line, read_te
 from negsample.models.language.transformer_models import pick_device
 
 # What the published versions put around a sentence.
-MARKS = {1: ("<s>", "</s>"), 2: ("<p>", "</p>")}
+BOUNDS = {1: ("<s>", "</s>"), 2: ("<p>", "</p>")}
 _MOST_TOKENS = 8192
 _MOST_ROWS = 128
 
@@ -62,10 +62,10 @@ def tokenize(text: str, version: int) -> list[str]:
 class InferSent:
     """BiLSTM-max: [forward; backward] states, so ``dim`` is twice the LSTM's width (4096 for the published weights).
 
-    A sentence is its tokens between the version's marks; what has no vector is left out (``counts["unknown_words"]``).
+    A sentence is its tokens between the version's bounds; what has no vector is left out (``counts["unknown_words"]``).
     Padding never enters the maximum. ``zero_pad`` puts a zero row beside the states, which is what the published
     version 1 code does to every sentence but the longest of its batch. A sentence without a known
-    word is its marks alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
+    word is its bounds alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
     (``counts["zero_vectors"]``).
     """
 
@@ -95,7 +95,7 @@ class InferSent:
         tokens = tokenize(text, self.version)
         index = self.vectors.index
         known = [index[token] for token in tokens if token in index]
-        opening, closing = (index.get(mark) for mark in MARKS[self.version])
+        opening, closing = (index.get(bound) for bound in BOUNDS[self.version])
         self.counts["words"] += len(tokens)
         self.counts["unknown_words"] += len(tokens) - len(known)
         rows = [row for row in (opening, *known, closing) if row is not None]
@@ -146,13 +146,13 @@ def make(
     """InferSent from the published state dict ``weights`` and the word-vector file ``vectors``.
 
     ``version``: 1 (GloVe, <s> </s>) or 2 (fastText, <p> </p>, Moses contractions); ``zero_pad``: see ``InferSent``;
-    ``limit``: read only the first words of ``vectors`` (mind that the sentence marks must be among them).
+    ``limit``: read only the first words of ``vectors`` (mind that the bounds must be among them).
     The LSTM's width and the words' dimension are those of the weights. Weights are read without unpickling code.
     Raises InputError for files that are missing, damaged, of another kind, or do not fit each other.
     """
     import torch
 
-    if version not in MARKS:
+    if version not in BOUNDS:
         raise InputError(f"version={version} is not known; InferSent has versions 1 and 2")
     state = _read_weights(Path(weights).expanduser())
     table = read_vectors(Path(vectors), limit)
@@ -168,8 +168,8 @@ def make(
     place = pick_device(device)
     parts: list[tuple[str, Any]] = [(key, value.numpy()) for key, value in sorted(state.items())]
     parts.append(("vectors", bytes.fromhex(table.digest)))
-    mark = fingerprint("infersent", {"version": version, "zero_pad": zero_pad}, parts)
-    return InferSent(lstm.eval().requires_grad_(False).to(place), table, version, zero_pad, mark, place)
+    digest = fingerprint("infersent", {"version": version, "zero_pad": zero_pad}, parts)
+    return InferSent(lstm.eval().requires_grad_(False).to(place), table, version, zero_pad, digest, place)
 
 
 def _read_weights(path: Path) -> dict[str, Any]:

@@ -134,8 +134,8 @@ def make(model: str = "", max_length: int = 0, revision: str = "", device: str =
         else:
             stages.append(torch.nn.functional.normalize)
     options = {"poolings": layout.poolings, "after": layout.after, "prompt": layout.prompt, "lower": layout.lower}
-    mark = fingerprint("sentence-transformer", {**options, "max_length": loaded.limit}, parts)
-    return SentenceTransformer(folder, layout, loaded, tuple(stages), dim, mark, packaged=not model)
+    digest = fingerprint("sentence-transformer", {**options, "max_length": loaded.limit}, parts)
+    return SentenceTransformer(folder, layout, loaded, tuple(stages), dim, digest, packaged=not model)
 
 
 def read_layout(folder: Path) -> Layout:

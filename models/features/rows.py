@@ -106,6 +106,8 @@ class RowFeatures:
 
     def _resolve(self, texts: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The cache's numbers for each text's keys, looked up when the text is first met (an epoch meets it again)."""
+        if self._met_units > _REMEMBERED:
+            self._met, self._met_units = {}, 0
         names = [blake2b(text.tobytes(), digest_size=KEY_BYTES).digest() for text in texts]
         new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._met}
         if new:
@@ -113,16 +115,9 @@ class RowFeatures:
             if (found < 0).any():
                 raise InputError(f"{self.cache.folder}: vectors were removed while they were in use; run again")
             ends = np.cumsum([len(text) for text in new.values()])
-            fresh = dict(zip(new, np.split(found, ends[:-1]), strict=True))
-        else:
-            fresh = {}
-        numbers = [fresh[name] if name in fresh else self._met[name] for name in names]
-        cost = sum(len(text) + _TEXT for text in fresh.values())
-        if self._met_units + cost > _REMEMBERED:
-            self._met, self._met_units = {}, 0
-        self._met.update(fresh)
-        self._met_units += cost
-        return numbers
+            self._met.update(zip(new, np.split(found, ends[:-1]), strict=True))
+            self._met_units += len(found) + _TEXT * len(new)
+        return [self._met[name] for name in names]
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the encoder (or the reference to its package) into ``folder/encoder``."""

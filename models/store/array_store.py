@@ -66,7 +66,7 @@ def new_store(folder: Path, dtype: str) -> Iterator[ArrayWriter]:
             "count": len(offsets) - 1,
             "dtype": writer.dtype.str,
             "size": int(offsets[-1]),
-            "lengths_crc": zlib.crc32(offsets),
+            "lengths_crc": zlib.crc32(offsets.data),
             "data_crc": writer.crc,
         }
         (draft / "index.json").write_text(json.dumps(index) + "\n", encoding="utf-8")
@@ -89,7 +89,7 @@ class ArrayStore:
                 and self._offsets.dtype == np.int64
                 and self._offsets.shape == (index["count"] + 1,)
                 and len(self._data) == index["size"]
-                and zlib.crc32(self._offsets) == index["lengths_crc"]
+                and zlib.crc32(self._offsets.data) == index["lengths_crc"]
                 and self._file.crc(0, len(self._file.data)) == index["data_crc"]
             )
         except (OSError, KeyError, TypeError, ValueError) as error:

@@ -43,7 +43,7 @@ class MappedFile:
         crc = 0
         for begin in range(start, stop, _BLOCK):
             block = self.data[begin : min(begin + _BLOCK, stop)]
-            crc = zlib.crc32(block, crc)
+            crc = zlib.crc32(block.data, crc)
             self.touched(1, len(block))
         self._give_back()
         return crc

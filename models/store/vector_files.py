@@ -112,7 +112,7 @@ def open_vectors(path: Path) -> VectorFile:
     file = MappedFile(path)
     if len(file.data) < _HEADER_BYTES or file.data[: len(_MAGIC)].tobytes() != _MAGIC:
         raise Damaged("it does not begin like a file of vectors")
-    *fields, crc = _HEADER.unpack_from(file.data)
+    *fields, crc = _HEADER.unpack_from(file.data.data)
     if zlib.crc32(_HEADER.pack(*fields, 0)) != crc:
         raise Damaged("its header has changed since it was written")
     _, owner, count, dim, name, *checksums = fields
