@@ -29,12 +29,6 @@ class HeadModel:
     fingerprint: str
 
 
-@lru_cache(maxsize=2)
-def load_head(kind: str, model: str, device: str = "auto") -> HeadModel:
-    """``read_head``, remembered: two metrics that name the same model share it."""
-    return read_head(kind, model, device)
-
-
 def read_head(kind: str, model: str, device: str = "auto") -> HeadModel:
     """Return the model in the folder or hub id ``model``, loaded by transformers' class ``kind`` (``AutoModelFor…``).
 
@@ -49,3 +43,7 @@ def read_head(kind: str, model: str, device: str = "auto") -> HeadModel:
         raise InputError(f"{model}: its tokenizer does not say where tokens stand in the text; add a tokenizer.json")
     known = [int(limit) for limit in (learnt_positions(network), tokenizer.model_max_length) if limit <= _NO_LIMIT]
     return HeadModel(network.to(place), tokenizer, min(known, default=_DEFAULT_WINDOW), place, digest)
+
+
+load_head = lru_cache(maxsize=2)(read_head)
+"""``read_head``, remembered: two metrics that name the same model share it."""
