@@ -1,4 +1,4 @@
-"""Following a training run from outside: what it says, each epoch's validation loss, the validation scores at the end."""
+"""What a caller may have a training run call: for what it says, each validation loss, the validation scores at the end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Follow:
+class Callbacks:
     """Functions that a run calls, each where it is given; an exception from one ends the run.
 
     ``say(text)``: each epoch's losses in words (default: printed). ``after_epoch(epoch, validation_loss)``: epochs from
