@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from negsample.corpora import files, hub
 from negsample.corpora.pairs import CorpusOptions, describe_skipped
 from negsample.errors import InputError
 from negsample.io.files import ENDINGS
@@ -23,10 +24,7 @@ CORPORA = Registry(
     {
         "sample": "negsample.corpora.sample:load",
         "newsroom": "negsample.corpora.newsroom:load",
-        "cnn_dailymail": "negsample.corpora.hub:cnn_dailymail",
-        "billsum": "negsample.corpora.hub:billsum",
-        "arxiv": "negsample.corpora.hub:arxiv",
-        "big_patent": "negsample.corpora.hub:big_patent",
+        **hub.LOADERS,
     },
     plural="corpora",
 )
@@ -57,8 +55,6 @@ def load_pairs(name: str, options: CorpusOptions | None = None, skipped: Counter
 
 
 def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
-    from negsample.corpora import files, hub
-
     head, colon, argument = name.partition(":")
     if head in CORPORA:
         return CORPORA.get(head)(argument, options, skipped)

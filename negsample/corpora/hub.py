@@ -86,7 +86,7 @@ def _guess(label: str, columns: Sequence[str], role: str, known: Sequence[str]) 
     return found[0]
 
 
-cnn_dailymail, billsum, arxiv, big_patent = (partial(_load, corpus) for corpus in KNOWN.values())
+LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}
 
 
 # --- datasets

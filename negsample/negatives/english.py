@@ -61,9 +61,7 @@ NEGATIVE_WORDS = _forms(
 )
 """Negative words and what says the contrary."""
 
-CLIPPED = _forms(
-    "ca:can wo:will sha:shall"
-)
+CLIPPED = _forms("ca:can wo:will sha:shall")
 """What is left of an auxiliary where publishers set "n't" apart ("ca n't")."""
 
 NUMBER_WORDS = _words(
