@@ -32,7 +32,7 @@ Progress = Callable[[str, int, int | None], None]
 class GenerateOptions:
     """What to make: ``negatives`` of each pair by ``recipe``; ``vocabulary`` is drawn "uniform" or by "frequency".
 
-    The training split holds ``redraws`` times as many negatives of each pair, for epochs that take turns with them.
+    The training split holds ``redraws`` times as many negatives of each pair, of which each epoch sees the next set.
 
     Raises InputError for fewer than one negative or another vocabulary.
     """

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from torch import Tensor
@@ -53,7 +52,10 @@ def compute_features(features: AlignFeatures, split: Split, folder: Path, name: 
         for start in range(0, len(split), _PART):
             rows = np.arange(start, min(start + _PART, len(split)))
             path = folder / f"{name}-{start // _PART}.npz"
-            part = _read(path)
+            part = None
+            if path.is_file():
+                with np.load(path, allow_pickle=False) as stored:
+                    part = dict(stored)
             # The head may have learnt from the beginning of a split alone, whose last part is a shorter one.
             if part is None or len(part["sizes"]) != len(rows) or part["features"].shape[1] != width:
                 part = _compute(features, split, rows)
@@ -85,11 +87,3 @@ def _groups(split: Split, rows: np.ndarray) -> list[np.ndarray]:
     documents, summaries = split.units(rows)
     new = np.diff(split.document_of[rows], prepend=-1) != 0
     return np.split(rows, np.flatnonzero(np.diff(np.cumsum(summaries + documents * new) // _BYTES)) + 1)
-
-
-def _read(path: Path) -> dict[str, np.ndarray] | None:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return dict(stored)
-    except (FileNotFoundError, ValueError, BadZipFile, EOFError):
-        return None
