@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from negsample.train.data.prepare import SPLITS, Split, open_split, prepare_spli
 from negsample.train.fit.callbacks import Callbacks
 from negsample.train.fit.loop import fit, predict
 from negsample.train.fit.torch_state import own_state
-from negsample.train.fit.training_log import read_epochs
+from negsample.train.fit.training_log import print_line, read_epochs
 from negsample.train.model_card import model_card
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def _run(
     _on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
     if accelerator.is_main_process:
         for note in notes:
-            (callbacks.say or partial(print, flush=True))(note)
+            callbacks.say(note)
     splits = {name: open_split(work / name) for name in SPLITS}
     found = fit_and_test(accelerator, config, loss, parts, splits, work, callbacks.say, callbacks.after_epoch)
     if callbacks.after_fit is not None:
@@ -160,7 +159,7 @@ def fit_and_test(
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
-    say: Callable[[str], None] | None = None,
+    say: Callable[[str], None] = print_line,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
     """Train the network of ``parts`` on prepared ``splits`` and test it; the content of ``figures.json``.
@@ -193,7 +192,7 @@ def fit_parts(
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
-    say: Callable[[str], None] | None = None,
+    say: Callable[[str], None] = print_line,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
     """Train the network of ``parts`` on the train and validation splits; ``epochs``, and what else the head tells.
@@ -206,7 +205,6 @@ def fit_parts(
         # Its parts are trained one after another, on the main process alone.
         if not accelerator.is_main_process:
             return {}
-        say = say or partial(print, flush=True)
         found = fit_align(config, parts, splits, work, say, after_epoch, accelerator.device)
         return {"epochs": read_epochs(work / "training.jsonl"), **found}
     # Padding is that of the corpus' own pairs.

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from negsample.train.fit.training_log import print_line
+
 
 @dataclass(frozen=True)
 class Callbacks:
@@ -15,6 +17,6 @@ class Callbacks:
     under the best weights; on one process.
     """
 
-    say: Callable[[str], None] | None = None
+    say: Callable[[str], None] = print_line
     after_epoch: Callable[[int, float], None] | None = None
     after_fit: Callable[[np.ndarray, np.ndarray], None] | None = None

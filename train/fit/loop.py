@@ -1,7 +1,6 @@
 """The training loop, top to bottom: data, network, steps, validation, early stopping, checkpoint, resume."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from negsample.train.data.prepare import Split
 from negsample.train.fit.checkpoint import Position, find_checkpoint, load_best, save_best, save_checkpoint
 from negsample.train.fit.losses import GROUPED, LOSSES, Loss
 from negsample.train.fit.optimizer import make_optimizer, set_learning_rate
-from negsample.train.fit.training_log import TrainingLog
+from negsample.train.fit.training_log import TrainingLog, print_line
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -34,7 +33,7 @@ def fit(
     train: Split,
     validation: Split,
     work: Path,
-    say: Callable[[str], None] | None = None,
+    say: Callable[[str], None] = print_line,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> Position:
     """Train ``network`` in place until the epochs are over or validation has stopped improving; best weights at the end.
@@ -56,9 +55,7 @@ def fit(
     prepared, optimizer = accelerator.prepare(network, make_optimizer(network, plan))
     loss = LOSSES[loss_name]
     position = Position()
-    log = TrainingLog(
-        work / "training.jsonl" if accelerator.is_main_process else None, say or partial(print, flush=True)
-    )
+    log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, say)
     if (found := find_checkpoint(work)) is not None:
         accelerator.load_state(str(found[0]))
         position = found[1]

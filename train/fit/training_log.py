@@ -8,6 +8,11 @@ from typing import Any
 from negsample.io.files import replacing
 
 
+def print_line(text: str) -> None:
+    """Print ``text`` at once: what a run says where nobody else listens."""
+    print(text, flush=True)
+
+
 class TrainingLog:
     """Appends lines to ``path``, and says how epochs went; does neither where that is None (all processes but one)."""
 
