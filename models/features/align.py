@@ -149,7 +149,7 @@ class AlignFeatures:
 
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
         """``features`` [B, F], ``salience`` [B, N, 6], ``matches`` [B, N, 3], ``mask`` [B, N], ``present`` [B, 4]."""
-        return stack(self.compare([_text(d) for d in documents], [_text(s) for s in summaries]))
+        return stack(self.compare([text_of(d) for d in documents], [text_of(s) for s in summaries]))
 
     def reason(self, document: str, summary: str) -> str | None:
         """Why a pair has no aspects; None where it has."""
@@ -180,5 +180,6 @@ def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
     }
 
 
-def _text(data: np.ndarray) -> str:
+def text_of(data: np.ndarray) -> str:
+    """The text that ``AlignFeatures.read`` keeps as ``data``."""
     return bytes(data).decode("utf-8", "surrogatepass")

@@ -20,6 +20,7 @@ from negsample.records import Example
 from negsample.seeds import digest
 
 SPLITS = ("train", "validation", "test")
+ORIGINAL = "original"
 # Examples read together, and texts remembered: a document's examples stand together, so few are enough.
 _CHUNK = 512
 _REMEMBERED = 4096
@@ -66,6 +67,21 @@ class Split:
     def cut(self, features: Features) -> int:
         """How many examples are longer than what ``features`` keep."""
         return sum(int(features.was_cut(*self.units(block)).sum()) for block in self.blocks())
+
+    @property
+    def kind_of(self) -> np.ndarray:
+        """The name of each example's kind; str [n]."""
+        return np.array(self.kind_names)[self.kinds]
+
+    @property
+    def is_original(self) -> np.ndarray:
+        """Whether each example is an original; bool [n]."""
+        return np.array([name == ORIGINAL for name in self.kind_names], bool)[self.kinds]
+
+    def read(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """What ``Features.read`` made of the documents and the summaries of the examples ``rows``."""
+        documents = [self.documents[i] for i in self.document_of[rows]]
+        return documents, [self.summaries[i] for i in self.summary_of[rows]]
 
     def id(self, index: int) -> str:
         """The id of an example."""

@@ -19,7 +19,7 @@ from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
 from negsample.train.config import TrainConfig
-from negsample.train.data.corpora import find_corpora
+from negsample.train.data.examples import find_corpora
 from negsample.train.data.prepare import Split
 from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells
 from negsample.train.experiments.transfer_config import HeadSetting, Source, TransferConfig
