@@ -175,7 +175,7 @@ def agreement(ours: np.ndarray, theirs: np.ndarray) -> float:
 def main(arguments: Sequence[str]) -> int:
     """Print both tables; 0 where training ends alike with and without the cache and vectors agree."""
     from negsample.models.encoders import make_encoder
-    from negsample.train.job import make_examples
+    from negsample.train.data.examples import make_examples
 
     corpus = arguments[0] if arguments else "sample"
     pairs, epochs = (int(word) for word in [*arguments[1:3], *("80", "10")[len(arguments[1:3]) :]])

@@ -9,8 +9,15 @@ import torch
 from torch import nn
 
 from negsample.errors import InputError
+from negsample.models.align.fluency import load_fluency, new_fluency
+from negsample.models.align.judge import load_judge
+from negsample.models.encoders import ENCODERS, load_encoder, make_encoder
 from negsample.models.features import Features
-from negsample.models.heads import HEADS
+from negsample.models.features.align import AlignFeatures
+from negsample.models.features.rows import RowFeatures
+from negsample.models.features.tokens import TokenFeatures
+from negsample.models.heads import HEADS, make_rows_head
+from negsample.models.language.pretrained import load_pretrained, load_shell
 
 
 @dataclass
@@ -29,7 +36,7 @@ class Parts:
 
 
 def takes(head: str) -> str:
-    """What the head takes: the name of a kind of features. Raises InputError for an unknown head."""
+    """Return what the head takes: the name of a kind of features. Raises InputError for an unknown head."""
     return HEADS.get(head).takes
 
 
@@ -46,32 +53,20 @@ def new_parts(
     lm: str | None = None,
     seed: int = 0,
 ) -> Parts:
-    """Parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
+    """Return parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
 
     ``lm``: a language model for head ``align``; other heads have none. Raises InputError for an unknown head, encoder or
     language model, or a ``max_length`` beyond the encoder's positions.
     """
-    if takes(head) == "rows":
-        from negsample.models.encoders import make_encoder
-        from negsample.models.features.rows import RowFeatures
-
+    kind = takes(head)
+    if kind in ("rows", "align"):
         made = make_encoder(encoder)
-        features = RowFeatures(made, max_document, max_summary)
+        features: Features
+        if kind == "rows":
+            features = RowFeatures(made, max_document, max_summary)
+        else:
+            features = AlignFeatures(made, lm=new_fluency(lm) if lm is not None else None)
         return Parts(head, {}, features, None, {"name": encoder, "fingerprint": made.fingerprint})
-    if takes(head) == "align":
-        from negsample.models.align.fluency import new_fluency
-        from negsample.models.encoders import make_encoder
-        from negsample.models.features.align import AlignFeatures
-
-        made = make_encoder(encoder)
-        fluency = new_fluency(lm) if lm is not None else None
-        return Parts(
-            head, {}, AlignFeatures(made, lm=fluency), None, {"name": encoder, "fingerprint": made.fingerprint}
-        )
-    from negsample.models.encoders import ENCODERS
-    from negsample.models.features.tokens import TokenFeatures
-    from negsample.models.language.pretrained import load_pretrained
-
     if (name := encoder.partition(":")[0]) in ENCODERS and not Path(encoder).exists():
         raise InputError(
             f"encoder {encoder}: {name} is frozen, and head {head} fine-tunes a network; add head=fc (or cnn, lstm, "
@@ -88,25 +83,15 @@ def new_parts(
 
 
 def make_network(parts: Parts, seed: int) -> nn.Module:
-    """The network of ``parts``, made now (initial weights from ``seed``) where it had to wait for ``features.fit``."""
-    if parts.network is None and takes(parts.head) == "align":
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            parts.network = HEADS.get(parts.head)(**parts.options)
+    """Return the network of ``parts``, made now (initial weights from ``seed``) where it had to wait for ``features.fit``."""
     if parts.network is None:
-        from negsample.models.features.rows import RowFeatures
-        from negsample.models.heads import make_rows_head
-
-        assert isinstance(parts.features, RowFeatures)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            parts.network = make_rows_head(
-                parts.head,
-                parts.features.encoder.dim,
-                *parts.features.limits,
-                unit=parts.features.unit,
-                **parts.options,
-            )
+            if isinstance(parts.features, RowFeatures):
+                sizes = (parts.features.encoder.dim, *parts.features.limits)
+                parts.network = make_rows_head(parts.head, *sizes, unit=parts.features.unit, **parts.options)
+            else:
+                parts.network = HEADS.get(parts.head)(**parts.options)
     return parts.network
 
 
@@ -118,41 +103,29 @@ def save_encoder_config(parts: Parts, folder: Path) -> None:
 
 
 def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "sdpa") -> Parts:
-    """Parts as ``description`` (a model folder's config.json) says, weights not yet loaded; no request goes out.
+    """Return parts as ``description`` (a model folder's config.json) says, weights not yet loaded; no request goes out.
 
     Raises InputError where the encoder's files are missing, damaged or of another fingerprint.
     """
     head, options = description["head"], dict(description.get("head_options", {}))
     settings = dict(description["features"])
-    encoder = dict(description["encoder"])
-    if takes(head) == "rows":
-        from negsample.models.encoders import load_encoder
-        from negsample.models.features.rows import RowFeatures
-
-        made = load_encoder(settings.pop("encoder"), folder / "encoder")
-        parts = Parts(head, options, RowFeatures(made, **settings), None, encoder)
-        make_network(parts, seed=0)
-        return parts
-    if takes(head) == "align":
-        from negsample.models.align.fluency import load_fluency
-        from negsample.models.align.judge import load_judge
-        from negsample.models.encoders import load_encoder
-        from negsample.models.features.align import AlignFeatures
-
+    kind = takes(head)
+    if kind == "tokens":
+        model, tokenizer = load_shell(folder / "encoder", attention)
+        network = HEADS.get(head)(model, **options)
+        return Parts(head, options, TokenFeatures(tokenizer, **settings), network, dict(description["encoder"]))
+    features: Features
+    if kind == "rows":
+        features = RowFeatures(load_encoder(settings.pop("encoder"), folder / "encoder"), **settings)
+    else:
         if set(options) != {"sources"}:
             raise InputError(
                 f"{folder}: trained by an earlier negsample, whose align had other features; train it again"
             )
-        mark, saved = settings.get("judge"), settings.get("lm")
-        judge = load_judge(folder / "judge", mark["fingerprint"], attention) if mark else None
-        lm = load_fluency(folder / "lm", saved) if saved else None
-        aligned = AlignFeatures(load_encoder(settings["encoder"], folder / "encoder"), judge, lm)
-        parts = Parts(head, options, aligned, None, encoder)
-        make_network(parts, seed=0)
-        return parts
-    from negsample.models.features.tokens import TokenFeatures
-    from negsample.models.language.pretrained import load_shell
-
-    model, tokenizer = load_shell(folder / "encoder", attention)
-    network = HEADS.get(head)(model, **options)
-    return Parts(head, options, TokenFeatures(tokenizer, **settings), network, encoder)
+        saved, lm = settings.get("judge"), settings.get("lm")
+        judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
+        fluency = load_fluency(folder / "lm", lm) if lm else None
+        features = AlignFeatures(load_encoder(settings["encoder"], folder / "encoder"), judge, fluency)
+    parts = Parts(head, options, features, None, dict(description["encoder"]))
+    make_network(parts, seed=0)
+    return parts

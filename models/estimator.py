@@ -9,8 +9,12 @@ import torch
 
 import negsample
 from negsample.errors import InputError
+from negsample.models.align.explain import explain
+from negsample.models.batching import longest_first
 from negsample.models.build import Parts, load_parts
-from negsample.models.folder import load_weights, read_description
+from negsample.models.features.align import AlignFeatures
+from negsample.models.folder import read_description
+from negsample.models.language.model_files import load_weights
 from negsample.scoring import Scored
 from negsample.seeds import digest
 
@@ -119,9 +123,6 @@ class Estimator:
 
         Raises InputError as ``score`` does, and where the model has no aspects.
         """
-        from negsample.models.align.explain import explain
-        from negsample.models.features.align import AlignFeatures
-
         self.need_aspects()
         scored = self.score_pairs([document], [summary])
         assert isinstance(self._features, AlignFeatures)
@@ -164,7 +165,9 @@ class Estimator:
         sizes = np.array([[len(units[d]), len(units[s])] for d, s in zip(documents, summaries, strict=True)]) // width
         lengths = self._features.lengths(sizes[:, 0], sizes[:, 1])
         outputs = np.empty((len(documents), 1 + len(self.aspects)), np.float32)
-        for batch in _by_length(lengths, batch_size):
+        # At most ``batch_size`` · 512 units a batch, padding counted.
+        room = batch_size * _UNITS
+        for batch in longest_first(lengths, lambda longest: min(room // max(1, longest), 8 * batch_size)):
             tensors = self._features.collate([units[documents[i]] for i in batch], [units[summaries[i]] for i in batch])
             with torch.inference_mode():
                 logits = self._network(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
@@ -172,15 +175,3 @@ class Estimator:
         if not np.isfinite(outputs[:, 0]).all():
             raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
         return outputs, self._features.was_cut(sizes[:, 0], sizes[:, 1])
-
-
-def _by_length(lengths: np.ndarray, batch_size: int) -> list[np.ndarray]:
-    """Indexes in batches of like length, longest first; at most ``batch_size`` · 512 units a batch, padding counted."""
-    order = np.argsort(-lengths, kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        longest = max(1, int(lengths[order[start]]))
-        size = max(1, min(batch_size * _UNITS // longest, 8 * batch_size))
-        batches.append(order[start : start + size])
-        start += size
-    return batches

@@ -8,14 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 import negsample
 from negsample.errors import InputError
-from negsample.io.files import atomic_json
+from negsample.io.files import atomic_json, file_digest
 from negsample.models.build import Parts, save_encoder_config
-from negsample.models.encoders.base import file_digest
-from negsample.models.weights import check_weights
 
 FORMAT = "negsample-estimator"
 FORMAT_VERSION = 1
@@ -89,17 +85,3 @@ def read_description(folder: Path) -> dict[str, Any]:
     if missing:
         raise InputError(f"{path}: damaged (no {missing[0]!r}); copy the model again")
     return description
-
-
-def load_weights(network: nn.Module, folder: Path, expected: str) -> None:
-    """Load ``model.safetensors`` into ``network``, refusing it where its hash is not ``expected``. Raises InputError."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_model
-
-    check_weights(folder, expected)
-    path = folder / "model.safetensors"
-    try:
-        load_model(network, str(path))
-    except (SafetensorError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{path}: does not fit config.json ({reason}); copy the model again") from None

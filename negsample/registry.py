@@ -17,7 +17,7 @@ from negsample.errors import InputError
 class Registry:
     """Named factories of one kind (``"encoder"``, ``"head"``, ``"negative"``, ``"corpus"``, ``"metric"``)."""
 
-    def __init__(self, kind: str, builtin: Mapping[str, str], plural: str = "") -> None:
+    def __init__(self, kind: str, builtin: Mapping[str, str | Callable[..., Any]], plural: str = "") -> None:
         self.kind = kind
         self._group = f"negsample.{plural or kind + 's'}"
         self._entries: dict[str, str | Callable[..., Any]] = dict(builtin)

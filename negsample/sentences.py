@@ -1,6 +1,6 @@
 """Splitting text into sentences and words: one rule, used everywhere.
 
-A *word* is a white-space-separated token (SPEC §2). A *sentence* ends at ``.``, ``!``, ``?``, ``…`` or their
+A *word* is a white-space-separated token. A *sentence* ends at ``.``, ``!``, ``?``, ``…`` or their
 CJK, Arabic and Devanagari counterparts, with closing quotes and brackets, when white space and something that
 can open a sentence follow; and at every line break. Abbreviations, initials, and decimal numbers do not end one.
 Texts whose publishers set spaces before punctuation ("He left . She stayed .") are split as well.
@@ -92,5 +92,5 @@ def split_sentences(text: str) -> list[str]:
 
 
 def normalise(text: str) -> str:
-    """Case and white space folded: two texts that agree after this count as the same (SPEC §1)."""
+    """Case and white space folded: two texts that agree after this count as the same."""
     return " ".join(text.split()).casefold()

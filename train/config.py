@@ -1,5 +1,6 @@
 """Training configuration: one frozen dataclass, read from YAML and ``key=value`` words; unknown keys are refused."""
 
+import contextlib
 import dataclasses
 import math
 import typing
@@ -35,9 +36,9 @@ class TrainConfig:
     ``limit`` (pairs read from each corpus), field names as in ``negsample generate``, ``vocabulary``
     (``uniform`` or ``frequency``), ``on_bad`` (``stop`` or ``skip``).
 
-    Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (SPEC §3's floor);
-    ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th percentile of the training split);
-    ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
+    Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (the tokens that a
+    summary keeps in any case when both are cut); ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th
+    percentile of the training split); ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
 
     Optimisation: ``loss`` (``bce``, ``mse``, ``ranking``; ``None`` = by recipe),
     ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``,
@@ -92,20 +93,11 @@ class TrainConfig:
     seed: int = 0
 
     def resolved(self) -> "TrainConfig":
-        """The configuration with every ``None`` that depends on the head filled in.
+        """Return the configuration with every ``None`` that depends on the head filled in.
 
-        ``cls`` fine-tunes an encoder (AdamW, small rate, warm-up: a departure from P3, SPEC §4); the heads over frozen
-        vectors follow P3 (RMSProp, 0.001).
+        The heads over frozen vectors follow Bao et al. (2021 §4.2): RMSProp, 0.001. ``cls`` departs from them: its encoder
+        is fine-tuned (AdamW, small rate, warm-up).
         """
-        if self.head == "align":
-            aligned: dict[str, Any] = {
-                "encoder": "sentence-transformer",
-                "learning_rate": 0.02,
-                "epochs": 30,
-                "batch_size": 64,
-            }
-            missing = {key: value for key, value in aligned.items() if getattr(self, key) is None}
-            return dataclasses.replace(self, **missing)
         fine_tuned = self.head == "cls" and not self.freeze_encoder
         defaults: dict[str, Any] = {
             "encoder": "minilm" if self.head == "cls" else "sentence-transformer",
@@ -117,6 +109,8 @@ class TrainConfig:
             "epochs": 5 if fine_tuned else 30,
             "batch_size": 16 if self.head == "cls" else 32,
         }
+        if self.head == "align":
+            defaults = {"encoder": "sentence-transformer", "learning_rate": 0.02, "epochs": 30, "batch_size": 64}
         missing = {key: value for key, value in defaults.items() if getattr(self, key) is None}
         settled = dataclasses.replace(self, **missing)
         # A set beyond the last epoch would be made and never seen.
@@ -145,7 +139,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "schedule": ("linear", "constant"),
     "mixed_precision": ("no", "bf16", "fp16"),
 }
-# Smallest allowed value of each number; a bound given as an open one where the value itself is not allowed.
+# Smallest allowed value of each number.
 _AT_LEAST: dict[str, float] = {
     "negatives": 1,
     "redraws": 1,
@@ -163,7 +157,6 @@ _AT_LEAST: dict[str, float] = {
     "gradient_accumulation": 1,
     "max_gradient_norm": 0,
     "checkpoint_every": 1,
-    "learning_rate": 0,
 }
 _TYPES = typing.get_type_hints(TrainConfig)
 # What only a file for another command holds (key, type), and that command. A text "heads: fc" is a slip for "head: fc".
@@ -178,55 +171,39 @@ _OTHER_COMMANDS: dict[tuple[str, type], str] = {
 
 def _convert(key: str, value: Any, where: str) -> Any:
     """``value`` as the type of field ``key``."""
-    allowed = typing.get_args(_TYPES[key]) or (_TYPES[key],)
-    plain = [typing.get_origin(kind) or kind for kind in allowed]
-    if value is None and type(None) in plain:
-        return None
-    if isinstance(value, bool):
-        if bool in plain:
-            return value
-        # YAML 1.1 reads "no" as false.
-        if not value and "no" in CHOICES.get(key, ()):
-            return "no"
-    elif isinstance(value, int) and int in plain:
+    allowed = [typing.get_origin(kind) or kind for kind in typing.get_args(_TYPES[key]) or (_TYPES[key],)]
+    texts = not isinstance(value, list) or (value and all(isinstance(item, str) for item in value))
+    if type(value) in allowed and texts:
         return value
-    elif isinstance(value, int | float) and float in plain:
-        return float(value)
-    elif isinstance(value, str) and float in plain:
-        # YAML 1.1 reads "3e-5" as text.
-        try:
+    # YAML 1.1 reads "no" as false, and "3e-5" as text.
+    if value is False and "no" in CHOICES.get(key, ()):
+        return "no"
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if float in allowed and (number or isinstance(value, str)):
+        with contextlib.suppress(ValueError):
             return float(value)
-        except ValueError:
-            pass
-    elif isinstance(value, str) and str in plain:
-        return value
-    elif isinstance(value, list) and list in plain and value and all(isinstance(item, str) for item in value):
-        return list(value)
-    elif isinstance(value, dict) and dict in plain:
-        return dict(value)
-    if str in plain and isinstance(value, int | float) and not isinstance(value, bool):
+    if str in allowed and number:
         return str(value)
-    names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in plain)
+    names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
     raise InputError(f"{where}: {key} must be {names}, not {value!r}")
 
 
 def make_config(values: Mapping[str, Any], where: str = "configuration") -> TrainConfig:
-    """A checked configuration from plain values.
+    """Return a checked configuration from plain values.
 
     Raises InputError for an unknown key (with the nearest known one), a wrong type, or a value out of range.
     """
-    known = list(_TYPES)
-    checked = {}
-    for key, value in values.items():
-        check_keys([key], known, where)
-        value = _convert(key, value, where)
-        if value is not None and key in CHOICES and value not in CHOICES[key]:
+    check_keys(values, _TYPES, where)
+    checked = {key: _convert(key, value, where) for key, value in values.items()}
+    for key, value in checked.items():
+        if value is None:
+            continue
+        if key in CHOICES and value not in CHOICES[key]:
             raise InputError(f"{where}: {key} must be one of {', '.join(CHOICES[key])}, not {value!r}")
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{where}: {key} must be a finite number, not {value!r}")
-        if value is not None and key in _AT_LEAST and not value >= _AT_LEAST[key]:
+        if key in _AT_LEAST and value < _AT_LEAST[key]:
             raise InputError(f"{where}: {key} must be at least {_AT_LEAST[key]}, not {value!r}")
-        checked[key] = value
     config = TrainConfig(**checked)
     if config.redraws > 1 and config.head == "align":
         raise InputError(f"{where}: head align reads all negatives in every epoch; give negatives instead of redraws")
@@ -234,7 +211,7 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
         raise InputError(f"{where}: lm must be the folder or hub id of a language model, or null")
     if config.epochs == 0 and config.head != "align":
         raise InputError(f"{where}: epochs must be at least 1, not 0")
-    if config.learning_rate is not None and not 0 < config.learning_rate < float("inf"):
+    if config.learning_rate is not None and config.learning_rate <= 0:
         raise InputError(f"{where}: learning_rate must be above 0, not {config.learning_rate!r}")
     if config.warmup is not None and config.warmup > 1:
         raise InputError(f"{where}: warmup is a share of all steps and must lie in [0, 1], not {config.warmup!r}")
@@ -242,31 +219,17 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
 
 
 def read_values(path: str | Path) -> dict[str, Any]:
-    """The ``key: value`` lines of a YAML file, or of a packaged one by its bare name (``p3_table3_transfer``).
+    """Return the ``key: value`` lines of a YAML file, or of a packaged one by its bare name (``p3_table3_transfer``).
 
     Raises InputError where there is no such file, or it holds something else.
     """
-    import yaml
+    from negsample.io.yaml_text import read_mapping
 
-    from negsample.io.yaml_text import load_yaml
-
-    try:
-        text = find_config(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
-    try:
-        loaded = load_yaml(text)
-    except yaml.YAMLError as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        place = f", line {line + 1}" if line is not None else ""
-        raise InputError(f"{path}{place}: not valid YAML ({getattr(error, 'problem', error)})") from None
-    if loaded is not None and not isinstance(loaded, dict):
-        raise InputError(f"{path}: must hold key: value lines, not {type(loaded).__name__}")
-    return loaded or {}
+    return read_mapping(find_config(path), str(path))
 
 
 def word_values(words: Sequence[str]) -> dict[str, Any]:
-    """``key=value`` words as a mapping, their values read as YAML. Raises InputError for a word without ``=``."""
+    """Return ``key=value`` words as a mapping, their values read as YAML. Raises InputError for a word without ``=``."""
     import yaml
 
     values: dict[str, Any] = {}
@@ -282,29 +245,18 @@ def word_values(words: Sequence[str]) -> dict[str, Any]:
 
 
 def read_config(path: str | Path | None, words: Sequence[str] = ()) -> TrainConfig:
-    """Configuration from a YAML file (or the defaults), then ``key=value`` words, the later winning.
+    """Return the configuration of a YAML file (or the defaults), then ``key=value`` words, the later winning.
 
     Values of words are read as YAML: ``limit=500``, ``corpus=[a.jsonl,b.jsonl]``, ``loss=null``. Raises InputError, for a
     file that another command reads with that command's name.
     """
-    values = {} if path is None else read_values(path)
-    if path is not None:
-        _refuse_other_files(values, str(path))
-        make_config(values, str(path))
-    values.update(word_values(words))
-    return make_config(values, _where(path, words))
-
-
-def _refuse_other_files(values: Mapping[str, Any], where: str) -> None:
+    if path is None:
+        return make_config(word_values(words), "key=value")
+    values = read_values(path)
     for (key, kind), command in _OTHER_COMMANDS.items():
         if isinstance(values.get(key), kind):
             if command == "tables":
                 command = f"tables {values.get('table', 'TABLE')}"
-            raise InputError(f"{where}: is not for train (it has {key!r}); run negsample {command} --config {where} …")
-
-
-def _where(path: str | Path | None, words: Sequence[str]) -> str:
-    """What an error names: the file, the words, or both."""
-    if path is None:
-        return "key=value"
-    return f"{path} with {' '.join(words)}" if words else str(path)
+            raise InputError(f"{path}: is not for train (it has {key!r}); run negsample {command} --config {path} …")
+    make_config(values, str(path))
+    return make_config({**values, **word_values(words)}, f"{path} with {' '.join(words)}" if words else str(path))

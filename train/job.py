@@ -4,17 +4,14 @@ import contextlib
 import dataclasses
 import json
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.run_record import Stopwatch, write_run
@@ -22,16 +19,15 @@ from negsample.io.work_folder import refuse_changes, work_folder
 from negsample.models.build import Parts, make_network, new_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description, save_folder
-from negsample.negatives.generate import GenerateOptions, GenerateReport, generate
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.processes import refuse_sharding
-from negsample.progress import Bar
-from negsample.records import Pair
 from negsample.train.config import TrainConfig
+from negsample.train.data.examples import make_examples
 from negsample.train.data.prepare import SPLITS, Split, open_split, prepare_split
-from negsample.train.fit.callbacks import Follow
+from negsample.train.fit.callbacks import Callbacks
 from negsample.train.fit.loop import fit, predict
 from negsample.train.fit.torch_state import own_state
+from negsample.train.fit.training_log import print_line, read_epochs
 from negsample.train.model_card import model_card
 
 if TYPE_CHECKING:
@@ -49,14 +45,14 @@ def train(
     resume: bool = False,
     smoke: bool = False,
     command: list[str] | None = None,
-    follow: Follow | None = None,
+    callbacks: Callbacks | None = None,
     notes: Sequence[str] = (),
 ) -> dict[str, Any] | None:
     """Train an estimator as ``config`` says and leave a model folder at ``out``.
 
     Returns the content of its ``figures.json``, None where ``resume`` found the run finished. While it runs, everything
     it needs to go on lies in ``out/work``. ``smoke`` is written to ``run.json`` and changes nothing (the caller has made
-    ``config`` small: ``train.smoke``). ``follow`` is told how the run goes, and ``notes`` once the corpus is read and
+    ``config`` small: ``train.smoke``). ``callbacks`` are told how the run goes, and ``notes`` once the corpus is read and
     nothing was wrong with it. Under ``accelerate launch`` every process calls this; the main one reads the corpus and
     writes. Raises InputError for anything wrong with the configuration, the corpus or the folder.
     """
@@ -73,7 +69,7 @@ def train(
             return None
         with own_state():
             facts = {"command": command, "smoke": smoke}
-            return _run(accelerator, config, recipe, loss, out, watch, facts, follow or Follow(), notes)
+            return _run(accelerator, config, recipe, loss, out, watch, facts, callbacks or Callbacks(), notes)
 
 
 def _run(
@@ -84,7 +80,7 @@ def _run(
     out: Path,
     watch: Stopwatch,
     facts: Mapping[str, Any],
-    follow: Follow,
+    callbacks: Callbacks,
     notes: Sequence[str],
 ) -> dict[str, Any]:
     work = out / WORK
@@ -92,14 +88,14 @@ def _run(
     _on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
     if accelerator.is_main_process:
         for note in notes:
-            (follow.say or partial(print, flush=True))(note)
+            callbacks.say(note)
     splits = {name: open_split(work / name) for name in SPLITS}
-    found = fit_and_test(accelerator, config, loss, parts, splits, work, follow.say, follow.after_epoch)
-    if follow.after_fit is not None:
+    found = fit_and_test(accelerator, config, loss, parts, splits, work, callbacks.say, callbacks.after_epoch)
+    if callbacks.after_fit is not None:
         held = splits["validation"]
         held_scores = scores_of(accelerator, config, parts, held, work, "validation")
         if accelerator.is_main_process:
-            follow.after_fit(np.array(held.labels), held_scores)
+            callbacks.after_fit(np.array(held.labels), held_scores)
     if not accelerator.is_main_process:
         accelerator.wait_for_everyone()
         return {}
@@ -127,7 +123,7 @@ def _run(
 
 
 def loss_of(config: TrainConfig, recipe: Recipe) -> str:
-    """The loss that ``config`` names, or the recipe's own (P3 §3.2); head ``align`` has one of its own.
+    """The loss that ``config`` names, or the recipe's own (Bao et al. 2021 §3.2); head ``align`` has one of its own.
 
     Raises InputError for a loss or a language model that the head can't have.
     """
@@ -163,7 +159,7 @@ def fit_and_test(
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
-    say: Callable[[str], None] | None = None,
+    say: Callable[[str], None] = print_line,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
     """Train the network of ``parts`` on prepared ``splits`` and test it; the content of ``figures.json``.
@@ -196,7 +192,7 @@ def fit_parts(
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
-    say: Callable[[str], None] | None = None,
+    say: Callable[[str], None] = print_line,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> dict[str, Any]:
     """Train the network of ``parts`` on the train and validation splits; ``epochs``, and what else the head tells.
@@ -209,14 +205,14 @@ def fit_parts(
         # Its parts are trained one after another, on the main process alone.
         if not accelerator.is_main_process:
             return {}
-        say = say or partial(print, flush=True)
         found = fit_align(config, parts, splits, work, say, after_epoch, accelerator.device)
-        return {"epochs": _epochs(work / "training.jsonl"), **found}
-    parts.features.fit(*_original_lengths(splits["train"]))
+        return {"epochs": read_epochs(work / "training.jsonl"), **found}
+    # Padding is that of the corpus' own pairs.
+    parts.features.fit(*splits["train"].units(np.flatnonzero(splits["train"].is_original)))
     network = make_network(parts, config.seed)
     train_split, held = splits["train"], splits["validation"]
     fit(accelerator, config, loss, network, parts.features, train_split, held, work, say, after_epoch)
-    return {"epochs": _epochs(work / "training.jsonl")} if accelerator.is_main_process else {}
+    return {"epochs": read_epochs(work / "training.jsonl")} if accelerator.is_main_process else {}
 
 
 def scores_of(
@@ -327,23 +323,6 @@ def _hold_folder(
     return float(accelerator.reduce(flag, "sum")) > 0
 
 
-def pairs_of(config: TrainConfig, skipped: Counter[str]) -> Iterator[Pair]:
-    """The pairs of ``config``'s corpora, one corpus after the other; ``skipped`` counts records passed over, by reason."""
-    for name in config.corpora():
-        yield from load_pairs(name, corpus_options(config), skipped)
-
-
-def corpus_options(config: TrainConfig) -> CorpusOptions:
-    """How ``config`` says that its corpora are read."""
-    return CorpusOptions(
-        limit=config.limit,
-        document_field=config.document_field,
-        summary_field=config.summary_field,
-        config=config.corpus_config,
-        on_bad=config.on_bad,
-    )
-
-
 def _prepare(config: TrainConfig, recipe: Recipe, parts: Parts, work: Path) -> None:
     """Make the negatives and read every text, unless an earlier start has done so."""
     if not (work / "data.json").is_file():
@@ -351,34 +330,3 @@ def _prepare(config: TrainConfig, recipe: Recipe, parts: Parts, work: Path) -> N
         atomic_json(work / "data.json", data)
     for name in SPLITS:
         prepare_split(work / "examples" / f"{name}.jsonl.gz", work / name, parts.features)
-
-
-def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Write the examples of ``config``'s corpora to ``folder``; what was made of what, as plain values."""
-    shutil.rmtree(folder, ignore_errors=True)
-    skipped: Counter[str] = Counter()
-    options = GenerateOptions(
-        recipe, config.negatives, config.seed, vocabulary=config.vocabulary, redraws=config.redraws
-    )
-    with Bar("negatives") as bar:
-        report: GenerateReport = generate(
-            pairs_of(config, skipped), options, folder, progress=lambda stage, done, total: bar.advance(note=stage)
-        )
-    return {
-        "corpora": config.corpora(),
-        "limit": config.limit,
-        "skipped": dict(skipped),
-        "skipped_text": describe_skipped(skipped),
-        **dataclasses.asdict(report),
-    }
-
-
-def _original_lengths(split: Split) -> tuple[np.ndarray, np.ndarray]:
-    """Units of the documents and summaries of the split's own pairs, without the negatives (padding, SPEC §3)."""
-    return split.units(np.flatnonzero(np.array([name == "original" for name in split.kind_names])[split.kinds]))
-
-
-def _epochs(journal: Path) -> list[dict[str, Any]]:
-    with open(journal, encoding="utf-8") as stream:
-        lines = (json.loads(line) for line in stream)
-        return [{k: v for k, v in line.items() if k != "kind"} for line in lines if line["kind"] == "epoch"]

@@ -14,7 +14,9 @@ import numpy as np
 from negsample.eval.metrics.base import number
 from negsample.eval.metrics.cloze import Question, Span
 from negsample.eval.metrics.pretrained import pick_window
-from negsample.models.language.head_models import HeadModel, batches, clean, load_head, padded
+from negsample.models.batching import like_lengths
+from negsample.models.language.head_models import HeadModel, load_head
+from negsample.models.language.transformer_models import clean, padded
 
 # The fewest tokens a window may have: half of it is left for the question, a quarter overlaps.
 _SMALLEST_WINDOW = 16
@@ -207,7 +209,7 @@ class QaModel:
         tokenizer, device = self.model.tokenizer, self.model.device
         takes_types = "token_type_ids" in tokenizer.model_input_names
         with torch.inference_mode():
-            for rows in batches([len(window.ids) for window in windows], device):
+            for rows in like_lengths([len(window.ids) for window in windows], device):
                 chosen = [windows[row] for row in rows]
                 ids, mask = padded([window.ids for window in chosen], tokenizer.pad_token_id or 0, device)
                 inputs: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}

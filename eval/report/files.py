@@ -7,10 +7,9 @@ from pathlib import Path
 from negsample.eval.compare import SystemsComparison
 from negsample.eval.correlate import Correlation
 from negsample.eval.report import compare, correlate
-from negsample.io.files import atomic_json, atomic_text, new_folder
+from negsample.io.files import atomic_json, atomic_text, file_digest, new_folder
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.write import write_table
-from negsample.models.encoders.base import file_digest
 
 
 def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: list[str]) -> None:

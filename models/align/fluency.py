@@ -9,7 +9,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.language.language_models import SMALLEST_WINDOW, LanguageModel, lm_kind, load_lm
-from negsample.models.language.transformer_models import copy_model, model_folder
+from negsample.models.language.model_files import copy_model, model_folder
 
 _REMEMBERED = 8192
 # Nats a token; a smaller spread would be that of texts that are nearly the same, and blow up every other mark.

@@ -1,9 +1,8 @@
-"""A small fine-tuned encoder that reads a text alone and marks its form and its coherence (SPEC §9).
+"""A small fine-tuned encoder that reads a text alone and marks its form and its coherence.
 
 Form is a matter of each sentence: it is read sentence by sentence. Coherence is read over the whole text.
 """
 
-import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,10 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from negsample.errors import InputError
+from negsample.io.files import file_digest
 from negsample.models.align.words import pieces
-from negsample.models.encoders.base import as_texts, file_digest
-from negsample.models.weights import check_weights
+from negsample.models.batching import longest_first
+from negsample.models.encoders.base import as_texts
+from negsample.models.language.model_files import check_weights, load_weights
 
 MARKS = ("form", "coherence")
 READINGS = ("judged_form", "weakest_form", "judged_coherence")
@@ -97,11 +97,9 @@ class Judge:
 
     def _stretches(self, parts: list[str]) -> list[str]:
         """The sentences ``parts`` joined to texts of at most as many tokens as are read at a time."""
-        sizes = (
-            [len(ids) for ids in self.tokenizer(as_texts(parts), add_special_tokens=False)["input_ids"]]
-            if parts
-            else []
-        )
+        if not parts:
+            return []
+        sizes = [len(ids) for ids in self.tokenizer(as_texts(parts), add_special_tokens=False)["input_ids"]]
         stretches: list[list[str]] = []
         limit = longest(self.tokenizer)
         used = limit
@@ -116,15 +114,13 @@ class Judge:
     @torch.inference_mode()
     def _run(self, texts: list[str]) -> np.ndarray:
         result = np.zeros((len(texts), len(MARKS)), np.float32)
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
         device = next(self.network.parameters()).device
-        start = 0
-        while start < len(order):
-            longest_here = len(texts[order[start]])
-            size = max(1, _BATCH_TOKENS // (min(longest_here // 3, MAX_TOKENS) + 8))
-            # Sentences beside whole texts would be mostly padding.
-            batch = [i for i in order[start : start + size] if len(texts[i]) >= _ALIKE * longest_here]
-            start += len(batch)
+        # Sentences beside whole texts would be mostly padding.
+        for batch in longest_first(
+            [len(text) for text in texts],
+            lambda longest: _BATCH_TOKENS // (min(longest // 3, MAX_TOKENS) + 8),
+            _ALIKE,
+        ):
             encoded = tokenize(self.tokenizer, [texts[i] for i in batch])
             result[batch] = self.network(**{k: v.to(device) for k, v in encoded.items()}).cpu().numpy()
         return result
@@ -178,18 +174,10 @@ def new_judge(encoder: Any, attention: str, seed: int) -> Judge:
 
 def load_judge(folder: Path, fingerprint: str, attention: str = "sdpa") -> Judge:
     """The judge that ``Judge.save`` wrote. Raises InputError where a file is missing, damaged or changed."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     from negsample.models.language.pretrained import load_shell
 
     check_weights(folder, fingerprint)
-    path = folder / "model.safetensors"
     model, tokenizer = load_shell(folder, attention)
     network = JudgeNetwork(model)
-    try:
-        network.load_state_dict(load_file(str(path)))
-    except (SafetensorError, RuntimeError, json.JSONDecodeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{path}: does not fit its configuration ({reason}); copy the model again") from None
+    load_weights(network, folder, fingerprint)
     return Judge(network, tokenizer, fingerprint)

@@ -1,6 +1,6 @@
 """From texts to what the alignment compares: sentence vectors and word vectors, each sentence encoded once."""
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, join, pieces, read_words
+from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, pieces, read_words
+from negsample.models.batching import longest_first
 from negsample.models.encoders import Encoder
-from negsample.models.encoders.base import as_texts
 from negsample.models.store.embedding_cache import EmbeddingCache
 
 # Bytes of word vectors that are kept for sentences that may come again.
@@ -51,79 +51,62 @@ class WordStates:
     """
 
     def __init__(self, encoder: Any) -> None:
-        model: Any = getattr(encoder, "model", None)
-        if not hasattr(model, "tokenizer") or not hasattr(encoder, "layout"):
+        if not hasattr(encoder, "sentence_vectors"):
             raise InputError(
                 f"encoder {encoder.name!r} has no token vectors, which head align compares; take a sentence-transformer"
             )
-        if not model.tokenizer.is_fast:
+        if not encoder.model.tokenizer.is_fast:
             raise InputError(
                 f"encoder {encoder.name!r}: its tokenizer does not tell where a token stands; take another"
             )
-        self.encoder = encoder
+        self.encoder, self.model = encoder, encoder.model
         self.name, self.dim, self.unit = encoder.name, encoder.dim, encoder.unit
         self.fingerprint, self.counts = encoder.fingerprint, encoder.counts
-        self.width = model.width
-        self._weigh = TermWeights(model.tokenizer)
+        self._weigh = TermWeights(self.model.tokenizer)
+        self._shift = len(encoder.layout.prompt)
         self._kept: OrderedDict[str, tuple[Words, np.ndarray]] = OrderedDict()
         self._bytes = 0
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Sentence vectors float32 [n, dim], as the encoder's own ``encode`` gives them; word vectors are kept."""
+        """Return sentence vectors float32 [n, dim], as the encoder's own ``encode`` gives them; word vectors are kept."""
         import torch
 
-        from negsample.models.encoders.pooling import POOLINGS
-
-        model, layout = self.encoder.model, self.encoder.layout
-        given = self._given(texts)
+        given = self.encoder.as_read(texts)
         result = np.zeros((len(texts), self.dim), np.float32)
-        order = sorted(range(len(given)), key=lambda i: len(given[i]), reverse=True)
-        start = 0
+        lengths = [len(text) for text in given]
         with torch.inference_mode():
-            while start < len(order):
-                size = max(1, min(_ROWS, _TOKENS // (len(given[order[start]]) // 4 + 4)))
-                batch = order[start : start + size]
-                start += size
-                encoded = model.tokenizer(
+            for batch in longest_first(lengths, lambda longest: min(_ROWS, _TOKENS // (longest // 4 + 4))):
+                encoded = self.model.tokenizer(
                     [given[i] for i in batch],
                     padding=True,
                     truncation=True,
-                    max_length=model.limit,
+                    max_length=self.model.limit,
                     return_offsets_mapping=True,
                     return_tensors="pt",
                 )
-                offsets = encoded.pop("offset_mapping").numpy()
-                mask = encoded["attention_mask"]
-                hidden = model.network(**{k: v.to(model.device) for k, v in encoded.items()}).last_hidden_state
-                vectors = torch.cat([POOLINGS[name](hidden, mask.to(model.device)) for name in layout.poolings], dim=1)
-                for stage in self.encoder.stages:
-                    vectors = stage(vectors)
+                offsets = encoded.pop("offset_mapping").numpy() - self._shift
+                inputs = {name: tensor.to(self.model.device) for name, tensor in encoded.items()}
+                hidden = self.model.network(**inputs).last_hidden_state
+                vectors = self.encoder.sentence_vectors(hidden, inputs["attention_mask"].bool())
                 result[batch] = vectors.float().cpu().numpy()
-                states = hidden.float().cpu().numpy()
-                shift = len(layout.prompt)
-                for row, i in enumerate(batch):
-                    self._keep(texts[i], _word_vectors(texts[i], states[row], offsets[row] - shift, self._weigh))
+                for i, states, own in zip(batch, hidden.float().cpu().numpy(), offsets, strict=True):
+                    self._keep(texts[i], _word_vectors(texts[i], states, own, self._weigh))
         return result
 
-    def _given(self, texts: Sequence[str]) -> list[str]:
-        layout = self.encoder.layout
-        return [layout.prompt + (text.lower() if layout.lower else text) for text in as_texts(texts)]
-
     def cuts(self, texts: Sequence[str]) -> dict[str, list[str]]:
-        """Those of ``texts`` that have more tokens than the encoder reads, each in parts that it can read."""
-        model, shift = self.encoder.model, len(self.encoder.layout.prompt)
-        most = model.limit - model.tokenizer.num_special_tokens_to_add()
+        """Return those of ``texts`` that have more tokens than the encoder reads, each in parts that it can read."""
+        most = self.model.limit - self.model.tokenizer.num_special_tokens_to_add()
         # A token has a character at least; one beyond ASCII may be several.
-        long = [text for text in texts if shift + len(text) > (most if text.isascii() else most // 4)]
+        long = [text for text in texts if self._shift + len(text) > (most if text.isascii() else most // 4)]
         if not long:
             return {}
-        found = model.tokenizer(
-            self._given(long), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        found = self.model.tokenizer(
+            self.encoder.as_read(long), add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )["offset_mapping"]
         cut = {}
         for text, offsets in zip(long, found, strict=True):
             if len(offsets) > most:
-                starts = [begin - shift for begin, _ in offsets if begin >= shift]
+                starts = [begin - self._shift for begin, _ in offsets if begin >= self._shift]
                 cut[text] = cut_tokens(text, starts, max(1, most - (len(offsets) - len(starts))))
         return cut
 
@@ -133,7 +116,7 @@ class WordStates:
         self._kept[text] = entry
 
     def words(self, texts: Sequence[str]) -> list[tuple[Words, np.ndarray]]:
-        """The words of each text and their vectors float16 [w, width], encoded where they are not kept."""
+        """Return the words of each text and their vectors float16 [w, width], encoded where they are not kept."""
         missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
         if missing:
             self.encode(missing)
@@ -147,7 +130,7 @@ class WordStates:
 
 
 def _word_vectors(text: str, states: np.ndarray, offsets: np.ndarray, weigh: TermWeights) -> tuple[Words, np.ndarray]:
-    """``states`` [L, d] and character ``offsets`` [L, 2] of the tokens → words and unit vectors float16 [w, d]."""
+    """Return the words and their unit vectors float16 [w, d] of ``states`` [L, d] and character ``offsets`` [L, 2]."""
     words = read_words(text, weigh)
     vectors = np.zeros((len(words.spans), states.shape[1]), np.float32)
     real = np.flatnonzero(offsets[:, 1] > offsets[:, 0])
@@ -167,19 +150,11 @@ class Reader:
         self.states = WordStates(encoder)
         self.cache = cache if cache is not None else EmbeddingCache(cast("Encoder", self.states))
 
-    @property
-    def counts(self) -> Counter[str]:
-        """What the encoder has met, such as texts that were cut."""
-        return self.states.counts
-
     def read(self, texts: Sequence[str]) -> list[Text]:
-        """The texts, in order; sentences that several of them share are encoded once."""
+        """Return the texts, in order; sentences that several of them share are encoded once."""
         split = [pieces(text) for text in texts]
         cuts = self.states.cuts(list(dict.fromkeys(piece.text for own in split for piece in own)))
-        if cuts:
-            split = [
-                [part for piece in own for part in piece.split(cuts.get(piece.text, [piece.text]))] for own in split
-            ]
+        split = [[part for piece in own for part in piece.split(cuts.get(piece.text, [piece.text]))] for own in split]
         every = list(dict.fromkeys(piece.text for own in split for piece in own))
         vectors = self.cache.rows(every)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
@@ -200,7 +175,10 @@ class Reader:
             place=np.repeat(np.arange(len(own)), counts),
             starts=(np.cumsum(counts) - counts)[worded],
             worded=worded,
-            weights=join([words.weights for words, _ in parts], np.float32),
-            facts=join([words.facts for words, _ in parts], bool),
-            words=join([states for _, states in parts], np.float16, self.states.width),
+            # The empty ones are for a text without a piece.
+            weights=np.concatenate([np.zeros(0, np.float32), *(words.weights for words, _ in parts)]),
+            facts=np.concatenate([np.zeros(0, bool), *(words.facts for words, _ in parts)]),
+            words=np.concatenate(
+                [np.zeros((0, self.states.model.width), np.float16), *(vectors for _, vectors in parts)]
+            ),
         )

@@ -164,10 +164,3 @@ class TermWeights:
         if place <= self._first:
             return 0.5 if not word.isascii() else 0.0
         return min(1.0, (math.log(1 + place - self._first) / self._scale) ** 2)
-
-
-def join(parts: Sequence[np.ndarray], dtype: Any, width: int | None = None) -> np.ndarray:
-    """``np.concatenate`` that also takes no parts at all."""
-    if parts:
-        return np.concatenate(parts)
-    return np.zeros((0,) if width is None else (0, width), dtype)

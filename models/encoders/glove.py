@@ -1,4 +1,4 @@
-"""GloVe vectors (Pennington et al., 2014; P3 §4.2 takes the 100-d ones)."""
+"""GloVe vectors (Pennington et al. 2014; Bao et al. 2021 §4.2 take the 100-d ones)."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from negsample.models.language.packaged import glove_files
 def make(path: str = "", unit: str = "word", pool: str = "mean", lower: bool = True, limit: int = 0) -> WordEncoder:
     """GloVe from the file ``path`` (``word v1 … vd`` a line, maybe gzipped), or the packaged 50-d vectors.
 
-    ``unit``: ``word`` (P3's baseline) or ``sentence``; ``pool``: ``mean`` or ``max`` over a sentence's words (P1's avg
-    and max); ``lower``: look words up in lower case (false for the cased 840B vectors); ``limit``: read only the
-    first, most frequent words. Tokens, pieces and zero rows: see ``WordEncoder``.
+    ``unit``: ``word`` (the baseline of Bao et al. 2021) or ``sentence``; ``pool``: ``mean`` or ``max`` over a sentence's
+    words (avg and max of Sun & Nenkova 2019); ``lower``: look words up in lower case (false for the cased 840B vectors);
+    ``limit``: read only the first, most frequent words. Tokens, pieces and zero rows: see ``WordEncoder``.
     Raises InputError for a damaged file, with its line, and where the package is missing.
     """
     vectors = read_vectors(Path(path), limit) if path else _packaged(limit)

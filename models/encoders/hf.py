@@ -1,4 +1,4 @@
-"""Pooled token vectors of any Hugging Face encoder; contextual word vectors in the role ELMo has in P1 (§3)."""
+"""Pooled token vectors of any Hugging Face encoder; contextual word vectors in the role of ELMo in Sun & Nenkova 2019 §3."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,17 +9,10 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.encoders.base import as_texts, choice, fingerprint
+from negsample.models.encoders.base import as_texts
+from negsample.models.language.model_files import copy_model, fingerprint, fingerprint_parts, model_folder
 from negsample.models.language.packaged import minilm_folder
-from negsample.models.language.transformer_models import (
-    TokenModel,
-    copy_model,
-    fingerprint_parts,
-    load_model,
-    model_folder,
-    run_batches,
-    to_rows,
-)
+from negsample.models.language.transformer_models import Batch, TokenModel, choice, encode_texts, load_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,20 +40,16 @@ class TokenPooling:
         return self.model.width
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        import torch
-
         from negsample.models.encoders.pooling import POOLINGS
 
+        def pooled(batch: Batch) -> Any:
+            mask = batch.mask if self.special else batch.mask & ~batch.special
+            self.counts["zero_vectors"] -= int(mask.any(dim=1).sum())
+            return POOLINGS[self.pool](batch.hidden, mask)
+
         texts = as_texts(texts)
-        result = np.zeros((len(texts), self.dim), dtype=np.float32)
-        filled = 0
-        with torch.inference_mode():
-            for batch in run_batches(self.model, texts, self.counts, self.layer):
-                mask = batch.mask if self.special else batch.mask & ~batch.special
-                to_rows(result, batch, POOLINGS[self.pool](batch.hidden, mask))
-                filled += int(mask.any(dim=1).sum())
-        self.counts["zero_vectors"] += len(texts) - filled
-        return result
+        self.counts["zero_vectors"] += len(texts)
+        return encode_texts(self.model, texts, self.counts, self.dim, pooled, self.layer)
 
     def save(self, folder: Path) -> dict[str, Any]:
         options: dict[str, Any] = {"pool": self.pool, "layer": self.layer, "special": self.special}
@@ -83,8 +72,9 @@ def make(
 ) -> TokenPooling:
     """Token vectors of ``model``, a folder or hub id (default: the packaged MiniLM-L6).
 
-    ``pool``: ``mean`` or ``max`` (P1's ELMo-a and ELMo-m); ``layer``: −1 the last, −2 the one before, 0 the embeddings;
-    ``special``: pool the added tokens too; ``max_length``: tokens, 0 for the model's own; ``revision``: of a hub id.
+    ``pool``: ``mean`` or ``max`` (ELMo-a and ELMo-m of Sun & Nenkova 2019); ``layer``: −1 the last, −2 the one before,
+    0 the embeddings; ``special``: pool the added tokens too; ``max_length``: tokens, 0 for the model's own;
+    ``revision``: of a hub id.
     Raises InputError where the model cannot be found or loaded, or has no such layer.
     """
     choice("pool", pool, ("mean", "max"))
@@ -103,5 +93,5 @@ def make(
 def pooled(folder: Path, model: TokenModel, pool: str, layer: int, special: bool, *, packaged: bool) -> TokenPooling:
     """The encoder over ``model``, which was loaded from ``folder``; ``layer`` is counted from the end (−1: last)."""
     options = {"pool": pool, "layer": layer, "special": special, "max_length": model.limit}
-    mark = fingerprint("hf", options, fingerprint_parts(folder))
-    return TokenPooling(folder, model, pool, layer, special, mark, packaged)
+    digest = fingerprint("hf", options, fingerprint_parts(folder))
+    return TokenPooling(folder, model, pool, layer, special, digest, packaged)

@@ -15,11 +15,14 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import replacing
-from negsample.models.encoders.base import as_texts, fingerprint, pick_device
+from negsample.models.batching import like_lengths, pad
+from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
+from negsample.models.language.model_files import fingerprint, one_line, read_tensors
+from negsample.models.language.transformer_models import pick_device
 
 # What the published versions put around a sentence.
-MARKS = {1: ("<s>", "</s>"), 2: ("<p>", "</p>")}
+BOUNDS = {1: ("<s>", "</s>"), 2: ("<p>", "</p>")}
 _MOST_TOKENS = 8192
 _MOST_ROWS = 128
 
@@ -59,10 +62,10 @@ def tokenize(text: str, version: int) -> list[str]:
 class InferSent:
     """BiLSTM-max: [forward; backward] states, so ``dim`` is twice the LSTM's width (4096 for the published weights).
 
-    A sentence is its tokens between the version's marks; what has no vector is left out (``counts["unknown_words"]``).
+    A sentence is its tokens between the version's bounds; what has no vector is left out (``counts["unknown_words"]``).
     Padding never enters the maximum. ``zero_pad`` puts a zero row beside the states, which is what the published
     version 1 code does to every sentence but the longest of its batch. A sentence without a known
-    word is its marks alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
+    word is its bounds alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
     (``counts["zero_vectors"]``).
     """
 
@@ -84,26 +87,15 @@ class InferSent:
         texts = as_texts(texts)
         result = np.zeros((len(texts), self.dim), dtype=np.float32)
         sentences = [self._word_rows(text) for text in texts]
-        filled = sorted((n for n, rows in enumerate(sentences) if rows), key=lambda n: len(sentences[n]))
-        start = 0
-        while start < len(filled):
-            stop = start + 1
-            while (
-                stop < len(filled)
-                and stop - start < _MOST_ROWS
-                and len(sentences[filled[stop]]) * (stop + 1 - start) <= _MOST_TOKENS
-            ):
-                stop += 1
-            batch = filled[start:stop]
+        for batch in like_lengths([len(rows) for rows in sentences], "cpu", _MOST_TOKENS, _MOST_ROWS):
             result[batch] = self._pooled([sentences[number] for number in batch])
-            start = stop
         return result
 
     def _word_rows(self, text: str) -> list[int]:
         tokens = tokenize(text, self.version)
         index = self.vectors.index
         known = [index[token] for token in tokens if token in index]
-        opening, closing = (index.get(mark) for mark in MARKS[self.version])
+        opening, closing = (index.get(bound) for bound in BOUNDS[self.version])
         self.counts["words"] += len(tokens)
         self.counts["unknown_words"] += len(tokens) - len(known)
         rows = [row for row in (opening, *known, closing) if row is not None]
@@ -118,9 +110,7 @@ class InferSent:
         from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
         lengths = torch.tensor([len(rows) for rows in sentences])
-        words = torch.zeros(len(sentences), int(lengths.max()), self.vectors.dim)
-        for number, rows in enumerate(sentences):
-            words[number, : len(rows)] = torch.from_numpy(np.ascontiguousarray(self.vectors.matrix[rows]))
+        words = torch.from_numpy(pad([self.vectors.matrix[rows] for rows in sentences])[0])
         # TF32, cuDNN's default for LSTMs, would move vectors by 1e-3.
         with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
             packed = pack_padded_sequence(words.to(self.device), lengths, batch_first=True, enforce_sorted=False)
@@ -156,13 +146,13 @@ def make(
     """InferSent from the published state dict ``weights`` and the word-vector file ``vectors``.
 
     ``version``: 1 (GloVe, <s> </s>) or 2 (fastText, <p> </p>, Moses contractions); ``zero_pad``: see ``InferSent``;
-    ``limit``: read only the first words of ``vectors`` (mind that the sentence marks must be among them).
+    ``limit``: read only the first words of ``vectors`` (mind that the bounds must be among them).
     The LSTM's width and the words' dimension are those of the weights. Weights are read without unpickling code.
     Raises InputError for files that are missing, damaged, of another kind, or do not fit each other.
     """
     import torch
 
-    if version not in MARKS:
+    if version not in BOUNDS:
         raise InputError(f"version={version} is not known; InferSent has versions 1 and 2")
     state = _read_weights(Path(weights).expanduser())
     table = read_vectors(Path(vectors), limit)
@@ -174,37 +164,24 @@ def make(
     try:
         lstm.load_state_dict(state)
     except RuntimeError as error:
-        raise InputError(f"{weights}: no BiLSTM of one layer ({' '.join(str(error).split())[:200]})") from error
+        raise InputError(f"{weights}: no BiLSTM of one layer ({one_line(error)})") from error
     place = pick_device(device)
     parts: list[tuple[str, Any]] = [(key, value.numpy()) for key, value in sorted(state.items())]
     parts.append(("vectors", bytes.fromhex(table.digest)))
-    mark = fingerprint("infersent", {"version": version, "zero_pad": zero_pad}, parts)
-    return InferSent(lstm.eval().requires_grad_(False).to(place), table, version, zero_pad, mark, place)
+    digest = fingerprint("infersent", {"version": version, "zero_pad": zero_pad}, parts)
+    return InferSent(lstm.eval().requires_grad_(False).to(place), table, version, zero_pad, digest, place)
 
 
 def _read_weights(path: Path) -> dict[str, Any]:
     """The entries ``enc_lstm.…`` of a state dict as contiguous float32, without their prefix."""
     import torch
-    from safetensors.torch import load_file
 
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of infersent1.pkl or infersent2.pkl")
-    try:
-        if path.suffix == ".safetensors":
-            loaded = load_file(str(path))
-        else:
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
-    # Anything at all can come out of a file that is no checkpoint; none of it may be run.
-    except Exception as error:
-        raise InputError(
-            f"{path}: no state dict of tensors ({' '.join(str(error).split())[:120]}); "
-            "use the published infersent1.pkl or infersent2.pkl"
-        ) from error
     prefix = "enc_lstm."
-    entries = loaded.items() if isinstance(loaded, dict) else ()
     state = {
         str(key).removeprefix(prefix): value.detach().to(torch.float32).contiguous()
-        for key, value in entries
+        for key, value in read_tensors(path, "use the published infersent1.pkl or infersent2.pkl").items()
         if str(key).startswith(prefix) and isinstance(value, torch.Tensor)
     }
     if "weight_ih_l0" not in state or "weight_hh_l0" not in state:

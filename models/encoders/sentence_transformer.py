@@ -14,23 +14,30 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.encoders.base import as_texts, copy_file, fingerprint
+from negsample.io.files import copy_file
+from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.hf import TokenPooling, pooled
-from negsample.models.language.packaged import minilm_folder
-from negsample.models.language.transformer_models import (
-    TokenModel,
+from negsample.models.language.model_files import (
     copy_model,
+    fingerprint,
     fingerprint_parts,
-    load_model,
     model_folder,
     one_line,
-    run_batches,
-    to_rows,
     weights,
 )
+from negsample.models.language.packaged import minilm_folder
+from negsample.models.language.transformer_models import Batch, TokenModel, encode_texts, load_model
 
 _ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "ELU", "LeakyReLU")
-_LEGACY = "pooling_mode_{}_tokens"
+# Pooling → its flag in the older form of the configuration.
+_LEGACY = {
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+    "mean": "pooling_mode_mean_tokens",
+    "mean_sqrt_len_tokens": "pooling_mode_mean_sqrt_len_tokens",
+    "weightedmean": "pooling_mode_weightedmean_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
 
 
 @dataclass(frozen=True)
@@ -65,22 +72,26 @@ class SentenceTransformer:
     counts: Counter[str] = field(default_factory=Counter)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
+        def vectors_of(batch: Batch) -> Any:
+            return self.sentence_vectors(batch.hidden, batch.mask)
+
+        return encode_texts(self.model, self.as_read(texts), self.counts, self.dim, vectors_of)
+
+    def as_read(self, texts: Sequence[str]) -> list[str]:
+        """Return ``texts`` as the tokenizer is given them: after the prompt, in lower case where the model wants that."""
+        read = [self.layout.prompt + text for text in as_texts(texts)]
+        return [text.lower() for text in read] if self.layout.lower else read
+
+    def sentence_vectors(self, hidden: Any, mask: Any) -> Any:
+        """Return the vectors [b, dim] of texts with the token vectors ``hidden`` [b, t, width] and ``mask`` [b, t]."""
         import torch
 
         from negsample.models.encoders.pooling import POOLINGS
 
-        texts = [self.layout.prompt + text for text in as_texts(texts)]
-        if self.layout.lower:
-            texts = [text.lower() for text in texts]
-        result = np.zeros((len(texts), self.dim), dtype=np.float32)
-        with torch.inference_mode():
-            for batch in run_batches(self.model, texts, self.counts):
-                pooled = [POOLINGS[name](batch.hidden, batch.mask) for name in self.layout.poolings]
-                vectors = torch.cat(pooled, dim=1)
-                for stage in self.stages:
-                    vectors = stage(vectors)
-                to_rows(result, batch, vectors)
-        return result
+        vectors = torch.cat([POOLINGS[name](hidden, mask) for name in self.layout.poolings], dim=1)
+        for stage in self.stages:
+            vectors = stage(vectors)
+        return vectors
 
     @property
     def shared(self) -> tuple[TokenPooling, Callable[[np.ndarray], np.ndarray]] | None:
@@ -107,6 +118,8 @@ def make(model: str = "", max_length: int = 0, revision: str = "", device: str =
     ``max_length``: tokens a text, 0 for the model's own; ``revision``: of a hub id.
     Raises InputError where the model cannot be found or loaded, or has a stage of a kind not known here.
     """
+    import torch
+
     folder = model_folder(model, revision) if model else minilm_folder()
     layout = read_layout(folder)
     loaded = load_model(folder / layout.transformer, device, max_length or layout.max_length)
@@ -119,10 +132,10 @@ def make(model: str = "", max_length: int = 0, revision: str = "", device: str =
             stages.append(stage)
             parts += [(f"{path}/{label}", data) for label, data in fingerprint_parts(folder / path)]
         else:
-            stages.append(_normalise)
+            stages.append(torch.nn.functional.normalize)
     options = {"poolings": layout.poolings, "after": layout.after, "prompt": layout.prompt, "lower": layout.lower}
-    mark = fingerprint("sentence-transformer", {**options, "max_length": loaded.limit}, parts)
-    return SentenceTransformer(folder, layout, loaded, tuple(stages), dim, mark, packaged=not model)
+    digest = fingerprint("sentence-transformer", {**options, "max_length": loaded.limit}, parts)
+    return SentenceTransformer(folder, layout, loaded, tuple(stages), dim, digest, packaged=not model)
 
 
 def read_layout(folder: Path) -> Layout:
@@ -160,14 +173,9 @@ def read_layout(folder: Path) -> Layout:
 def _read_poolings(path: Path | None) -> tuple[tuple[str, ...], bool]:
     """Names of the poolings, and whether a prompt's tokens take part; both forms of the configuration are read."""
     config = (_read_json(path) if path else None) or {}
-    given = config.get("pooling_mode")
-    if given is None:
-        legacy = {"cls": "pooling_mode_cls_token", "lasttoken": "pooling_mode_lasttoken"}
-        names = ("cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken")
-        given = [name for name in names if config.get(legacy.get(name, _LEGACY.format(name)))] or ["mean"]
-        given = ["mean_sqrt_len_tokens" if name == "mean_sqrt_len" else name for name in given]
+    given = config.get("pooling_mode") or [name for name, flag in _LEGACY.items() if config.get(flag)] or ["mean"]
     poolings = (given,) if isinstance(given, str) else tuple(given)
-    unknown = set(poolings) - {"cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"}
+    unknown = set(poolings) - set(_LEGACY)
     if unknown:
         raise InputError(
             f"{path}: pooling {sorted(unknown)[0]!r} is not known; use a model with mean, max or cls pooling"
@@ -189,12 +197,6 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     """Each row at length 1, a row of zeros as it is; float32 [n, d]."""
     lengths = np.sqrt(np.einsum("nd,nd->n", vectors, vectors))
     return vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
-
-
-def _normalise(vectors: Any) -> Any:
-    import torch
-
-    return torch.nn.functional.normalize(vectors, dim=1)
 
 
 def _dense(folder: Path, width: int, device: str) -> tuple[Callable[[Any], Any], int]:

@@ -1,4 +1,4 @@
-"""Universal Sentence Encoder (Cer et al., 2018; P3 §4.2) from TensorFlow Hub or a local SavedModel folder.
+"""Universal Sentence Encoder (Cer et al. 2018; Bao et al. 2021 §4.2) from TensorFlow Hub or a local SavedModel folder.
 
 A SavedModel is a program: TensorFlow runs the operations it holds, so load one only from where you trust.
 """
@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.encoders.base import as_texts, copy_file, file_digest, fingerprint
+from negsample.io.files import copy_file, file_digest
+from negsample.models.encoders.base import as_texts
+from negsample.models.language.model_files import fingerprint, one_line
 
 HANDLES = {
     "use": "https://tfhub.dev/google/universal-sentence-encoder/4",
@@ -92,7 +94,9 @@ def _load(name: str, model: str) -> HubEncoder:
         loaded = tensorflow_hub.load(str(folder))
     # A damaged SavedModel raises whatever its protocol buffer or its checkpoint reader raises.
     except Exception as error:
-        raise InputError(f"{folder}: TensorFlow cannot load it ({_line(error)}); download the model again") from error
+        raise InputError(
+            f"{folder}: TensorFlow cannot load it ({one_line(error)}); download the model again"
+        ) from error
     run = _runner(loaded, folder, tensorflow)
     dim = run([""]).shape[1]
     parts = [(str(path.relative_to(folder).as_posix()), file_digest(path)) for path in _model_files(folder)]
@@ -133,7 +137,7 @@ def _resolve(name: str, model: str, tensorflow_hub: Any) -> Path:
     # The hub's client raises its transport's own errors: urllib's, TensorFlow's, the operating system's.
     except Exception as error:
         raise InputError(
-            f"{model} cannot be fetched ({_line(error)}); download and unpack it on a machine with network, "
+            f"{model} cannot be fetched ({one_line(error)}); download and unpack it on a machine with network, "
             f"then use {name}:/path/to/folder"
         ) from error
 
@@ -164,7 +168,7 @@ def _runner(loaded: Any, folder: Path, tensorflow: Any) -> Callable[[Sequence[st
         try:
             output = call(tensorflow.constant(list(texts), dtype=tensorflow.string))
         except (TypeError, ValueError, tensorflow.errors.OpError) as error:
-            raise InputError(f"{folder}: it does not take a vector of texts ({_line(error)})") from error
+            raise InputError(f"{folder}: it does not take a vector of texts ({one_line(error)})") from error
         if isinstance(output, Mapping):
             named = [output[key] for key in ("outputs", "default") if key in output]
             output = named[0] if named else next(iter(output.values()))
@@ -176,8 +180,3 @@ def _runner(loaded: Any, folder: Path, tensorflow: Any) -> Callable[[Sequence[st
         return vectors
 
     return run
-
-
-def _line(error: BaseException) -> str:
-    """The first line of an error's message."""
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]

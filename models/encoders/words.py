@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from negsample.models.encoders.base import as_texts, choice, fingerprint
+from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.vectors import WordVectors, save_vectors
+from negsample.models.language.model_files import fingerprint
+from negsample.models.language.transformer_models import choice
 
 UNITS = ("word", "sentence")
 POOLS = ("mean", "max")
@@ -127,8 +129,8 @@ def word_encoder(
     choice("unit", unit, UNITS)
     choice("pool", pool, POOLS)
     options = {"unit": unit, "pool": pool, "lower": lower}
-    mark = fingerprint("words", options, [("vectors", bytes.fromhex(vectors.digest))])
-    encoder = WordEncoder(name, vectors, unit, pool, lower, mark, options, packaged)
+    digest = fingerprint("words", options, [("vectors", bytes.fromhex(vectors.digest))])
+    encoder = WordEncoder(name, vectors, unit, pool, lower, digest, options, packaged)
     if vectors.repeated:
         encoder.counts["repeated_rows"] = vectors.repeated
     return encoder

@@ -7,17 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from torch import Tensor
 
-from negsample.registry import Registry
-
-FEATURES = Registry(
-    "feature",
-    {
-        "tokens": "negsample.models.features.tokens:TokenFeatures",
-        "rows": "negsample.models.features.rows:RowFeatures",
-        "align": "negsample.models.features.align:AlignFeatures",
-    },
-)
-
 
 class Features(Protocol):
     """What a text is to a network: a flat array of numbers that can be kept on disk, and batches made of such arrays.

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negsample.models.align.alignment import SALIENCE, Alignment, DocumentView, align, view
+from negsample.models.align.alignment import Alignment, DocumentView, align, view
 from negsample.models.align.fluency import Fluency
 from negsample.models.align.judge import Judge
 from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.reader import Reader, Text
-from negsample.models.store.embedding_cache import EmbeddingCache
+from negsample.models.batching import pad
+from negsample.models.store.text_keys import key
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -56,17 +57,11 @@ class AlignFeatures:
 
     dtype, width, unit = "uint8", 1, "byte"
 
-    def __init__(
-        self,
-        encoder: "Encoder",
-        judge: Judge | None = None,
-        lm: Fluency | None = None,
-        cache: EmbeddingCache | None = None,
-    ) -> None:
+    def __init__(self, encoder: "Encoder", judge: Judge | None = None, lm: Fluency | None = None) -> None:
         self.encoder = encoder
         self.judge = judge
         self.lm = lm
-        self.reader = Reader(encoder, cache)
+        self.reader = Reader(encoder)
         self._views: OrderedDict[bytes, DocumentView] = OrderedDict()
 
     @property
@@ -96,14 +91,14 @@ class AlignFeatures:
 
     def view_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[PairView]:
         """The views and alignments of pairs."""
-        needed = [text for text in dict.fromkeys(documents) if _key(text) not in self._views]
+        needed = [text for text in dict.fromkeys(documents) if key(text) not in self._views]
         read = self.reader.read([*needed, *summaries])
-        fresh = {_key(text): view(found) for text, found in zip(needed, read, strict=False)}
+        fresh = {key(text): view(found) for text, found in zip(needed, read, strict=False)}
         self._views.update(fresh)
         pairs = []
         for text, summary in zip(documents, read[len(needed) :], strict=True):
-            document = self._views[_key(text)]
-            self._views.move_to_end(_key(text))
+            document = self._views[key(text)]
+            self._views.move_to_end(key(text))
             worded = bool(document.text.forms and summary.forms)
             pairs.append(PairView(document, summary, align(document, summary) if worded else None))
         words = sum(len(kept.text.forms) for kept in self._views.values())
@@ -154,7 +149,7 @@ class AlignFeatures:
 
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
         """``features`` [B, F], ``salience`` [B, N, 6], ``matches`` [B, N, 3], ``mask`` [B, N], ``present`` [B, 4]."""
-        return stack(self.compare([_text(d) for d in documents], [_text(s) for s in summaries]))
+        return stack(self.compare([text_of(d) for d in documents], [text_of(s) for s in summaries]))
 
     def reason(self, document: str, summary: str) -> str | None:
         """Why a pair has no aspects; None where it has."""
@@ -174,16 +169,8 @@ class AlignFeatures:
 
 def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
     """The network's arguments for compared pairs, padded to the longest document."""
-    longest = max(1, *(len(item.salience) for item in compared))
-    batch = len(compared)
-    salience = np.zeros((batch, longest, SALIENCE), np.float32)
-    found = np.zeros((batch, longest, len(MATCHES)), np.float32)
-    mask = np.zeros((batch, longest), bool)
-    for number, item in enumerate(compared):
-        n = len(item.salience)
-        salience[number, :n] = item.salience
-        found[number, :n] = item.matches
-        mask[number, :n] = True
+    salience, mask = pad([item.salience for item in compared])
+    found, _ = pad([item.matches for item in compared])
     return {
         "features": torch.from_numpy(np.stack([item.features for item in compared])),
         "salience": torch.from_numpy(salience),
@@ -193,11 +180,6 @@ def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
     }
 
 
-def _key(text: str) -> bytes:
-    from negsample.models.store.embedding_cache import key
-
-    return key(text)
-
-
-def _text(data: np.ndarray) -> str:
+def text_of(data: np.ndarray) -> str:
+    """The text that ``AlignFeatures.read`` keeps as ``data``."""
     return bytes(data).decode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Vectors of sentences (or words) from a frozen encoder, for the ``fc``, ``cnn`` and ``lstm`` heads (P3 §3.1, §4.2).
+"""Vectors of sentences (or words) from a frozen encoder, for the ``fc``, ``cnn`` and ``lstm`` heads (Bao et al. 2021 §3.1, §4.2).
 
 A text is kept as the 16-byte keys of its sentences; the vectors stay in the embedding cache and are fetched batch by
 batch, so that memory does not grow with the corpus.
@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from negsample.errors import InputError
-from negsample.models.features.padding import percentile_length
-from negsample.models.store.embedding_cache import EmbeddingCache, keys
-from negsample.models.store.segments import KEY_BYTES
+from negsample.models.batching import pad, percentile_length
+from negsample.models.store.embedding_cache import EmbeddingCache
+from negsample.models.store.text_keys import KEY_BYTES, keys
 from negsample.sentences import split_sentences, words
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class RowFeatures:
     """Rows of ``encoder``: one a sentence, or one a word where the encoder's unit is the word.
 
     ``max_document``, ``max_summary``: rows that are kept of each text; ``None`` until ``fit`` sets the 80th percentile of
-    the training split (SPEC §3). What is beyond is cut.
+    the training split. What is beyond is cut.
     """
 
     dtype, width = "uint8", KEY_BYTES
@@ -101,13 +101,13 @@ class RowFeatures:
 
     def _pad(self, texts: Sequence[np.ndarray], most: int) -> tuple[Tensor, Tensor]:
         found = self._resolve([text.reshape(-1, KEY_BYTES)[:most] for text in texts])
-        numbers = np.full((len(found), max([1, *map(len, found)])), -1, np.int64)
-        mask = np.arange(numbers.shape[1]) < np.array([len(text) for text in found])[:, None]
-        numbers[mask] = np.concatenate(found)
+        numbers, mask = pad(found, -1)
         return torch.from_numpy(self.cache.gather(numbers)), torch.from_numpy(mask)
 
     def _resolve(self, texts: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The cache's numbers for each text's keys, looked up when the text is first met (an epoch meets it again)."""
+        if self._met_units > _REMEMBERED:
+            self._met, self._met_units = {}, 0
         names = [blake2b(text.tobytes(), digest_size=KEY_BYTES).digest() for text in texts]
         new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._met}
         if new:
@@ -115,16 +115,9 @@ class RowFeatures:
             if (found < 0).any():
                 raise InputError(f"{self.cache.folder}: vectors were removed while they were in use; run again")
             ends = np.cumsum([len(text) for text in new.values()])
-            fresh = dict(zip(new, np.split(found, ends[:-1]), strict=True))
-        else:
-            fresh = {}
-        numbers = [fresh[name] if name in fresh else self._met[name] for name in names]
-        cost = sum(len(text) + _TEXT for text in fresh.values())
-        if self._met_units + cost > _REMEMBERED:
-            self._met, self._met_units = {}, 0
-        self._met.update(fresh)
-        self._met_units += cost
-        return numbers
+            self._met.update(zip(new, np.split(found, ends[:-1]), strict=True))
+            self._met_units += len(found) + _TEXT * len(new)
+        return [self._met[name] for name in names]
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the encoder (or the reference to its package) into ``folder/encoder``."""

@@ -1,7 +1,6 @@
-"""Token ids of ``[CLS] document [SEP] summary [SEP]`` for networks that read both texts at once (P3 §3.1)."""
+"""Token ids of ``[CLS] document [SEP] summary [SEP]`` for networks that read both texts at once (Bao et al. 2021 §3.1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,15 @@ import torch
 from torch import Tensor
 
 from negsample.errors import InputError
+from negsample.models.batching import pad
+from negsample.models.language.transformer_models import clean
 
 # The longest part of a pair that the summary's floor may claim, so that a small max_length still shows the document.
 _FLOOR_SHARE = 0.75
 
 
 def cut_lengths(documents: np.ndarray, summaries: np.ndarray, room: int, floor: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many tokens of each text stay (SPEC §3, "in parallel").
+    """Return how many tokens of each text stay.
 
     Both are cut in proportion to their lengths until they fit in ``room`` tokens; the summary keeps at least
     min(its length, ``floor``), where that leaves the document a quarter of the room. int [n] each → int64 [n] each.
@@ -30,32 +31,18 @@ def cut_lengths(documents: np.ndarray, summaries: np.ndarray, room: int, floor: 
     return np.where(long, np.minimum(room - kept, documents), documents), kept
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """The special tokens around and between two texts, with the token type of each of the five parts."""
+def _frame(tokenizer: Any) -> tuple[list[list[int]], list[int] | None]:
+    """Return the special tokens before, between and after two texts, and the token types of the five parts of a pair.
 
-    before: list[int]
-    between: list[int]
-    after: list[int]
-    types: tuple[int, int, int, int, int] | None
-
-    @property
-    def size(self) -> int:
-        return len(self.before) + len(self.between) + len(self.after)
-
-
-def _frame(tokenizer: Any) -> _Frame:
-    """Read the frame off the tokenizer's own rule for pairs, so that any model's convention is followed."""
+    They are read off the tokenizer's own rule for pairs, so that any model's convention is followed.
+    """
     (a,) = tokenizer("a", add_special_tokens=False)["input_ids"][:1]
     encoded = tokenizer("a", "a", return_special_tokens_mask=True)
-    ids = encoded["input_ids"]
+    ids, types = encoded["input_ids"], encoded.get("token_type_ids")
     texts = [i for i, special in enumerate(encoded["special_tokens_mask"]) if not special and ids[i] == a]
     first, second = texts[0], texts[-1]
-    types = encoded.get("token_type_ids")
-    five = None
-    if types is not None:
-        five = (types[0], types[first], types[first + 1], types[second], types[-1])
-    return _Frame(ids[:first], ids[first + 1 : second], ids[second + 1 :], five)
+    five = None if types is None else [types[place] for place in (0, first, first + 1, second, -1)]
+    return [ids[:first], ids[first + 1 : second], ids[second + 1 :]], five
 
 
 class TokenFeatures:
@@ -71,22 +58,23 @@ class TokenFeatures:
         self.tokenizer = tokenizer
         self.max_length = max_length
         self.min_summary = min_summary
-        self._frame = _frame(tokenizer)
-        self._room = max_length - self._frame.size
+        self._frame, self._types = _frame(tokenizer)
+        self._special = sum(map(len, self._frame))
+        self._room = max_length - self._special
         self._pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
-        if not self._frame.before:
+        if not self._frame[0]:
             raise InputError(
                 "the encoder's tokenizer puts no token before a text, so there is no [CLS] to read; choose a BERT-like one"
             )
         if self._room < 2:
-            raise InputError(f"max_length={max_length} leaves no room for text; give at least {self._frame.size + 2}")
+            raise InputError(f"max_length={max_length} leaves no room for text; give at least {self._special + 2}")
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Token ids without special tokens, uncut: int32 arrays."""
         if not texts:
             return []
         encoded = self.tokenizer(
-            list(texts),
+            [clean(text) for text in texts],
             add_special_tokens=False,
             truncation=False,
             return_attention_mask=False,
@@ -101,7 +89,7 @@ class TokenFeatures:
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
         """Tokens of each pair after cutting, special ones included."""
         document, summary = cut_lengths(documents, summaries, self._room, self.min_summary)
-        return document + summary + self._frame.size
+        return document + summary + self._special
 
     def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
         """Whether a pair has more tokens than fit."""
@@ -110,23 +98,16 @@ class TokenFeatures:
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
         """``input_ids``, ``attention_mask`` (and ``token_type_ids`` where the model has them), int64 [B, longest]."""
         sizes = np.array([[len(d), len(s)] for d, s in zip(documents, summaries, strict=True)], np.int64)
-        kept_d, kept_s = cut_lengths(sizes[:, 0], sizes[:, 1], self._room, self.min_summary)
-        frame = self._frame
-        longest = int((kept_d + kept_s).max()) + frame.size
-        ids = np.full((len(sizes), longest), self._pad, np.int64)
-        mask = np.zeros_like(ids)
-        types = np.zeros_like(ids)
-        for row, (document, summary, d, s) in enumerate(zip(documents, summaries, kept_d, kept_s, strict=True)):
-            parts: list[Any] = [frame.before, document[:d], frame.between, summary[:s], frame.after]
-            at = 0
-            for number, part in enumerate(parts):
-                ids[row, at : at + len(part)] = part
-                if frame.types:
-                    types[row, at : at + len(part)] = frame.types[number]
-                at += len(part)
-            mask[row, :at] = 1
-        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
-        if frame.types is not None:
+        kept = zip(*cut_lengths(sizes[:, 0], sizes[:, 1], self._room, self.min_summary), strict=True)
+        before, between, after = self._frame
+        pairs: list[list[Any]] = [
+            [before, document[:d], between, summary[:s], after]
+            for document, summary, (d, s) in zip(documents, summaries, kept, strict=True)
+        ]
+        ids, mask = pad([np.concatenate(parts).astype(np.int64) for parts in pairs], self._pad)
+        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+        if self._types is not None:
+            types, _ = pad([np.repeat(self._types, [len(part) for part in parts]) for parts in pairs])
             batch["token_type_ids"] = torch.from_numpy(types)
         return batch
 

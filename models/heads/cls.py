@@ -1,4 +1,4 @@
-"""The ``cls`` head: [CLS] of ``[CLS] document [SEP] summary [SEP]`` → 128 → 1 (P3 §3.1, §4.2; SPEC §4)."""
+"""The ``cls`` head: [CLS] of ``[CLS] document [SEP] summary [SEP]`` → 128 → 1 (Bao et al. 2021 §3.1, §4.2)."""
 
 from typing import Any
 

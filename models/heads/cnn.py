@@ -1,9 +1,9 @@
-"""Convolutional head (P3 §4.2; SPEC §4): 128 kernels of 5 rows → ReLU → maximum over the frame → 1."""
+"""Convolutional head (Bao et al. 2021 §4.2): 128 kernels of 5 rows → ReLU → maximum over the frame → 1."""
 
 import torch
 from torch import Tensor, nn
 
-from negsample.models.heads.frame import check_lengths, framed, masked
+from negsample.models.heads.frame import framed, masked
 
 # A frame is long where it has so many times more rows than there are kernels.
 _LONG = 2
@@ -27,11 +27,7 @@ class Cnn(nn.Module):
         self.output = nn.Linear(kernels, 1)
 
     def forward(self, document: Tensor, summary: Tensor, document_mask: Tensor, summary_mask: Tensor) -> Tensor:
-        """Logits [B] of document rows [B, N, dim] and summary rows [B, M, dim] with their masks.
-
-        Raises ValueError where N or M is more than the frame has.
-        """
-        check_lengths(document, summary, self.max_document, self.max_summary)
+        """Return logits [B] of document rows [B, N, dim] and summary rows [B, M, dim] with their masks."""
         length = max(self.max_document + self.max_summary, self.width)
         gap = self.max_document - document.shape[1]
         tail = length - self.max_document - summary.shape[1]

@@ -1,8 +1,8 @@
-"""Fully connected head (P3 §4.2; SPEC §4): the frame flattened → 128 → 1."""
+"""Fully connected head (Bao et al. 2021 §4.2): the frame flattened → 128 → 1."""
 
 from torch import Tensor, nn
 
-from negsample.models.heads.frame import check_lengths, framed, masked
+from negsample.models.heads.frame import framed, masked
 
 
 class Fc(nn.Module):
@@ -18,11 +18,7 @@ class Fc(nn.Module):
         self.output = nn.Linear(hidden, 1)
 
     def forward(self, document: Tensor, summary: Tensor, document_mask: Tensor, summary_mask: Tensor) -> Tensor:
-        """Logits [B] of document rows [B, N, dim] and summary rows [B, M, dim] with their masks.
-
-        Raises ValueError where N or M is more than the frame has.
-        """
-        check_lengths(document, summary, self.max_document, self.max_summary)
+        """Return logits [B] of document rows [B, N, dim] and summary rows [B, M, dim] with their masks."""
         frame = framed(
             masked(document, document_mask),
             self.max_document - document.shape[1],

@@ -4,15 +4,6 @@ import torch
 from torch import Tensor
 
 
-def check_lengths(document: Tensor, summary: Tensor, max_document: int, max_summary: int) -> None:
-    """Raises ValueError where a batch is longer than the frame; texts are cut before they reach a head."""
-    if document.shape[1] > max_document or summary.shape[1] > max_summary:
-        raise ValueError(
-            f"{document.shape[1]} document and {summary.shape[1]} summary rows do not fit the frame of "
-            f"{max_document} and {max_summary}"
-        )
-
-
 def masked(rows: Tensor, mask: Tensor) -> Tensor:
     """``rows`` [B, N, d] with zeros where ``mask`` [B, N] is false, whatever stood there (NaN as well)."""
     return rows.masked_fill(~mask.unsqueeze(-1), 0.0)

@@ -1,9 +1,9 @@
-"""Recurrent head (P3 §4.2; SPEC §4): one LSTM layer over the real rows → last state → 1."""
+"""Recurrent head (Bao et al. 2021 §4.2): one LSTM layer over the real rows → last state → 1."""
 
 import torch
 from torch import Tensor, nn
 
-from negsample.models.heads.frame import check_lengths, masked
+from negsample.models.heads.frame import masked
 
 UNITS = {"sentence": 128, "word": 25}
 
@@ -20,18 +20,12 @@ class Lstm(nn.Module):
         self, dim: int, max_document: int, max_summary: int, unit: str = "sentence", units: int | None = None
     ) -> None:
         super().__init__()
-        self.max_document = max_document
-        self.max_summary = max_summary
         size = UNITS[unit] if units is None else units
         self.recurrence = nn.LSTM(dim, size, batch_first=True)
         self.output = nn.Linear(size, 1)
 
     def forward(self, document: Tensor, summary: Tensor, document_mask: Tensor, summary_mask: Tensor) -> Tensor:
-        """Logits [B] of document rows [B, N, dim] and summary rows [B, M, dim] with their masks.
-
-        Raises ValueError where N or M is more than the head was made for.
-        """
-        check_lengths(document, summary, self.max_document, self.max_summary)
+        """Return logits [B] of document rows [B, N, dim] and summary rows [B, M, dim] with their masks."""
         rows, lengths = _joined(document, summary, document_mask, summary_mask)
         # The state at the last real row does not depend on the rows after it. Running on through the padding costs
         # less than packing where it matters: a training step on 32 texts of 1,146 words took 0.4 s against 5.6 s.

@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.language.head_models import HeadModel, batches, clean, load_head, padded, read_head
+from negsample.models.batching import like_lengths
+from negsample.models.language.head_models import HeadModel, load_head, read_head
+from negsample.models.language.model_files import model_folder
+from negsample.models.language.transformer_models import clean, padded
 
 KINDS = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}
 """Kind of language model → the class that loads it."""
@@ -51,8 +54,6 @@ def load_lm(kind: str, model: str, device: str = "auto", *, shared: bool = True)
 
 def lm_kind(model: str) -> str:
     """``masked`` or ``causal``, as the configuration of the folder or hub id ``model`` says. Raises InputError."""
-    from negsample.models.language.transformer_models import model_folder
-
     folder = model_folder(model)
     try:
         told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -146,7 +147,7 @@ def _losses(head: HeadModel, inputs: Iterator[_Input], sizes: Sequence[int]) -> 
     pending: list[_Input] = []
 
     def run() -> None:
-        for rows in batches([len(entry.ids) for entry in pending], head.device, _MOST_TOKENS):
+        for rows in like_lengths([len(entry.ids) for entry in pending], head.device, _MOST_TOKENS):
             chosen = [pending[row] for row in rows]
             ids, mask = padded([entry.ids for entry in chosen], fill, head.device)
             row = torch.tensor([k for k, entry in enumerate(chosen) for _ in entry.places], device=head.device)

@@ -6,8 +6,9 @@ from typing import Any
 from torch import nn
 
 from negsample.errors import InputError
+from negsample.models.language.model_files import model_folder, one_line, quiet
 from negsample.models.language.packaged import minilm_folder
-from negsample.models.language.transformer_models import load_model, model_folder, one_line, quiet
+from negsample.models.language.transformer_models import load_model
 
 
 def load_pretrained(name: str, attention: str = "sdpa") -> tuple[nn.Module, Any, int]:

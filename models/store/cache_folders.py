@@ -4,14 +4,12 @@ import contextlib
 import json
 import logging
 import os
-import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.models.store import segments
+from negsample.models.store import vector_files
 from negsample.registry import suggestion
 
 logger = logging.getLogger(__name__)
@@ -32,48 +30,44 @@ class CacheInfo:
 
 
 def cache_root() -> Path:
-    """The folder of all caches: ``NEGSAMPLE_CACHE``, else ``XDG_CACHE_HOME/negsample``, else ``~/.cache/negsample``."""
+    """Return the folder of all caches: ``NEGSAMPLE_CACHE``, ``XDG_CACHE_HOME/negsample`` or ``~/.cache/negsample``."""
     if own := os.environ.get("NEGSAMPLE_CACHE"):
         return Path(own).expanduser()
     shared = os.environ.get("XDG_CACHE_HOME")
     return (Path(shared).expanduser() if shared else Path.home() / ".cache") / "negsample"
 
 
-def cache_report() -> list[CacheInfo]:
-    """The caches under ``cache_root()``, sorted by name. Rows are counted from the headers, damaged files as none."""
+def find_caches(name: str | None = None) -> list[CacheInfo]:
+    """Return the caches of the encoder ``name`` (or the folder of that name), or all under ``cache_root()``, by name.
+
+    Rows are counted from the headers, damaged files as none. Raises InputError where ``name`` is not there.
+    """
     found = []
-    for folder in _cache_folders():
+    for folder in (path.parent for path in cache_root().glob(f"*/{LABEL}")):
         label = read_label(folder) or {}
         rows = size = 0
-        for path in segments.files(folder):
-            with contextlib.suppress(FileNotFoundError):
+        for path in vector_files.all_files(folder):
+            with contextlib.suppress(FileNotFoundError, vector_files.Damaged):
                 size += path.stat().st_size
-                with contextlib.suppress(segments.Damaged):
-                    rows += segments.read_header(path).count
+                rows += len(vector_files.open_vectors(path))
         found.append(CacheInfo(str(label.get("name", "?")), str(label.get("fingerprint", "?")), rows, size, folder))
-    return sorted(found, key=lambda info: (info.name, info.fingerprint))
-
-
-def find_caches(name: str | None = None) -> list[CacheInfo]:
-    """The caches of the encoder ``name`` (or the folder of that name), or all. InputError where ``name`` is not there."""
-    report = cache_report()
-    found = [info for info in report if name is None or name in (info.name, info.folder.name)]
-    if name is not None and not found:
-        known = sorted({info.name for info in report})
-        told = suggestion(name, known) if known else "there is none yet"
+    found.sort(key=lambda info: (info.name, info.fingerprint))
+    chosen = [info for info in found if name is None or name in (info.name, info.folder.name)]
+    if name is not None and not chosen:
+        told = suggestion(name, sorted({info.name for info in found})) if found else "there is none yet"
         raise InputError(f"no cache of encoder {name!r} in {cache_root()}; {told}")
-    return found
+    return chosen
 
 
 def clear_cache(name: str | None = None) -> int:
-    """Delete the caches of the encoder ``name`` (or the folder of that name), or all; returns the bytes freed.
+    """Delete the caches of the encoder ``name`` (or the folder of that name), or all, and return the bytes freed.
 
     Only files that the cache made are deleted. A process that is using them keeps what it has mapped.
     Raises InputError where ``name`` is not there.
     """
     freed = 0
     for info in find_caches(name):
-        for path in [*segments.files(info.folder), info.folder / LOCK, info.folder / LABEL]:
+        for path in [*vector_files.all_files(info.folder), info.folder / LOCK, info.folder / LABEL]:
             with contextlib.suppress(FileNotFoundError):
                 size = path.stat().st_size
                 path.unlink()
@@ -83,25 +77,8 @@ def clear_cache(name: str | None = None) -> int:
     return freed
 
 
-def write_label(folder: Path, label: Mapping[str, Any]) -> None:
-    """Make the folder if need be, and its label. Raises OSError where the disk refuses."""
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f"tmp-{uuid.uuid4().hex}"
-    try:
-        temporary.write_text(json.dumps(label, indent=1) + "\n", encoding="utf-8")
-        os.replace(temporary, folder / LABEL)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _cache_folders() -> list[Path]:
-    root = cache_root()
-    return sorted(path.parent for path in root.glob(f"*/{LABEL}")) if root.is_dir() else []
-
-
 def read_label(folder: Path) -> dict[str, Any] | None:
-    """The label of a cache folder; None where there is none or it can't be read as one."""
+    """Return the label of a cache folder; None where there is none or it can't be read as one."""
     path = folder / LABEL
     try:
         label = json.loads(path.read_text(encoding="utf-8"))

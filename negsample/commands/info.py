@@ -79,7 +79,7 @@ def cache(
 def _model(folder: Path) -> None:
     from negsample.commands.train import print_figures
     from negsample.models.folder import read_description
-    from negsample.models.weights import check_weights
+    from negsample.models.language.model_files import check_weights
 
     about = read_description(folder)
     check_weights(folder, about["weights_sha256"])

@@ -81,7 +81,7 @@ def tune(
 def _find_corpora(search: "Search") -> None:
     """InputError where no trial could read its corpora; those that differ between trials are left to them."""
     from negsample.train.config import make_config
-    from negsample.train.data.corpora import READING, find_corpora
+    from negsample.train.data.examples import READING, find_corpora
 
     if not search.space.fields() & (set(READING) - {"limit"}):
         find_corpora(make_config({key: value for key, value in search.train.items() if key in READING}))

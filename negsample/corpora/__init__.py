@@ -10,7 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from negsample.corpora.options import CorpusOptions, describe_skipped
+from negsample.corpora import files, hub
+from negsample.corpora.pairs import CorpusOptions, describe_skipped
 from negsample.errors import InputError
 from negsample.io.files import ENDINGS
 from negsample.records import Pair
@@ -23,10 +24,7 @@ CORPORA = Registry(
     {
         "sample": "negsample.corpora.sample:load",
         "newsroom": "negsample.corpora.newsroom:load",
-        "cnn_dailymail": "negsample.corpora.hub:cnn_dailymail",
-        "billsum": "negsample.corpora.hub:billsum",
-        "arxiv": "negsample.corpora.hub:arxiv",
-        "big_patent": "negsample.corpora.hub:big_patent",
+        **hub.LOADERS,
     },
     plural="corpora",
 )
@@ -52,17 +50,14 @@ def load_pairs(name: str, options: CorpusOptions | None = None, skipped: Counter
     a broken file, for a bad record (a RecordError, unless they are skipped), and for a corpus without one good record.
     """
     options = options or CorpusOptions()
-    counts: Counter[str] = Counter() if skipped is None else skipped
+    counts = Counter() if skipped is None else skipped
     return itertools.islice(_open(name, options, counts), options.limit)
 
 
 def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
-    from negsample.corpora import files, hub
-
     head, colon, argument = name.partition(":")
     if head in CORPORA:
-        loader = CORPORA.get(head)
-        return loader(argument, options, skipped)
+        return CORPORA.get(head)(argument, options, skipped)
     if name == "-" or os.path.isfile(name):
         return files.load(name, options, skipped)
     if name.startswith((".", "/", "~")):

@@ -4,8 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
-from negsample.corpora.options import CorpusOptions, refuse
-from negsample.corpora.rows import pairs_from
+from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.io.files import ENDINGS
 from negsample.io.read import read_rows
 from negsample.records import Pair
@@ -22,7 +21,5 @@ def corpus_name(path: str) -> str:
 
 def load(path: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
     """The pairs of the file ``path``. Raises InputError and RecordError as ``load_pairs`` says."""
-    refuse(options, f"{path}: a file", "config", "split")
-    rows = read_rows(path)
-    document, summary = options.document_field or "document", options.summary_field or "summary"
-    return pairs_from(rows, corpus_name(path), document, summary, options, skipped)
+    options.refuse(f"{path}: a file", "config", "split")
+    return pairs_from(read_rows(path), corpus_name(path), "document", "summary", options, skipped)

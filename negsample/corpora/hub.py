@@ -4,13 +4,13 @@ import itertools
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from negsample.corpora.options import CorpusOptions
-from negsample.corpora.rows import pairs_from
+from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError
 from negsample.io.read import Row
 from negsample.records import Pair
@@ -24,7 +24,7 @@ _SUMMARY_FIELDS = ("summary", "highlights", "abstract", "tldr", "target")
 
 @dataclass(frozen=True)
 class HubCorpus:
-    """Where a corpus is on the hub and what its fields are called (SPEC §1); ``""``: to be told from its columns."""
+    """Where a corpus is on the hub and what its fields are called ; ``""``: to be told from its columns."""
 
     name: str
     id: str
@@ -41,20 +41,6 @@ KNOWN = {
 }
 
 
-def _loader(corpus: HubCorpus) -> Callable[[str, CorpusOptions, Counter[str]], Iterator[Pair]]:
-    def load(folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
-        return _load(corpus, folder, options, skipped)
-
-    load.__doc__ = f"The pairs of {corpus.id}, from a local copy where ``folder`` names one, else from the hub."
-    return load
-
-
-cnn_dailymail = _loader(KNOWN["cnn_dailymail"])
-billsum = _loader(KNOWN["billsum"])
-arxiv = _loader(KNOWN["arxiv"])
-big_patent = _loader(KNOWN["big_patent"])
-
-
 def load_id(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
     """The pairs of any hub data set ``OWNER/NAME``; fields that ``options`` does not name are told from its columns."""
     known = next((corpus for corpus in KNOWN.values() if corpus.id == name), HubCorpus(name, name))
@@ -68,14 +54,14 @@ def load_folder(folder: str, options: CorpusOptions, skipped: Counter[str]) -> I
 
 
 def _load(corpus: HubCorpus, folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of ``corpus``, from a local copy where ``folder`` names one, else from the hub."""
     if folder and not os.path.isdir(folder):
         raise InputError(f"{folder}: no such folder; name the folder that holds a copy of {corpus.id or corpus.name}")
     config = options.config or corpus.config
     label = folder or corpus.id
     with _explained(label):
         splits = _local_splits(folder, config, options) if folder else _hub_splits(corpus.id, config, options)
-    rows = _rows(label, splits)
-    return _pairs(rows, label, corpus, options, skipped)
+    return _pairs(_rows(label, splits), label, corpus, options, skipped)
 
 
 def _pairs(
@@ -87,8 +73,8 @@ def _pairs(
     columns = list(first.fields)
     document = options.document_field or corpus.document or _guess(label, columns, "document", _DOCUMENT_FIELDS)
     summary = options.summary_field or corpus.summary or _guess(label, columns, "summary", _SUMMARY_FIELDS)
-    everything = itertools.chain([first], rows)
-    yield from pairs_from(everything, corpus.name, document, summary, options, skipped, unique_ids=False)
+    rows = itertools.chain([first], rows)
+    yield from pairs_from(rows, corpus.name, document, summary, options, skipped, unique_ids=False)
 
 
 def _guess(label: str, columns: Sequence[str], role: str, known: Sequence[str]) -> str:
@@ -98,6 +84,9 @@ def _guess(label: str, columns: Sequence[str], role: str, known: Sequence[str]) 
             f"{label}: can't tell which field is the {role}; its fields are {', '.join(columns)}; give --{role}-field"
         )
     return found[0]
+
+
+LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}
 
 
 # --- datasets

@@ -4,12 +4,12 @@ The folder holds ``train.jsonl.gz``, ``dev.jsonl.gz`` and ``test.jsonl.gz``, or 
 ``summary``.
 """
 
+import itertools
 import os
 from collections import Counter
 from collections.abc import Iterator
 
-from negsample.corpora.options import CorpusOptions, refuse
-from negsample.corpora.rows import pairs_from
+from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError
 from negsample.io.read import read_rows
 from negsample.records import Pair
@@ -28,16 +28,14 @@ def load(path: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[P
         )
     if not os.path.exists(path):
         raise InputError(f"{path}: no such file or folder; name the folder that Newsroom was unpacked to")
-    refuse(options, "newsroom", "config")
+    options.refuse("newsroom", "config")
     if os.path.isdir(path):
         files = _files(path, options.split)
     else:
-        refuse(options, f"{path}: a file", "split")
+        options.refuse(f"{path}: a file", "split")
         files = [path]
-    readers = [read_rows(file) for file in files]
-    rows = (row for reader in readers for row in reader)
-    document, summary = options.document_field or "text", options.summary_field or "summary"
-    return pairs_from(rows, "newsroom", document, summary, options, skipped, unique_ids=False)
+    rows = itertools.chain(*map(read_rows, files))
+    return pairs_from(rows, "newsroom", "text", "summary", options, skipped, unique_ids=False)
 
 
 def _files(folder: str, split: str | None) -> list[str]:

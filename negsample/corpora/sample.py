@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from negsample.corpora.options import CorpusOptions, refuse
-from negsample.corpora.rows import pairs_from
+from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError
 from negsample.io.read import read_rows
 from negsample.records import Pair
@@ -22,7 +21,6 @@ def load(domain: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator
     """
     if domain and domain not in DOMAINS:
         raise InputError(f"sample has no domain {domain!r}; {suggestion(domain, DOMAINS)}")
-    refuse(options, "sample", "config", "split")
+    options.refuse("sample", "config", "split")
     rows = (row for row in read_rows(PATH) if not domain or row.fields.get("domain") == domain)
-    document, summary = options.document_field or "document", options.summary_field or "summary"
-    return pairs_from(rows, "sample", document, summary, options, skipped)
+    return pairs_from(rows, "sample", "document", "summary", options, skipped)

@@ -1,6 +1,7 @@
 """Files as a whole: which format a name means, why an operation failed, and writing that never leaves half a file."""
 
 import errno
+import hashlib
 import json
 import os
 import secrets
@@ -108,6 +109,19 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def file_digest(path: Path) -> bytes:
+    """SHA-256 of a file's bytes; about a gigabyte a second."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy the bytes of ``source`` (links followed) to ``target``, whole or not at all; its folder is made."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(target) as stream:
+        shutil.copyfile(source, stream.name)
 
 
 def appears(path: Path, seconds: float = 30.0) -> bool:

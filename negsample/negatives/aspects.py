@@ -1,4 +1,4 @@
-"""Which aspect of a summary each kind of negative damages most (SPEC §9, reading 2), to train judges of aspects."""
+"""Which aspect of a summary each kind of negative damages most, to train judges of aspects (see docs/recipes.md)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

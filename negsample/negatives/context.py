@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from negsample.negatives.index import IndexBuilder, PairIndex
+from negsample.negatives.index import PairIndex, index_of
 from negsample.negatives.vocabulary import Vocabulary, vocabulary_of
 from negsample.records import Pair
 from negsample.sentences import normalise, split_sentences
@@ -93,11 +93,8 @@ def _sentences(text: str) -> tuple[str, ...]:
 
 
 def context_of(pairs: Sequence[Pair], vocabulary: Vocabulary | None = None) -> Context:
-    """A context of a few pairs in memory; the vocabulary is theirs unless another is given."""
-    builder = IndexBuilder()
-    for pair in pairs:
-        builder.add(pair)
-    index = builder.finish()
+    """Return a context of a few pairs in memory; the vocabulary is theirs unless another is given."""
+    index = index_of(pairs)
 
     def read(position: int) -> Borrowed:
         pair = pairs[index.number[position]]

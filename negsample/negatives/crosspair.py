@@ -1,4 +1,4 @@
-"""Cross pairing (P3 §3.2): the document with the summary of another document; label 0."""
+"""Cross pairing (Bao et al. 2021 §3.2): the document with the summary of another document; label 0."""
 
 import numpy as np
 
@@ -15,5 +15,5 @@ def make(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
     return Damaged(other.text, 0.0, {"summary_of": other.id})
 
 
-# Labels are 0 and 1 (SPEC §2), so training takes binary cross-entropy.
+# Labels are 0 and 1, so training takes binary cross-entropy.
 make.graded = False  # type: ignore[attr-defined]

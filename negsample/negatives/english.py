@@ -5,6 +5,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _forms(text: str) -> dict[str, str]:
+    return dict(item.split(":") for item in text.split())
+
+
 FUNCTION_WORDS = _words(
     "a an the this that these those some any each every all both either such "
     "i me my we us our you your he him his she her it its they them their one who whom whose which what "
@@ -45,54 +49,19 @@ PRESENT = _words(
 )
 """Common verbs in the present, as they stand after "they"."""
 
-PAST = {
-    "became": "become",
-    "began": "begin",
-    "brought": "bring",
-    "built": "build",
-    "came": "come",
-    "did": "do",
-    "fell": "fall",
-    "felt": "feel",
-    "found": "find",
-    "gave": "give",
-    "got": "get",
-    "knew": "know",
-    "kept": "keep",
-    "left": "leave",
-    "lost": "lose",
-    "made": "make",
-    "met": "meet",
-    "paid": "pay",
-    "rose": "rise",
-    "said": "say",
-    "saw": "see",
-    "sent": "send",
-    "sold": "sell",
-    "spent": "spend",
-    "spoke": "speak",
-    "thought": "think",
-    "told": "tell",
-    "took": "take",
-    "went": "go",
-    "won": "win",
-    "wrote": "write",
-}
+PAST = _forms(
+    "became:become began:begin brought:bring built:build came:come did:do fell:fall felt:feel found:find gave:give "
+    "got:get knew:know kept:keep left:leave lost:lose made:make met:meet paid:pay rose:rise said:say saw:see "
+    "sent:send sold:sell spent:spend spoke:speak thought:think told:tell took:take went:go won:win wrote:write"
+)
 """Common irregular verbs: past tense → the form after "did not"."""
 
-NEGATIVE_WORDS = {
-    "nobody": "somebody",
-    "nothing": "something",
-    "nowhere": "somewhere",
-    "none": "some",
-    "cannot": "can",
-    "can't": "can",
-    "won't": "will",
-    "shan't": "shall",
-}
+NEGATIVE_WORDS = _forms(
+    "nobody:somebody nothing:something nowhere:somewhere none:some cannot:can can't:can won't:will shan't:shall"
+)
 """Negative words and what says the contrary."""
 
-CLIPPED = {"ca": "can", "wo": "will", "sha": "shall"}
+CLIPPED = _forms("ca:can wo:will sha:shall")
 """What is left of an auxiliary where publishers set "n't" apart ("ca n't")."""
 
 NUMBER_WORDS = _words(

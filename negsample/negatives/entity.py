@@ -12,10 +12,8 @@ import numpy as np
 from negsample.negatives import mentions
 from negsample.negatives.context import CannotDamage, Context, Damaged
 from negsample.negatives.english import is_function_word
-from negsample.negatives.layout import lay_out, put_together
-from negsample.negatives.mentions import Found, Mention
-from negsample.negatives.pieces import text_of
-from negsample.negatives.words import lay_out_summary
+from negsample.negatives.mentions import Found
+from negsample.negatives.rebuild import draw_places, put_together, summary_of, take_apart
 from negsample.records import Pair
 from negsample.sentences import split_sentences
 
@@ -37,12 +35,12 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
 
     Raises CannotDamage where the summary has no mention, or the document none to exchange it for.
     """
-    sentences, total = lay_out_summary(pair)
+    sentences, total = summary_of(pair)
     by_model = mentions.has_model()
     found = _in_summary(pair.summary, by_model)
     if not any(found):
         raise CannotDamage("no name or number in the summary")
-    texts = [text_of(sentence) for sentence in sentences]
+    texts = [sentence.text for sentence in sentences]
     pool = _in_document(pair.document, by_model)
     options = {
         (number, mention): others
@@ -53,8 +51,7 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
     if not options:
         raise CannotDamage("no other name or number of the same kind in the document")
     places = list(options)
-    count = int(rng.integers(1, min(len(places), most or len(places)) + 1))
-    chosen = sorted(rng.choice(len(places), size=count, replace=False).tolist())
+    chosen = sorted(draw_places(len(places), min(len(places), most or len(places)), rng))
     exchanged = []
     # From the end, so that places in a sentence still hold.
     for number, mention in reversed([places[place] for place in chosen]):
@@ -103,7 +100,7 @@ def _sign(text: str) -> _Sign:
 # A pair's negatives are made one after another.
 @lru_cache(maxsize=4)
 def _in_summary(summary: str, by_model: bool) -> Found:
-    return _find([text_of(sentence) for sentence in lay_out(summary)], by_model)
+    return _find([sentence.text for sentence in take_apart(summary)], by_model)
 
 
 @lru_cache(maxsize=4)
@@ -112,13 +109,10 @@ def _in_document(document: str, by_model: bool) -> dict[str, tuple[str, ...]]:
     kinds: dict[str, dict[str, None]] = {}
     sentences = split_sentences(document)
     step = -(-len(sentences) // (_READ_BY_MODEL if by_model else _READ_BY_RULE)) or 1
-    for mention in _all(_find(sentences[::step], by_model)):
-        kinds.setdefault(mention.kind, {})[mention.text] = None
+    for group in _find(sentences[::step], by_model):
+        for mention in group:
+            kinds.setdefault(mention.kind, {})[mention.text] = None
     return {kind: tuple(texts) for kind, texts in kinds.items()}
-
-
-def _all(found: Found) -> list[Mention]:
-    return [mention for group in found for mention in group]
 
 
 def _find(sentences: list[str], by_model: bool) -> Found:

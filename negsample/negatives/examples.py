@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,84 +18,70 @@ from negsample.seeds import generator
 _TRIES = 8
 
 
-@dataclass(slots=True)
-class Tally:
-    """Counts of what was made and what was not; the fields are those of ``generate.SplitReport``."""
+class ExampleMaker:
+    """Makes the examples of a split's pairs: of each its original and up to ``negatives`` negatives.
 
-    negatives: Counter[str] = field(default_factory=Counter)
-    refusals: Counter[str] = field(default_factory=Counter)
-    missing: int = 0
-    repeated: int = 0
-
-
-def examples_of(
-    pair: Pair,
-    document_id: str,
-    position: int,
-    context: Context,
-    recipe: Recipe,
-    negatives: int,
-    seed: int,
-    tally: Tally,
-) -> Iterator[Example]:
-    """The original of ``pair`` and up to ``negatives`` negatives; counts them in ``tally``.
-
-    ``position`` is the pair's position in ``context.index``. Each negative is drawn by a generator of its own, made
-    from seed, document, summary and its number, so that nothing else has a say in it. Ids are ``"<pair id>/original"``
-    and ``"<pair id>/<kind>-<number>"``.
+    It counts, as fields of ``generate.SplitReport``, the ``negatives`` it made, its ``refusals``, those ``missing`` and
+    those ``repeated``.
     """
-    index = context.index
-    yield Example(f"{pair.id}/original", document_id, pair.document, pair.summary, 1.0, "original", {})
-    document = index.document[position]
-    goods = {padded(digest) for digest in index.summary[index.first[document] : index.first[document + 1]].tolist()}
-    seen: set[bytes] = set()
-    key, summary = padded(index.key[position]), padded(index.summary[position])
-    for draw in range(1, negatives + 1):
-        rng = generator(seed, "negative", key, summary, draw)
-        made = _damage(pair, context, recipe, rng, goods, seen, tally)
-        if made is None:
-            tally.missing += 1
-            continue
-        kind, damaged = made
-        tally.negatives[kind] += 1
-        yield Example(
-            f"{pair.id}/{kind}-{draw}", document_id, pair.document, damaged.summary, damaged.label, kind, damaged.change
-        )
 
+    def __init__(self, context: Context, recipe: Recipe, count: int, seed: int) -> None:
+        self.context, self.recipe, self.count, self.seed = context, recipe, count, seed
+        self.negatives: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self.missing = 0
+        self.repeated = 0
 
-def _damage(
-    pair: Pair,
-    context: Context,
-    recipe: Recipe,
-    rng: np.random.Generator,
-    goods: set[bytes],
-    seen: set[bytes],
-    tally: Tally,
-) -> tuple[str, Damaged] | None:
-    """One negative and its kind, or None where no kind can make one.
+    def examples(self, pair: Pair, document_id: str, position: int) -> Iterator[Example]:
+        """Make the examples of ``pair``, which stands at ``position`` in the context's index.
 
-    It is never one of the document's own summaries (``goods``), and one that was ``seen`` only where nothing else came.
-    """
-    for kind in recipe.order(rng):
-        repeated = None
-        try:
-            for _ in range(_TRIES):
-                damaged = _checked(kind, NEGATIVES.get(kind)(pair, context, rng))
-                text = summary_digest(damaged.summary)
-                if text in goods:
-                    continue
-                if text not in seen:
-                    seen.add(text)
-                    return kind, damaged
-                repeated = damaged
-        except CannotDamage as refusal:
-            tally.refusals[f"{kind}: {refusal.reason}"] += 1
-            continue
-        if repeated is not None:
-            tally.repeated += 1
-            return kind, repeated
-        tally.refusals[f"{kind}: equals a summary of the document"] += 1
-    return None
+        Each negative is drawn by a generator of its own, made from seed, document, summary and its number, so that
+        nothing else has a say in it. Ids are ``"<pair id>/original"`` and ``"<pair id>/<kind>-<number>"``.
+        """
+        index = self.context.index
+        yield Example(f"{pair.id}/original", document_id, pair.document, pair.summary, 1.0, "original", {})
+        document = index.document[position]
+        goods = {padded(digest) for digest in index.summary[index.first[document] : index.first[document + 1]].tolist()}
+        seen: set[bytes] = set()
+        key, summary = padded(index.key[position]), padded(index.summary[position])
+        for draw in range(1, self.count + 1):
+            made = self._damage(pair, generator(self.seed, "negative", key, summary, draw), goods, seen)
+            if made is None:
+                self.missing += 1
+                continue
+            kind, damaged = made
+            self.negatives[kind] += 1
+            name = f"{pair.id}/{kind}-{draw}"
+            yield Example(name, document_id, pair.document, damaged.summary, damaged.label, kind, damaged.change)
+
+    def _damage(
+        self, pair: Pair, rng: np.random.Generator, goods: set[bytes], seen: set[bytes]
+    ) -> tuple[str, Damaged] | None:
+        """Make one negative; its kind and what it is, or None where no kind can make one.
+
+        It is never one of the document's own summaries (``goods``), and one that was ``seen`` only where nothing else
+        came.
+        """
+        for kind in self.recipe.order(rng):
+            repeated = None
+            try:
+                for _ in range(_TRIES):
+                    damaged = _checked(kind, NEGATIVES.get(kind)(pair, self.context, rng))
+                    text = summary_digest(damaged.summary)
+                    if text in goods:
+                        continue
+                    if text not in seen:
+                        seen.add(text)
+                        return kind, damaged
+                    repeated = damaged
+            except CannotDamage as refusal:
+                self.refusals[f"{kind}: {refusal.reason}"] += 1
+                continue
+            if repeated is not None:
+                self.repeated += 1
+                return kind, repeated
+            self.refusals[f"{kind}: equals a summary of the document"] += 1
+        return None
 
 
 def _checked(kind: str, damaged: Any) -> Damaged:

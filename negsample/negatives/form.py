@@ -4,14 +4,24 @@ Beside ``shuffle`` and ``truncate`` these are the faults that systems make and p
 nearly whole. Places in ``change`` count words, for ``glue`` sentences, of the original summary from 0.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from negsample.negatives.context import CannotDamage, Context, Damaged
 from negsample.negatives.english import is_function_word
-from negsample.negatives.layout import Sentence, put_together
-from negsample.negatives.pieces import body_of, lowered
+from negsample.negatives.rebuild import (
+    Sentence,
+    count_words,
+    draw_places,
+    each_word,
+    put_together,
+    summary_of,
+    without_capital,
+    without_end,
+)
 from negsample.negatives.vocabulary import bare
-from negsample.negatives.words import lay_out_summary, take_out
+from negsample.negatives.words import take_out
 from negsample.records import Pair
 
 # A phrase that is doubled has up to this many words.
@@ -27,15 +37,12 @@ def drop(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
 
     Raises CannotDamage where there is no function word, as in other languages.
     """
-    sentences, total = lay_out_summary(pair)
-    able, at = [], 0
-    for sentence in sentences:
-        able += [at + place for place, word in enumerate(sentence.words[:-1]) if is_function_word(word)]
-        at += len(sentence.words)
+    sentences, _ = summary_of(pair)
+    words = [(word, left) for sentence in sentences for word, left in _with_room(sentence)]
+    able = [place for place, (word, left) in enumerate(words) if left > 1 and is_function_word(word)]
     if not able:
         raise CannotDamage("no function word")
-    count = int(rng.integers(1, len(able) + 1))
-    return take_out(sentences, total, set(rng.choice(able, size=count, replace=False).tolist()))
+    return take_out(sentences, [able[place] for place in draw_places(len(able), len(able), rng)])
 
 
 def double(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
@@ -47,9 +54,8 @@ def double(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
 
     Raises CannotDamage for a summary without a letter or digit.
     """
-    sentences, total = lay_out_summary(pair)
-    words = [word for sentence in sentences for word in sentence.words]
-    room = _room(sentences)
+    sentences, total = summary_of(pair)
+    words, room = zip(*(item for sentence in sentences for item in _with_room(sentence)), strict=True)
     able = [place for place, word in enumerate(words) if bare(word)]
     if not able:
         raise CannotDamage("no word to double")
@@ -64,27 +70,26 @@ def double(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
             taken.update(span)
         if len(taken) >= aim:
             break
-    result, doubled, at = [], [], 0
-    for sentence in sentences:
-        now: list[str] = []
-        for place in range(at, at + len(sentence.words)):
-            if place in phrases:
-                phrase = words[place : place + phrases[place]]
-                # The copy goes first, without the marks that would end the sentence there.
-                now += body_of(phrase) if place + len(phrase) == at + len(sentence.words) else phrase
-                doubled.append([place, " ".join(phrase)])
-            again = place in phrases and place == at
-            now.append(lowered(words[place]) if again else words[place])
-        at += len(sentence.words)
-        result.append(now)
+
+    def now(place: int, word: str) -> list[str]:
+        if place not in phrases:
+            return [word]
+        phrase = words[place : place + phrases[place]]
+        # The copy goes first, without the marks that would end the sentence there.
+        copy = without_end(phrase) if len(phrase) == room[place] else phrase
+        opens = place == 0 or room[place - 1] == 1
+        return [*copy, without_capital(word) if opens else word]
+
+    result = each_word(sentences, now)
     added = sum(map(len, result)) - total
+    doubled = [[place, " ".join(words[place : place + size])] for place, size in sorted(phrases.items())]
     change = {"words": total, "mutated": added, "doubled": doubled}
     return Damaged(put_together(sentences, result), 1 - added / total, change)
 
 
-def _room(sentences: tuple[Sentence, ...]) -> list[int]:
-    """For each word, how many words of its sentence there are from it to the end."""
-    return [left for sentence in sentences for left in range(len(sentence.words), 0, -1)]
+def _with_room(sentence: Sentence) -> Iterator[tuple[str, int]]:
+    """Each word, and how many words of the sentence there are from it to the end."""
+    return zip(sentence.words, range(len(sentence.words), 0, -1), strict=True)
 
 
 def glue(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
@@ -97,27 +102,28 @@ def glue(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
 
     Raises CannotDamage for a summary of one sentence.
     """
-    sentences, total = lay_out_summary(pair)
+    sentences, total = summary_of(pair)
     if len(sentences) < 2:
         raise CannotDamage("one-sentence summary")
-    count = int(rng.integers(1, len(sentences)))
-    chosen = set(rng.choice(len(sentences) - 1, size=count, replace=False).tolist())
+    chosen = draw_places(len(sentences) - 1, len(sentences) - 1, rng)
     merged: list[Sentence] = []
     glued = []
     waiting: list[str] = []
     opener = sentences[0]
     for place, sentence in enumerate(sentences):
-        if not waiting:
+        words = list(sentence.words)
+        if waiting:
+            words[0] = without_capital(words[0])
+        else:
             opener = sentence
-        words = [lowered(sentence.words[0]), *sentence.words[1:]] if waiting else list(sentence.words)
         if place in chosen:
-            body = body_of(words)
+            body = without_end(words)
             left = int(rng.integers(1, len(body))) if len(body) > 1 else 1
             waiting += body[:left]
-            glued.append({"at": place, "was": " ".join(sentence.words), "left": " ".join(body[:left])})
+            glued.append({"at": place, "was": sentence.text, "left": " ".join(body[:left])})
         else:
             merged.append(Sentence((*waiting, *words), sentence.ending, opener.new_line))
             waiting = []
-    gone = sum(len(sentences[place].words) for place in chosen)
+    gone = count_words(sentences[place] for place in chosen)
     change = {"sentences": len(sentences), "words": total, "kept_words": total - gone, "glued": glued}
-    return Damaged(put_together(merged, [sentence.words for sentence in merged]), 1 - gone / total, change)
+    return Damaged(put_together(merged), 1 - gone / total, change)

@@ -1,23 +1,21 @@
 """From pairs to labelled examples in three files: read once, split by document, damage, write."""
 
 import os
-import shutil
-import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.io.files import failure
-from negsample.io.pair_store import Spool
+from negsample.io.files import check_folder, failure
+from negsample.io.pair_store import PairStore
 from negsample.io.write import Writer, open_writer
 from negsample.negatives.context import Borrowed, Context
-from negsample.negatives.examples import Tally, examples_of
-from negsample.negatives.index import IndexBuilder, PairIndex, fingerprint, padded
+from negsample.negatives.examples import ExampleMaker
+from negsample.negatives.index import PairIndex, fingerprint, index_of, padded
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.negatives.vocabulary import DRAWS, Vocabulary, VocabularyCounter
@@ -34,7 +32,7 @@ Progress = Callable[[str, int, int | None], None]
 class GenerateOptions:
     """What to make: ``negatives`` of each pair by ``recipe``; ``vocabulary`` is drawn "uniform" or by "frequency".
 
-    The training split holds ``redraws`` times as many negatives of each pair, for epochs that take turns with them.
+    The training split holds ``redraws`` times as many negatives of each pair, of which each epoch sees the next set.
 
     Raises InputError for fewer than one negative or another vocabulary.
     """
@@ -116,18 +114,19 @@ def generate(
     Raises InputError: too few documents or too few different summaries for the splits, a split for which not one
     negative can be made, a folder that can't be written, a full disk; and whatever ``pairs`` raises.
     """
-    with _workplace(out) as folder, Spool(folder) as spool:
-        index = _collect(pairs, spool, progress)
+    tell = progress or (lambda stage, done, total: None)
+    with _workplace(out) as folder, PairStore(folder) as store:
+        index = index_of(_stored(pairs, store, tell))
         keys = index.key[index.first[:-1]]
         split = part(keys, index.group) if part else assign(keys, index.group, options.seed, options.shares)
-        source = _Source(spool, index)
-        vocabulary = _count_words(source, split, options.vocabulary, progress)
+        source = _Source(store, index)
+        vocabulary = _count_words(source, split, options.vocabulary, tell)
         reports = {}
         for number, name in enumerate(SPLITS):
             positions = np.flatnonzero(split[index.document] == number)
             with open_writer(folder / f"{name}.jsonl.gz") as writer:
                 context = Context(vocabulary, index, positions, source.borrow)
-                reports[name] = _write_split(name, source, context, options, writer, progress)
+                reports[name] = _write_split(name, source, context, options, writer, tell)
         for name in SPLITS:
             os.replace(folder / f"{name}.jsonl.gz", out / f"{name}.jsonl.gz")
     return GenerateReport(
@@ -145,72 +144,57 @@ def generate(
 @contextmanager
 def _workplace(out: Path) -> Iterator[Path]:
     """A temporary folder in ``out``, which is made; on an exception both are gone again."""
+    check_folder(out)
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=".negsample-", dir=out))
-    except OSError as error:
-        _remove_empty(made)
-        raise failure(str(out), error) from error
-    try:
-        yield folder
+        with TemporaryDirectory(prefix=".negsample-", dir=out, ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
     except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        _remove_empty(made)
-        if isinstance(error, OSError) and error.filename is not None and str(error.filename).startswith(str(out)):
+        with suppress(OSError):
+            for empty in made:
+                empty.rmdir()
+        if isinstance(error, OSError) and str(error.filename).startswith(str(out)):
             raise failure(str(out), error) from error
         raise
-    shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_empty(folders: list[Path]) -> None:
-    with suppress(OSError):
-        for folder in folders:
-            folder.rmdir()
-
-
-def _collect(pairs: Iterable[Pair], spool: Spool, progress: Progress | None) -> PairIndex:
-    builder = IndexBuilder()
+def _stored(pairs: Iterable[Pair], store: PairStore, progress: Progress) -> Iterator[Pair]:
     for pair in pairs:
-        builder.add(pair)
-        spool.append(pair)
-        if progress:
-            progress("reading", len(spool), None)
-    return builder.finish()
+        yield pair
+        store.append(pair)
+        progress("reading", len(store), None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
     """The distinct pairs by position, with ids that are unique."""
 
-    spool: Spool
+    store: PairStore
     index: PairIndex
 
-    def name(self, position: int, identifier: str, corpus: str) -> str:
+    def _named(self, position: int, pair: Pair) -> Pair:
         state = self.index.id_state[position]
         if not state:
-            return identifier
-        full = f"{corpus}:{identifier}" if corpus else identifier
-        if state == 1:
-            return full
-        texts = digest(padded(self.index.key[position]), padded(self.index.summary[position]), size=6)
-        return f"{full}#{texts.hex()}"
+            return pair
+        name = f"{pair.corpus}:{pair.id}" if pair.corpus else pair.id
+        if state == 2:
+            texts = digest(padded(self.index.key[position]), padded(self.index.summary[position]), size=6)
+            name = f"{name}#{texts.hex()}"
+        return replace(pair, id=name)
 
     def pair(self, position: int) -> Pair:
-        pair = self.spool.pair(int(self.index.number[position]))
-        return Pair(self.name(position, pair.id, pair.corpus), pair.document, pair.summary, pair.corpus)
+        return self._named(position, self.store.pair(int(self.index.number[position])))
 
     def borrow(self, position: int) -> Borrowed:
-        identifier, corpus, summary = self.spool.head(int(self.index.number[position]))
-        return Borrowed(summary, self.name(position, identifier, corpus))
+        pair = self._named(position, self.store.summary(int(self.index.number[position])))
+        return Borrowed(pair.summary, pair.id)
 
     def document_id(self, position: int) -> str:
-        first = int(self.index.first[self.index.document[position]])
-        identifier, corpus, _ = self.spool.head(int(self.index.number[first]))
-        return self.name(first, identifier, corpus)
+        return self.borrow(int(self.index.first[self.index.document[position]])).id
 
 
-def _count_words(source: _Source, part: np.ndarray, draw: str, progress: Progress | None) -> Vocabulary:
+def _count_words(source: _Source, part: np.ndarray, draw: str, progress: Progress) -> Vocabulary:
     """The vocabulary of the training split; each document counts once, however many summaries it has."""
     index = source.index
     counter = VocabularyCounter()
@@ -222,44 +206,34 @@ def _count_words(source: _Source, part: np.ndarray, draw: str, progress: Progres
         if index.first[index.document[position]] == position:
             counter.add(pair.document)
         counter.add(pair.summary)
-        if progress:
-            progress("vocabulary", done, len(positions))
+        progress("vocabulary", done, len(positions))
     return counter.finish(draw)
 
 
 def _write_split(
-    name: str, source: _Source, context: Context, options: GenerateOptions, writer: Writer, progress: Progress | None
+    name: str, source: _Source, context: Context, options: GenerateOptions, writer: Writer, progress: Progress
 ) -> SplitReport:
     index, positions = context.index, context.positions
-    tally = Tally()
-    negatives = options.negatives * (options.redraws if name == "train" else 1)
+    count = options.negatives * (options.redraws if name == "train" else 1)
+    maker = ExampleMaker(context, options.recipe, count, options.seed)
     for done, position in enumerate(positions.tolist(), start=1):
-        pair = source.pair(position)
-        document_id = source.document_id(position)
-        for example in examples_of(
-            pair, document_id, position, context, options.recipe, negatives, options.seed, tally
-        ):
+        for example in maker.examples(source.pair(position), source.document_id(position), position):
             writer.write(example.as_dict())
-        if progress:
-            progress(name, done, len(positions))
+        progress(name, done, len(positions))
     documents = len(np.unique(index.document[positions]))
-    if len(positions) and not tally.negatives:
-        raise InputError(_no_negatives(name, documents, options, tally.refusals))
+    if len(positions) and not maker.negatives:
+        reasons = ", ".join(f"{reason} ({count} times)" for reason, count in sorted(maker.refusals.items()))
+        raise InputError(
+            f"not one negative can be made for the {name} split ({documents} document{'' if documents == 1 else 's'}) "
+            f"by recipe {options.recipe}: {reasons}; give more and other documents, 6 or more whose summaries differ, "
+            "or choose another recipe"
+        )
     return SplitReport(
         documents=documents,
         originals=len(positions),
-        negatives=dict(sorted(tally.negatives.items())),
-        refusals=dict(sorted(tally.refusals.items())),
-        missing=tally.missing,
-        repeated=tally.repeated,
+        negatives=dict(sorted(maker.negatives.items())),
+        refusals=dict(sorted(maker.refusals.items())),
+        missing=maker.missing,
+        repeated=maker.repeated,
         fingerprint=fingerprint(index, positions),
-    )
-
-
-def _no_negatives(name: str, documents: int, options: GenerateOptions, refusals: Counter[str]) -> str:
-    reasons = ", ".join(f"{reason} ({count} times)" for reason, count in sorted(refusals.items()))
-    plural = "" if documents == 1 else "s"
-    return (
-        f"not one negative can be made for the {name} split ({documents} document{plural}) by recipe {options.recipe}: "
-        f"{reasons}; give more and other documents, 6 or more whose summaries differ, or choose another recipe"
     )

@@ -1,6 +1,7 @@
 """What is kept in memory of each pair: hashes and numbers, some 60 bytes, so that corpora of any length go through."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,51 +56,40 @@ class PairIndex:
         return range(begin, stop)
 
 
-class IndexBuilder:
-    """Collects the hashes of pairs as they stream by."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def __len__(self) -> int:
-        return len(self._bytes) // _DTYPE.itemsize
-
-    def add(self, pair: Pair) -> None:
-        """Take in one pair; its number is how many came before."""
-        self._bytes += bytes.fromhex(document_key(pair.document))
-        self._bytes += summary_digest(pair.summary)
-        self._bytes += digest(pair.id, pair.corpus, pair.document, pair.summary, size=8)
-        self._bytes += digest(pair.id, size=8)
-        self._bytes += digest(pair.corpus, pair.id, size=8)
-
-    def finish(self) -> PairIndex:
-        """The index of all pairs so far. Of pairs that agree the one with the smallest hash of everything is kept."""
-        table = np.frombuffer(self._bytes, dtype=_DTYPE)
-        order = np.lexsort((table["self"], table["summary"], table["key"]))
-        # One column at a time: a sorted copy of the whole table would double what is in memory.
-        fresh = np.ones(len(order), dtype=bool)
-        fresh[1:] = _changes(table["key"][order]) | _changes(table["summary"][order])
-        duplicates = len(order) - int(fresh.sum())
-        order = order[fresh]
-        key, summary = table["key"][order], table["summary"][order]
-        opens = np.ones(len(order), dtype=bool)
-        opens[1:] = _changes(key)
-        document = (np.cumsum(opens) - 1).astype(np.int32)
-        return PairIndex(
-            number=order.astype(np.int64),
-            key=key,
-            summary=summary,
-            document=document,
-            id_state=np.where(_repeated(table["full_id"][order]), 2, _repeated(table["id"][order])).astype(np.uint8),
-            first=np.append(np.flatnonzero(opens), len(order)),
-            group=link(document, np.unique(summary, return_inverse=True)[1].astype(np.int32)),
-            duplicates=duplicates,
-        )
+def index_of(pairs: Iterable[Pair]) -> PairIndex:
+    """Index ``pairs``, read once. Of pairs that agree the one with the smallest hash of everything is kept."""
+    hashes = bytearray()
+    for pair in pairs:
+        hashes += bytes.fromhex(document_key(pair.document))
+        hashes += summary_digest(pair.summary)
+        hashes += digest(pair.id, pair.corpus, pair.document, pair.summary, size=8)
+        hashes += digest(pair.id, size=8)
+        hashes += digest(pair.corpus, pair.id, size=8)
+    table = np.frombuffer(hashes, dtype=_DTYPE)
+    order = np.lexsort((table["self"], table["summary"], table["key"]))
+    # One column at a time: a sorted copy of the whole table would double what is in memory.
+    fresh = _opens(table["key"][order]) | _opens(table["summary"][order])
+    order = order[fresh]
+    key, summary = table["key"][order], table["summary"][order]
+    opens = _opens(key)
+    document = (np.cumsum(opens) - 1).astype(np.int32)
+    return PairIndex(
+        number=order.astype(np.int64),
+        key=key,
+        summary=summary,
+        document=document,
+        id_state=np.where(_repeated(table["full_id"][order]), 2, _repeated(table["id"][order])).astype(np.uint8),
+        first=np.append(np.flatnonzero(opens), len(order)),
+        group=link(document, np.unique(summary, return_inverse=True)[1].astype(np.int32)),
+        duplicates=len(fresh) - len(order),
+    )
 
 
-def _changes(values: np.ndarray) -> np.ndarray:
-    """Whether each value but the first differs from the one before it; bool [n − 1]."""
-    return values[1:] != values[:-1]
+def _opens(values: np.ndarray) -> np.ndarray:
+    """Whether each value differs from the one before it, as the first one does; bool [n]."""
+    opens = np.ones(len(values), dtype=bool)
+    opens[1:] = values[1:] != values[:-1]
+    return opens
 
 
 def fingerprint(index: PairIndex, positions: np.ndarray | slice = slice(None)) -> str:
@@ -111,9 +101,5 @@ def fingerprint(index: PairIndex, positions: np.ndarray | slice = slice(None)) -
 
 def _repeated(values: np.ndarray) -> np.ndarray:
     """Whether each value comes more than once; bool [n]."""
-    order = np.argsort(values, kind="stable")
-    same = ~_changes(values[order])
-    repeated = np.zeros(len(values), dtype=bool)
-    repeated[order[1:]] = same
-    repeated[order[:-1]] |= same
-    return repeated
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return counts[place] > 1

@@ -5,9 +5,16 @@ from functools import lru_cache
 import numpy as np
 
 from negsample.negatives.context import CannotDamage, Context, Damaged
-from negsample.negatives.layout import put_together
-from negsample.negatives.pieces import body_of, closed_like, of_like_length, pick, text_of
-from negsample.negatives.words import lay_out_summary
+from negsample.negatives.rebuild import (
+    count_words,
+    ended_like,
+    of_like_length,
+    pick,
+    put_together,
+    sentence_change,
+    summary_of,
+    without_end,
+)
 from negsample.records import Pair
 from negsample.sentences import normalise, split_sentences
 
@@ -30,39 +37,33 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
 
     Raises CannotDamage where the document has no such sentence.
     """
-    sentences, total = lay_out_summary(pair)
+    sentences, total = summary_of(pair)
     pool = _strangers(pair.document, pair.summary)
     if not pool:
         raise CannotDamage("every document sentence is in the summary")
-    limit = min(len(sentences), most or len(sentences))
-    count = int(rng.integers(1, limit + 1))
+    count = int(rng.integers(1, min(len(sentences), most or len(sentences)) + 1))
     free = list(pool)
     result = [list(sentence.words) for sentence in sentences]
     marked = any(sentence.ending for sentence in sentences)
     replaced = []
     for place in rng.permutation(len(sentences)).tolist():
-        was = text_of(sentences[place])
+        was = sentences[place].text
         near = of_like_length(free, was)
         if not near:
             continue
         intruder = free.pop(pick(near, rng))
-        words = intruder.split()
+        result[place] = intruder.split()
         # In a summary without end marks it has none either; where this sentence alone has none it keeps its own.
-        result[place] = (
-            words if marked and not sentences[place].ending else closed_like(body_of(words), sentences[place])
-        )
+        if sentences[place].ending or not marked:
+            result[place] = ended_like(without_end(result[place]), sentences[place])
         replaced.append({"at": place, "was": was, "is": intruder})
         if len(replaced) == count:
             break
     if not replaced:
         raise CannotDamage("no document sentence of like length")
-    gone = sum(len(sentences[item["at"]].words) for item in replaced)
-    change = {
-        "sentences": len(sentences),
-        "words": total,
-        "kept_words": total - gone,
-        "replaced": sorted(replaced, key=lambda item: item["at"]),
-    }
+    gone = count_words(sentences[item["at"]] for item in replaced)
+    replaced.sort(key=lambda item: item["at"])
+    change = sentence_change(sentences, total - gone, replaced=replaced)
     return Damaged(put_together(sentences, result), 1 - gone / total, change)
 
 
@@ -85,6 +86,5 @@ def _strangers(document: str, summary: str) -> tuple[str, ...]:
 def _runs(sentence: str) -> frozenset[str]:
     """The runs of four letters or digits, all else left out: the same however a text is tokenised."""
     text = "".join(letter for letter in sentence.casefold() if letter.isalnum())
-    return (
-        frozenset(text[place : place + _RUN] for place in range(max(len(text) - _RUN, 0) + 1)) if text else frozenset()
-    )
+    starts = range(max(len(text) - _RUN + 1, 1)) if text else ()
+    return frozenset(text[start : start + _RUN] for start in starts)

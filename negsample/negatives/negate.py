@@ -25,9 +25,8 @@ from negsample.negatives.english import (
     PRESENT,
     is_function_word,
 )
-from negsample.negatives.layout import put_together
+from negsample.negatives.rebuild import count_words, draw_places, put_together, sentence_change, summary_of
 from negsample.negatives.vocabulary import bare
-from negsample.negatives.words import lay_out_summary
 from negsample.records import Pair
 
 _PLURAL = ("i", "we", "you", "they")
@@ -48,24 +47,16 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
 
     Raises CannotDamage where the rule finds nothing to negate or affirm.
     """
-    sentences, total = lay_out_summary(pair)
+    sentences, total = summary_of(pair)
     turned = {place: now for place, sentence in enumerate(sentences) if (now := contrary(sentence.words)) is not None}
     if not turned:
         raise CannotDamage("no sentence that the rule can negate")
     places = list(turned)
-    count = int(rng.integers(1, min(len(places), most or len(places)) + 1))
-    chosen = {places[place] for place in rng.choice(len(places), size=count, replace=False).tolist()}
+    chosen = sorted(places[place] for place in draw_places(len(places), min(len(places), most or len(places)), rng))
     result = [turned[place] if place in chosen else sentence.words for place, sentence in enumerate(sentences)]
-    gone = sum(len(sentences[place].words) for place in chosen)
-    change = {
-        "sentences": len(sentences),
-        "words": total,
-        "kept_words": total - gone,
-        "negated": [
-            {"at": place, "was": " ".join(sentences[place].words), "is": " ".join(turned[place])}
-            for place in sorted(chosen)
-        ],
-    }
+    gone = count_words(sentences[place] for place in chosen)
+    negated = [{"at": place, "was": sentences[place].text, "is": " ".join(turned[place])} for place in chosen]
+    change = sentence_change(sentences, total - gone, negated=negated)
     return Damaged(put_together(sentences, result), 1 - gone / total, change)
 
 

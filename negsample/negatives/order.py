@@ -9,9 +9,17 @@ from itertools import pairwise
 import numpy as np
 
 from negsample.negatives.context import CannotDamage, Context, Damaged
-from negsample.negatives.layout import Sentence, put_together
-from negsample.negatives.pieces import body_of, closed_like, in_place_of, lowered, same_texts
-from negsample.negatives.words import draw_count, lay_out_summary
+from negsample.negatives.rebuild import (
+    Sentence,
+    different_texts,
+    ended_like,
+    moved,
+    put_together,
+    summary_of,
+    without_capital,
+    without_end,
+)
+from negsample.negatives.words import draw_count
 from negsample.records import Pair
 
 WINDOW = 8
@@ -28,17 +36,13 @@ def swap(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
 
     Raises CannotDamage for a summary of one sentence, or of one sentence over and over.
     """
-    sentences, _ = lay_out_summary(pair)
-    if len(sentences) < 2:
-        raise CannotDamage("one-sentence summary")
-    texts = same_texts(sentences)
-    if len(set(texts)) == 1:
-        raise CannotDamage("all sentences are the same")
+    sentences, _ = summary_of(pair)
+    texts = different_texts(sentences)
     order = _new_order(texts, rng)
     pairs, inverted = _inversions(order, texts)
-    moved = [in_place_of(sentences[source], sentences[place]) for place, source in enumerate(order)]
+    result = [moved(sentences[source], sentences[place]) for place, source in enumerate(order)]
     change = {"sentences": len(sentences), "order": order, "pairs": pairs, "inverted": inverted}
-    return Damaged(put_together(moved, [sentence.words for sentence in moved]), 1 - inverted / pairs, change)
+    return Damaged(put_together(result), 1 - inverted / pairs, change)
 
 
 def _new_order(texts: Sequence[str], rng: np.random.Generator) -> list[int]:
@@ -89,8 +93,8 @@ def shuffle(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
 
     Raises CannotDamage where no sentence has two different words, so for a one-word summary too.
     """
-    sentences, total = lay_out_summary(pair, least=2)
-    bodies = [body_of(sentence.words) for sentence in sentences]
+    sentences, total = summary_of(pair, least=2)
+    bodies = [without_end(sentence.words) for sentence in sentences]
     windows = [(number, *span) for number, body in enumerate(bodies) for span in _windows(body, rng)]
     if not windows:
         raise CannotDamage("no sentence of two different words")
@@ -114,19 +118,19 @@ def _shuffled(
     chosen: list[tuple[int, int, int]],
     rng: np.random.Generator,
 ) -> Damaged:
-    moved, shuffled = 0, []
+    displaced, shuffled = 0, []
     for number, begin, stop in sorted(chosen):
         was = bodies[number][begin:stop]
         now = _rearranged(was, rng)
         if begin == 0 and now[0] != was[0]:
             first = now.index(was[0])
-            now[first] = lowered(was[0])
-        moved += sum(one.casefold() != other.casefold() for one, other in zip(was, now, strict=True))
+            now[first] = without_capital(was[0])
+        displaced += sum(one.casefold() != other.casefold() for one, other in zip(was, now, strict=True))
         bodies[number][begin:stop] = now
         shuffled.append({"at": number, "was": " ".join(was), "is": " ".join(now)})
-    result = [closed_like(body, sentence) for body, sentence in zip(bodies, sentences, strict=True)]
-    change = {"words": total, "mutated": moved, "shuffled": shuffled}
-    return Damaged(put_together(sentences, result), 1 - moved / total, change)
+    result = [ended_like(body, sentence) for body, sentence in zip(bodies, sentences, strict=True)]
+    change = {"words": total, "mutated": displaced, "shuffled": shuffled}
+    return Damaged(put_together(sentences, result), 1 - displaced / total, change)
 
 
 def _windows(body: Sequence[str], rng: np.random.Generator) -> list[tuple[int, int]]:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.io.files import failure
 from negsample.negatives import NEGATIVES
 from negsample.registry import suggestion
 
 _WRITTEN_MIX = re.compile(r"mix\((.*)\)")
+_HINT = "write a line 'kind: weight' for each kind"
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ class Recipe:
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        checked = _checked(self.weights, "recipe")
-        object.__setattr__(self, "weights", dict(sorted((kind, weight) for kind, weight in checked.items() if weight)))
+        _check(self.weights)
+        weights = {kind: float(weight) for kind, weight in sorted(self.weights.items()) if weight}
+        object.__setattr__(self, "weights", weights)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -58,62 +59,53 @@ class Recipe:
 
 
 def parse_recipe(spec: str | Mapping[str, Any]) -> Recipe:
-    """The recipe that ``spec`` describes.
+    """Return the recipe that ``spec`` describes.
 
     ``spec`` is the name of a kind, ``"mix:FILE"`` (YAML, a line ``kind: weight`` for each kind), the line that ``str``
     gives for a recipe, or a mapping of kind to weight. Raises InputError where it is none of these or is wrong.
     """
-    if isinstance(spec, Mapping):
-        return Recipe(_checked(spec, "recipe"))
-    if not isinstance(spec, str):
+    if not isinstance(spec, str | Mapping):
         raise InputError(f"recipe {spec!r}: give the name of a kind, mix:FILE, or kinds with weights")
-    if spec.startswith("mix:"):
-        return Recipe(_read_mix(Path(spec.removeprefix("mix:"))))
-    written = _WRITTEN_MIX.fullmatch(spec)
-    if written:
-        return Recipe(_checked(dict(part.partition("=")[::2] for part in written[1].split(",")), spec, text=True))
-    if spec not in NEGATIVES:
+    where = "recipe" if isinstance(spec, Mapping) else f"recipe {spec}"
+    if isinstance(spec, Mapping):
+        weights = spec
+    elif spec.startswith("mix:"):
+        from negsample.io.yaml_text import read_mapping
+
+        weights = read_mapping(Path(spec.removeprefix("mix:")), where, _HINT)
+        if not weights:
+            raise InputError(f"{where}: {_HINT}")
+    elif written := _WRITTEN_MIX.fullmatch(spec):
+        parts = (part.partition("=") for part in written[1].split(","))
+        weights = {kind: _as_number(weight) for kind, _, weight in parts}
+    elif spec in NEGATIVES:
+        weights = {spec: 1.0}
+    else:
         raise InputError(f"no recipe is called {spec!r}; {suggestion(spec, [*NEGATIVES.names(), 'mix:FILE'])}")
-    return Recipe({spec: 1.0})
-
-
-def _read_mix(path: Path) -> dict[str, float]:
-    import yaml
-
-    from negsample.io.yaml_text import load_yaml
-
     try:
-        value = load_yaml(path.read_text("utf-8-sig"))
-    except OSError as error:
-        raise failure(f"recipe mix:{path}", error) from error
-    except UnicodeDecodeError:
-        raise InputError(f"recipe mix:{path}: not UTF-8; save the file as UTF-8") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}" if mark is not None else ""
-        raise InputError(f"recipe mix:{path}{place}: not YAML; write a line 'kind: weight' for each kind") from error
-    if not isinstance(value, Mapping):
-        raise InputError(f"recipe mix:{path}: write a line 'kind: weight' for each kind")
-    return _checked(value, f"recipe mix:{path}")
+        return Recipe(weights)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
-def _checked(weights: Mapping[Any, Any], where: str, text: bool = False) -> dict[str, float]:
-    checked: dict[str, float] = {}
+def _as_number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _check(weights: Mapping[Any, Any]) -> None:
     for kind, weight in weights.items():
         if kind not in NEGATIVES:
-            raise InputError(f"{where}: no negative is called {kind!r}; {suggestion(str(kind), NEGATIVES.names())}")
-        try:
-            number = float(weight) if text or not isinstance(weight, str | bool) else math.nan
-        except (TypeError, ValueError):
-            number = math.nan
-        if not (math.isfinite(number) and number >= 0):
-            raise InputError(f"{where}: the weight of {kind!r} is {weight!r}; give a number that is 0 or more")
-        checked[kind] = number
-    if not any(checked.values()):
-        raise InputError(f"{where}: no kind has a weight above 0; give one to at least one of {', '.join(NEGATIVES)}")
-    if math.isinf(sum(checked.values())):
-        raise InputError(f"{where}: the weights are too large to be added up; give smaller ones")
-    return checked
+            raise InputError(f"no negative is called {kind!r}; {suggestion(str(kind), NEGATIVES.names())}")
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not (number and math.isfinite(weight) and weight >= 0):
+            raise InputError(f"the weight of {kind!r} is {weight!r}; give a number that is 0 or more")
+    if not any(weights.values()):
+        raise InputError(f"no kind has a weight above 0; give one to at least one of {', '.join(NEGATIVES)}")
+    if math.isinf(sum(map(float, weights.values()))):
+        raise InputError("the weights are too large to be added up; give smaller ones")
 
 
 def _number(weight: float) -> str:

@@ -2,10 +2,19 @@
 
 import numpy as np
 
-from negsample.negatives.context import CannotDamage, Context, Damaged
-from negsample.negatives.layout import put_together
-from negsample.negatives.pieces import in_place_of, letters, of_like_length, pick, same_texts, text_of
-from negsample.negatives.words import lay_out_summary
+from negsample.negatives.context import Context, Damaged
+from negsample.negatives.rebuild import (
+    count_words,
+    different_texts,
+    draw_places,
+    letter_count,
+    moved,
+    of_like_length,
+    pick,
+    put_together,
+    sentence_change,
+    summary_of,
+)
 from negsample.records import Pair
 
 
@@ -20,15 +29,9 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
 
     Raises CannotDamage for a summary of one sentence, or of one sentence over and over.
     """
-    sentences, total = lay_out_summary(pair)
-    if len(sentences) < 2:
-        raise CannotDamage("one-sentence summary")
-    texts = same_texts(sentences)
-    if len(set(texts)) == 1:
-        raise CannotDamage("all sentences are the same")
-    limit = min(len(sentences) - 1, most or len(sentences))
-    count = int(rng.integers(1, limit + 1))
-    chosen = rng.choice(len(sentences), size=count, replace=False).tolist()
+    sentences, total = summary_of(pair)
+    texts = different_texts(sentences)
+    chosen = draw_places(len(sentences), min(len(sentences) - 1, most or len(sentences)), rng)
     kept = [place for place in range(len(sentences)) if place not in chosen]
     result, repeated = list(sentences), []
     for place in sorted(chosen):
@@ -38,13 +41,10 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
             kept.append(place)
             continue
         near = of_like_length([texts[other] for other in others], texts[place])
-        source = others[pick(near, rng)] if near else min(others, key=lambda other: _gap(texts[other], texts[place]))
-        result[place] = in_place_of(sentences[source], sentences[place])
-        repeated.append({"at": place, "was": text_of(sentences[place]), "copy_of": source})
-    words = sum(len(sentences[place].words) for place in kept)
-    change = {"sentences": len(sentences), "words": total, "kept_words": words, "repeated": repeated}
-    return Damaged(put_together(result, [sentence.words for sentence in result]), words / total, change)
-
-
-def _gap(one: str, other: str) -> int:
-    return abs(letters(one) - letters(other))
+        length = letter_count(texts[place])
+        nearest = min(others, key=lambda other: abs(letter_count(texts[other]) - length))
+        source = others[pick(near, rng)] if near else nearest
+        result[place] = moved(sentences[source], sentences[place])
+        repeated.append({"at": place, "was": sentences[place].text, "copy_of": source})
+    words = count_words(sentences[place] for place in kept)
+    return Damaged(put_together(result), words / total, sentence_change(sentences, words, repeated=repeated))

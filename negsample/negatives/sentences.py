@@ -1,4 +1,4 @@
-"""Whole sentences deleted and replaced at random (SPEC §2, "sentence-level mutation").
+"""Whole sentences deleted and replaced at random ("sentence-level mutation", from the later code of Bao et al. 2021).
 
 The label is the share of the summary's words that are kept. In a summary of one sentence a run of k neighbouring words
 is deleted or replaced instead, k drawn as for single words. Places in ``change`` count from 0.
@@ -7,9 +7,9 @@ is deleted or replaced instead, k drawn as for single words. Places in ``change`
 import numpy as np
 
 from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
-from negsample.negatives.layout import Sentence, put_together
+from negsample.negatives.rebuild import Sentence, count_words, draw_places, put_together, sentence_change, summary_of
 from negsample.negatives.vocabulary import bare
-from negsample.negatives.words import draw_count, lay_out_summary, take_out
+from negsample.negatives.words import draw_count, take_out
 from negsample.records import Pair
 from negsample.sentences import normalise
 
@@ -18,22 +18,16 @@ _TRIES = 16
 
 def delete(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
     """1 … S − 1 of the S sentences taken out, as likely each. Raises CannotDamage for a one-word summary."""
-    sentences, total = lay_out_summary(pair, least=2)
+    sentences, total = summary_of(pair, least=2)
     if len(sentences) == 1:
         count = draw_count(total, total - 1, rng)
         begin = int(rng.integers(total - count + 1))
-        return take_out(sentences, total, set(range(begin, begin + count)))
-    count = int(rng.integers(1, len(sentences)))
-    gone = set(rng.choice(len(sentences), size=count, replace=False).tolist())
-    kept = [() if place in gone else sentence.words for place, sentence in enumerate(sentences)]
-    words = sum(map(len, kept))
-    change = {
-        "sentences": len(sentences),
-        "words": total,
-        "kept_words": words,
-        "deleted": [{"at": place, "sentence": " ".join(sentences[place].words)} for place in sorted(gone)],
-    }
-    return Damaged(put_together(sentences, kept), words / total, change)
+        return take_out(sentences, range(begin, begin + count))
+    gone = sorted(draw_places(len(sentences), len(sentences) - 1, rng))
+    left = [() if place in gone else sentence.words for place, sentence in enumerate(sentences)]
+    kept = sum(map(len, left))
+    deleted = [{"at": place, "sentence": sentences[place].text} for place in gone]
+    return Damaged(put_together(sentences, left), kept / total, sentence_change(sentences, kept, deleted=deleted))
 
 
 def replace(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
@@ -42,41 +36,31 @@ def replace(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
     A run of words in a one-sentence summary is replaced by a run of as many from such a sentence, or by all of it if it
     has fewer. Raises CannotDamage where the split has no other sentence.
     """
-    sentences, total = lay_out_summary(pair)
+    sentences, total = summary_of(pair)
     if len(sentences) == 1:
-        return _replace_run(pair, sentences, total, context, rng)
-    count = int(rng.integers(1, len(sentences) + 1))
-    chosen = set(rng.choice(len(sentences), size=count, replace=False).tolist())
-    result, replaced = [], []
-    for place, sentence in enumerate(sentences):
-        if place not in chosen:
-            result.append(sentence.words)
-            continue
-        was = " ".join(sentence.words)
+        return _replace_run(pair, sentences[0], context, rng)
+    result = [sentence.words for sentence in sentences]
+    chosen = sorted(draw_places(len(sentences), len(sentences), rng))
+    replaced = []
+    for place in chosen:
+        was = sentences[place].text
         other = context.other_sentence(pair, rng, unlike=was)
-        result.append(tuple(other.text.split()))
+        result[place] = tuple(other.text.split())
         replaced.append({"at": place, "was": was, "is": other.text, "from": other.id})
-    words = sum(len(sentence.words) for place, sentence in enumerate(sentences) if place not in chosen)
-    change = {"sentences": len(sentences), "words": total, "kept_words": words, "replaced": replaced}
-    return Damaged(put_together(sentences, result), words / total, change)
+    kept = total - count_words(sentences[place] for place in chosen)
+    return Damaged(put_together(sentences, result), kept / total, sentence_change(sentences, kept, replaced=replaced))
 
 
-def _replace_run(
-    pair: Pair, sentences: tuple[Sentence, ...], total: int, context: Context, rng: np.random.Generator
-) -> Damaged:
-    words = sentences[0].words
+def _replace_run(pair: Pair, sentence: Sentence, context: Context, rng: np.random.Generator) -> Damaged:
+    words, total = sentence.words, len(sentence.words)
     count = draw_count(total, total, rng)
     begin = int(rng.integers(total - count + 1))
     was = words[begin : begin + count]
     run = _other_run(pair, was, context, rng)
     now = [*words[:begin], *run.text.split(), *words[begin + count :]]
-    change = {
-        "sentences": 1,
-        "words": total,
-        "kept_words": total - count,
-        "replaced": [{"at_word": begin, "was": " ".join(was), "is": run.text, "from": run.id}],
-    }
-    return Damaged(put_together(sentences, [now]), 1 - count / total, change)
+    replaced = [{"at_word": begin, "was": " ".join(was), "is": run.text, "from": run.id}]
+    change = sentence_change([sentence], total - count, replaced=replaced)
+    return Damaged(put_together([sentence], [now]), 1 - count / total, change)
 
 
 def _other_run(pair: Pair, was: tuple[str, ...], context: Context, rng: np.random.Generator) -> Borrowed:

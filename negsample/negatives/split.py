@@ -13,7 +13,7 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares of the documents, which add up to 1 (P3 §4.1); validation or test may be 0, training may not.
+    """Shares of the documents, which add up to 1 (Bao et al. 2021 §4.1); validation or test may be 0, training may not.
 
     Raises InputError for anything else.
     """
@@ -64,7 +64,8 @@ def assign(keys: np.ndarray, groups: np.ndarray, seed: int, shares: Shares | Non
     shares = shares or Shares()
     documents = len(keys)
     parts = [number for number, name in enumerate(SPLITS) if getattr(shares, name) > 0]
-    first, sizes = _groups(groups)
+    # Place of the first document of each group, and the number of its documents.
+    _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
     if documents < len(parts):
         raise InputError(
             f"the corpus has {documents} document{'' if documents == 1 else 's'} and {len(parts)} splits are wanted; "
@@ -83,12 +84,6 @@ def assign(keys: np.ndarray, groups: np.ndarray, seed: int, shares: Shares | Non
     chosen = _fill(order, sizes, quota)
     _repair(chosen, order, sizes, list(quota), least)
     return chosen[groups]
-
-
-def _groups(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Place of the first document of each group, and the number of its documents."""
-    _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-    return first, sizes
 
 
 def _quotas(documents: int, shares: Shares, parts: list[int], least: int) -> dict[int, int]:

@@ -3,9 +3,7 @@
 import numpy as np
 
 from negsample.negatives.context import CannotDamage, Context, Damaged
-from negsample.negatives.layout import Sentence, put_together
-from negsample.negatives.pieces import body_of, pick
-from negsample.negatives.words import lay_out_summary
+from negsample.negatives.rebuild import Sentence, pick, put_together, sentence_change, summary_of, without_end
 from negsample.records import Pair
 
 
@@ -19,8 +17,8 @@ def make(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
 
     Raises CannotDamage where no sentence has two words (marks aside), so for a one-word summary too.
     """
-    sentences, total = lay_out_summary(pair, least=2)
-    bodies = [body_of(sentence.words) for sentence in sentences]
+    sentences, total = summary_of(pair, least=2)
+    bodies = [without_end(sentence.words) for sentence in sentences]
     able = [place for place, body in enumerate(bodies) if len(body) > 1]
     if not able:
         raise CannotDamage("no sentence of two words")
@@ -30,10 +28,5 @@ def make(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
     kept = [*sentences[:place], Sentence(cut.words, "", cut.new_line)]
     words = [*(sentence.words for sentence in sentences[:place]), tuple(cut.words[:left])]
     count = sum(map(len, words))
-    change = {
-        "sentences": len(sentences),
-        "words": total,
-        "kept_words": count,
-        "cut": {"at": place, "was": " ".join(cut.words), "is": " ".join(words[-1])},
-    }
+    change = sentence_change(sentences, count, cut={"at": place, "was": cut.text, "is": " ".join(words[-1])})
     return Damaged(put_together(kept, words), count / total, change)

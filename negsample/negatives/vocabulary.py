@@ -122,7 +122,7 @@ def _hash(word: str) -> bytes:
 
 
 def vocabulary_of(texts: Iterable[str], draw: str = "uniform", max_types: int = MAX_TYPES) -> Vocabulary:
-    """The vocabulary of ``texts`` (SPEC §2: the documents and summaries of the training split)."""
+    """Return the vocabulary of ``texts`` (for negatives: the documents and summaries of the training split)."""
     counter = VocabularyCounter(max_types)
     for text in texts:
         counter.add(text)

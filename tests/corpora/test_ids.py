@@ -4,22 +4,22 @@ from collections import Counter
 
 import pytest
 
-from negsample.corpora import rows
-from negsample.corpora.options import CorpusOptions
+from negsample.corpora import pairs as corpus_pairs
+from negsample.corpora.pairs import CorpusOptions
 from negsample.errors import RecordError
 from negsample.io.read import Row
 
 
 def read(ids, **options):
     records = [Row(f"line {n}", {"id": i, "document": f"d {n}", "summary": f"s {n}"}) for n, i in enumerate(ids)]
-    pairs = rows.pairs_from(records, "c", "document", "summary", CorpusOptions(), Counter(), **options)
+    pairs = corpus_pairs.pairs_from(records, "c", "document", "summary", CorpusOptions(), Counter(), **options)
     return [pair.id for pair in pairs]
 
 
 @pytest.fixture(autouse=True)
 def _few_recent(monkeypatch):
     # So that hashes move from the set to the array many times.
-    monkeypatch.setattr(rows, "_RECENT", 3)
+    monkeypatch.setattr(corpus_pairs, "_RECENT", 3)
 
 
 def test_different_ids():

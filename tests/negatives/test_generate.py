@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
-from negsample.io.pair_store import Spool
+from negsample.io.pair_store import PairStore
 from negsample.negatives.generate import GenerateOptions, generate
 from negsample.negatives.recipe import parse_recipe
 from negsample.negatives.split import SPLITS, Shares
@@ -329,19 +329,19 @@ def test_progress_names_stages(tmp_path):
     assert ("test", 2, 2) in seen
 
 
-def test_the_spool_gives_pairs_back(tmp_path):
+def test_the_pair_store_gives_pairs_back(tmp_path):
     pairs = [*corpus(30), Pair("x", "lone \ud800 half", 'quotes " and \n lines', "c"), Pair("y", "z" * 3_000_000, "s")]
-    with Spool(tmp_path) as spool:
+    with PairStore(tmp_path) as store:
         for pair in pairs:
-            spool.append(pair)
-        assert len(spool) == 32
-        assert [spool.pair(number) for number in reversed(range(32))] == pairs[::-1]
-        assert spool.head(30) == ("x", "c", 'quotes " and \n lines')
+            store.append(pair)
+        assert len(store) == 32
+        assert [store.pair(number) for number in reversed(range(32))] == pairs[::-1]
+        assert store.summary(30) == Pair("x", "", 'quotes " and \n lines', "c")
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_while_spooling(tmp_path, monkeypatch):
-    with Spool(tmp_path) as spool:
+def test_a_full_disk_while_storing(tmp_path, monkeypatch):
+    with PairStore(tmp_path) as store:
 
         class Full:
             def write(self, data):
@@ -350,7 +350,7 @@ def test_a_full_disk_while_spooling(tmp_path, monkeypatch):
             def close(self):
                 pass
 
-        spool._file.close()
-        monkeypatch.setattr(spool, "_file", Full())
+        store._file.close()
+        monkeypatch.setattr(store, "_file", Full())
         with pytest.raises(InputError, match="disk is full"):
-            spool.append(Pair("x", "y" * 2_000_000, "s"))
+            store.append(Pair("x", "y" * 2_000_000, "s"))

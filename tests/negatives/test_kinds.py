@@ -1,4 +1,4 @@
-"""Each kind on a few pairs, with results worked out by hand or checked against the definition in SPEC §2."""
+"""Each kind on a few pairs, with results worked out by hand or checked against its definition."""
 
 from collections import Counter
 

@@ -77,7 +77,7 @@ def test_wrong_recipes_are_refused(spec, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"delete: [1", "line 1: not YAML"),
+        (b"delete: [1", "line 1: not valid YAML"),
         (b"- delete\n- add\n", "write a line 'kind: weight'"),
         (b"", "write a line 'kind: weight'"),
         (b"\xff\xfe\x00", "not UTF-8"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from negsample.negatives import NEGATIVES, mentions
 from negsample.negatives.context import CannotDamage, context_of
-from negsample.negatives.layout import lay_out
+from negsample.negatives.rebuild import take_apart
 from negsample.negatives.vocabulary import bare
 from negsample.records import Pair
 from negsample.seeds import generator
@@ -134,7 +134,7 @@ def test_labels_are_shares_of_words_in_sentences_left_alone(kind, summary, seed)
     assume(made is not None)
     name = {"repeat": "repeated", "intrude": "replaced", "negate": "negated", "glue": "glued"}[kind]
     changed = {item["at"] for item in made.change[name]}
-    sentences = lay_out(summary)
+    sentences = take_apart(summary)
     left = sum(len(sentence.words) for place, sentence in enumerate(sentences) if place not in changed)
     assert changed
     assert made.label == pytest.approx(left / len(summary.split()))
@@ -150,7 +150,7 @@ def test_labels_are_shares_of_words_in_sentences_left_alone(kind, summary, seed)
 def test_repeated_sentences_stand_there_twice(summary, seed):
     made = make("repeat", summary, seed)
     assume(made is not None)
-    sentences = lay_out(summary)
+    sentences = take_apart(summary)
     for item in made.change["repeated"]:
         copied = " ".join(map(bare, sentences[item["copy_of"]].words)).strip()
         assert " ".join(map(bare, made.summary.split())).count(copied) >= 2

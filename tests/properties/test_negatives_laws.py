@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from negsample.negatives import NEGATIVES
 from negsample.negatives.context import context_of
 from negsample.negatives.generate import GenerateOptions, generate
-from negsample.negatives.layout import lay_out, put_together
+from negsample.negatives.rebuild import put_together, take_apart
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import SPLITS, assign
 from negsample.negatives.vocabulary import bare, same_word
@@ -59,7 +59,7 @@ def is_subsequence(part, whole):
 
 @given(SUMMARIES)
 def test_layout_keeps_the_words(summary):
-    sentences = lay_out(summary)
+    sentences = take_apart(summary)
     words = [list(sentence.words) for sentence in sentences]
     assert [word for sentence in words for word in sentence] == summary.split()
     assert put_together(sentences, words).split() == summary.split()
@@ -121,7 +121,7 @@ def test_sentence_labels_are_shares_of_words_kept(kind, summary, seed):
 @given(st.sampled_from(["add", "delete", "replace", "sentence-delete"]), SUMMARIES, SEEDS)
 def test_sentences_can_still_be_told_apart(kind, summary, seed):
     made = make(kind, summary, seed)
-    sentences = lay_out(summary)
+    sentences = take_apart(summary)
     if kind in ("add", "replace"):
         left = len(sentences)
     else:

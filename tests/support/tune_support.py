@@ -37,7 +37,7 @@ class Stub:
     def __init__(self, log: Path, seconds: float = 0.02) -> None:
         self.log, self.seconds = log, seconds
 
-    def __call__(self, config, folder, *, follow, **options):
+    def __call__(self, config, folder, *, callbacks, **options):
         settings = [config.learning_rate, config.batch_size]
         folder.mkdir(parents=True, exist_ok=True)
         self.write("start", folder, settings)
@@ -47,7 +47,7 @@ class Stub:
         losses = [abs(config.learning_rate - 1e-3) + 1 / (epoch + 1) for epoch in range(3)]
         for epoch in range(first, 3):
             time.sleep(self.seconds)
-            follow.after_epoch(epoch, losses[epoch])
+            callbacks.after_epoch(epoch, losses[epoch])
             place.write_text(str(epoch + 1))
             self.write(f"epoch {epoch}", folder, settings)
         self.write("end", folder, settings)

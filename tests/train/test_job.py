@@ -12,7 +12,8 @@ from negsample.errors import InputError
 from negsample.io.examples import read_examples
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
-from negsample.train.job import make_accelerator, make_examples, train
+from negsample.train.data.examples import make_examples
+from negsample.train.job import make_accelerator, train
 
 
 def config_for(pairs_file, tiny_bert, **more):

@@ -117,12 +117,12 @@ def test_kill_nine(whole, tiny_bert, pairs_file, tmp_path):
     config = settings(tiny_bert, pairs_file)
     words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
     command = [sys.executable, "-m", "negsample.train", *words, "--out", str(tmp_path / "run"), "--resume"]
-    journal = tmp_path / "run" / "work" / "training.jsonl"
+    log = tmp_path / "run" / "work" / "training.jsonl"
     for least in (2, 9):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 240
         while time.monotonic() < deadline and process.poll() is None:
-            if journal.exists() and journal.read_text().count('"step"') >= least:
+            if log.exists() and log.read_text().count('"step"') >= least:
                 os.kill(process.pid, signal.SIGKILL)
                 break
             time.sleep(0.005)

@@ -95,7 +95,7 @@ def test_each_example_once_an_epoch(whole):
         assert {name.partition("/")[2] for name in counted} == {"original", "crosspair-1"}
         # Both had the same amount to do.
         assert all(len(first[step]) == len(second[step]) == 4 for step in steps)
-    # What each process computed is what the journal says that the step saw.
+    # What each process computed is what the training log says that the step saw.
     assert [one + other for one, other in zip(first, second, strict=True)] == [
         ids for _, ids in steps_of(whole / "run")
     ]

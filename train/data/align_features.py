@@ -1,16 +1,14 @@
-"""Alignment features of a whole split, computed once and kept on disk part by part."""
+"""What head ``align`` reads of a whole split: computed once and kept on disk part by part."""
 
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from torch import Tensor
 
+from negsample.io.files import replacing
 from negsample.models.align.named_features import feature_set
-from negsample.models.features.align import AlignFeatures, Compared, stack
+from negsample.models.features.align import AlignFeatures, Compared, stack, text_of
 from negsample.progress import Bar
 from negsample.train.data.prepare import Split
 
@@ -20,7 +18,7 @@ _BYTES = 2 << 20
 
 
 @dataclass(frozen=True)
-class Matrix:
+class ComputedFeatures:
     """What the head reads of each example of a split.
 
     ``features`` float32 [n, F], ``present`` bool [n, 4]; the sentences of all examples end to end: ``salience``
@@ -45,38 +43,36 @@ class Matrix:
         return Compared(self.features[row], self.salience[span], self.matches[span], self.present[row])
 
 
-def matrix_of(features: AlignFeatures, split: Split, folder: Path, name: str) -> Matrix:
-    """The matrix of ``split``; parts that lie in ``folder`` already are read, the others computed and written whole."""
+def compute_features(features: AlignFeatures, split: Split, folder: Path, name: str) -> ComputedFeatures:
+    """Compute what the head reads of ``split``; parts that lie in ``folder`` already are read, the others written whole."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = []
     width = len(feature_set(features.sources))
     with Bar(f"features of {name}", len(split)) as bar:
-        for number, rows in enumerate(_parts(len(split))):
-            path = folder / f"{name}-{number}.npz"
-            part = _read(path)
+        for start in range(0, len(split), _PART):
+            rows = np.arange(start, min(start + _PART, len(split)))
+            path = folder / f"{name}-{start // _PART}.npz"
+            part = None
+            if path.is_file():
+                with np.load(path, allow_pickle=False) as stored:
+                    part = dict(stored)
             # The head may have learnt from the beginning of a split alone, whose last part is a shorter one.
             if part is None or len(part["sizes"]) != len(rows) or part["features"].shape[1] != width:
                 part = _compute(features, split, rows)
-                _write(path, part)
+                with replacing(path) as handle:
+                    np.savez(handle, **part)  # type: ignore[arg-type]
             parts.append(part)
             bar.advance(len(rows))
     joined = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
-    return Matrix(
-        joined["features"],
-        joined["present"],
-        joined["salience"],
-        joined["matches"],
-        np.concatenate([[0], np.cumsum(joined["sizes"])]),
-    )
-
-
-def _parts(count: int) -> Iterator[np.ndarray]:
-    for start in range(0, count, _PART):
-        yield np.arange(start, min(start + _PART, count))
+    offsets = np.concatenate([[0], np.cumsum(joined.pop("sizes"))])
+    return ComputedFeatures(**joined, offsets=offsets)
 
 
 def _compute(features: AlignFeatures, split: Split, rows: np.ndarray) -> dict[str, np.ndarray]:
-    compared = [item for group in _groups(split, rows) for item in features.compare(*_texts(split, group))]
+    compared: list[Compared] = []
+    for group in _groups(split, rows):
+        documents, summaries = split.read(group)
+        compared += features.compare(list(map(text_of, documents)), list(map(text_of, summaries)))
     return {
         "features": np.stack([item.features for item in compared]),
         "present": np.stack([item.present for item in compared]),
@@ -91,23 +87,3 @@ def _groups(split: Split, rows: np.ndarray) -> list[np.ndarray]:
     documents, summaries = split.units(rows)
     new = np.diff(split.document_of[rows], prepend=-1) != 0
     return np.split(rows, np.flatnonzero(np.diff(np.cumsum(summaries + documents * new) // _BYTES)) + 1)
-
-
-def _texts(split: Split, rows: np.ndarray) -> tuple[list[str], list[str]]:
-    documents = [bytes(split.documents[i]).decode("utf-8", "surrogatepass") for i in split.document_of[rows]]
-    summaries = [bytes(split.summaries[i]).decode("utf-8", "surrogatepass") for i in split.summary_of[rows]]
-    return documents, summaries
-
-
-def _read(path: Path) -> dict[str, np.ndarray] | None:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return dict(stored)
-    except (FileNotFoundError, ValueError, BadZipFile, EOFError):
-        return None
-
-
-def _write(path: Path, part: dict[str, np.ndarray]) -> None:
-    draft = path.with_suffix(".tmp.npz")
-    np.savez(draft, **part)  # type: ignore[arg-type]
-    os.replace(draft, path)

@@ -15,11 +15,12 @@ from negsample.errors import InputError
 from negsample.io.examples import read_examples
 from negsample.io.files import appears, atomic_json
 from negsample.models.features import Features
-from negsample.models.store.ragged_rows import Ragged, RaggedWriter
+from negsample.models.store.array_store import ArrayStore, ArrayWriter, new_store
 from negsample.records import Example
 from negsample.seeds import digest
 
 SPLITS = ("train", "validation", "test")
+ORIGINAL = "original"
 # Examples read together, and texts remembered: a document's examples stand together, so few are enough.
 _CHUNK = 512
 _REMEMBERED = 4096
@@ -34,9 +35,9 @@ class Split:
     ``labels`` float32 [n]; ``kinds`` int32 [n], numbers into ``kind_names``.
     """
 
-    documents: Ragged
-    summaries: Ragged
-    ids: Ragged
+    documents: ArrayStore
+    summaries: ArrayStore
+    ids: ArrayStore
     document_of: np.ndarray
     summary_of: np.ndarray
     labels: np.ndarray
@@ -67,6 +68,21 @@ class Split:
         """How many examples are longer than what ``features`` keep."""
         return sum(int(features.was_cut(*self.units(block)).sum()) for block in self.blocks())
 
+    @property
+    def kind_of(self) -> np.ndarray:
+        """The name of each example's kind; str [n]."""
+        return np.array(self.kind_names)[self.kinds]
+
+    @property
+    def is_original(self) -> np.ndarray:
+        """Whether each example is an original; bool [n]."""
+        return np.array([name == ORIGINAL for name in self.kind_names], bool)[self.kinds]
+
+    def read(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """What ``Features.read`` made of the documents and the summaries of the examples ``rows``."""
+        documents = [self.documents[i] for i in self.document_of[rows]]
+        return documents, [self.summaries[i] for i in self.summary_of[rows]]
+
     def id(self, index: int) -> str:
         """The id of an example."""
         return bytes(self.ids[index]).decode("utf-8")
@@ -78,10 +94,10 @@ def _chunks(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
 
 
 class _Texts:
-    """A ragged store that gives each text a row, once for texts that come again soon."""
+    """Gives each text a row of a store, once for texts that come again soon."""
 
-    def __init__(self, folder: Path, features: Features) -> None:
-        self.writer = RaggedWriter(folder, features.dtype)
+    def __init__(self, writer: ArrayWriter, features: Features) -> None:
+        self._writer = writer
         self._features = features
         # By hash: four thousand long documents would be much to keep.
         self._recent: OrderedDict[bytes, int] = OrderedDict()
@@ -90,7 +106,7 @@ class _Texts:
     def place(self, texts: Sequence[str]) -> list[int]:
         keys = [digest(text) for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._recent}
-        self.writer.append(self._features.read(list(new.values())))
+        self._writer.append(self._features.read(list(new.values())))
         for key in new:
             self._recent[key] = self._count
             self._count += 1
@@ -105,11 +121,14 @@ def prepare_split(examples: Path, folder: Path, features: Features) -> None:
     if (folder / "split.json").is_file():
         return
     shutil.rmtree(folder, ignore_errors=True)
-    documents, summaries = _Texts(folder / "documents", features), _Texts(folder / "summaries", features)
-    ids = RaggedWriter(folder / "ids", "uint8")
     names: dict[str, int] = {}
     columns: list[np.ndarray] = []
-    with documents.writer, summaries.writer, ids:
+    with (
+        new_store(folder / "documents", features.dtype) as document_writer,
+        new_store(folder / "summaries", features.dtype) as summary_writer,
+        new_store(folder / "ids", "uint8") as ids,
+    ):
+        documents, summaries = _Texts(document_writer, features), _Texts(summary_writer, features)
         for chunk in _chunks(read_examples(examples), _CHUNK):
             ids.append([np.frombuffer(example.id.encode("utf-8", "replace"), np.uint8) for example in chunk])
             columns.append(
@@ -137,9 +156,9 @@ def open_split(folder: Path) -> Split:
     about = json.loads((folder / "split.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "examples.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
     return Split(
-        documents=Ragged.open(folder / "documents"),
-        summaries=Ragged.open(folder / "summaries"),
-        ids=Ragged.open(folder / "ids"),
+        documents=ArrayStore(folder / "documents"),
+        summaries=ArrayStore(folder / "summaries"),
+        ids=ArrayStore(folder / "ids"),
         document_of=columns[0],
         summary_of=columns[1],
         labels=columns[3].view(np.float32),

@@ -17,6 +17,7 @@ from negsample.models.encoders import ENCODERS, make_encoder, parse_spec
 from negsample.negatives.recipe import parse_recipe
 from negsample.registry import suggestion
 from negsample.train.config import TrainConfig
+from negsample.train.data.examples import make_examples
 from negsample.train.data.prepare import SPLITS
 from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells
 from negsample.train.experiments.outputs import write_outputs
@@ -29,7 +30,7 @@ from negsample.train.experiments.tables_report import (
     markdown,
     table_of,
 )
-from negsample.train.job import fit_and_test, loss_of, make_accelerator, make_examples, parts_of, save_model
+from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
 # packaged MiniLM, hf has the vectors before they are made unit length, and both live off one pass over the sentences.

@@ -15,10 +15,11 @@ from negsample.io.run_record import Stopwatch
 from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, load_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
-from negsample.models.folder import load_weights, read_description
+from negsample.models.folder import read_description
+from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
 from negsample.train.config import TrainConfig
-from negsample.train.data.corpora import find_corpora
+from negsample.train.data.examples import find_corpora
 from negsample.train.data.prepare import Split
 from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells
 from negsample.train.experiments.transfer_config import HeadSetting, Source, TransferConfig

@@ -12,7 +12,7 @@ from negsample.models.encoders import ENCODERS, parse_spec
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.registry import check_keys, suggestion
 from negsample.train.config import TrainConfig, make_config, read_values
-from negsample.train.data.corpora import READING as DOMAIN_KEYS
+from negsample.train.data.examples import READING as DOMAIN_KEYS
 from negsample.train.job import loss_of
 
 MIXTURE = "mixture"

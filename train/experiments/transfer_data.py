@@ -18,14 +18,14 @@ from negsample.corpora import describe_skipped
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.negatives.generate import GenerateOptions, generate
-from negsample.negatives.index import IndexBuilder, fingerprint
+from negsample.negatives.index import fingerprint, index_of
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import Shares, assign
 from negsample.progress import track
 from negsample.records import Pair, document_key
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.job import make_examples, pairs_of
+from negsample.train.data.examples import make_examples, pairs_of
 
 _TRAIN, _VALIDATION, _TEST, _NONE = range(4)
 # Fewer validation documents than this say little about when to stop.
@@ -75,10 +75,7 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
             return DomainSplit(stored["rows"], stored["part"])
     skipped: Counter[str] = Counter()
     names = ", ".join(config.corpora())
-    builder = IndexBuilder()
-    for pair in track(pairs_of(config, skipped), f"reading {names}"):
-        builder.add(pair)
-    index = builder.finish()
+    index = index_of(track(pairs_of(config, skipped), f"reading {names}"))
     try:
         split = assign(index.key[index.first[:-1]], index.group, config.seed)[index.document]
     except InputError as error:

@@ -1,13 +1,15 @@
-"""Following a training run from outside: what it says, each epoch's validation loss, the validation scores at the end."""
+"""What a caller may have a training run call: for what it says, each validation loss, the validation scores at the end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from negsample.train.fit.training_log import print_line
+
 
 @dataclass(frozen=True)
-class Follow:
+class Callbacks:
     """Functions that a run calls, each where it is given; an exception from one ends the run.
 
     ``say(text)``: each epoch's losses in words (default: printed). ``after_epoch(epoch, validation_loss)``: epochs from
@@ -15,6 +17,6 @@ class Follow:
     under the best weights; on one process.
     """
 
-    say: Callable[[str], None] | None = None
+    say: Callable[[str], None] = print_line
     after_epoch: Callable[[int, float], None] | None = None
     after_fit: Callable[[np.ndarray, np.ndarray], None] | None = None

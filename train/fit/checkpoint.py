@@ -1,7 +1,6 @@
 """Checkpoints: written whole, the newest one found again after a kill at any moment."""
 
 import json
-import re
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,8 +12,6 @@ from negsample.io.files import atomic_json
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
-
-_NAME = re.compile(r"checkpoint-(\d+)")
 
 
 @dataclass
@@ -60,7 +57,8 @@ def load_best(network: nn.Module, work: Path, epoch: int) -> None:
 
 def save_checkpoint(accelerator: "Accelerator", work: Path, position: Position) -> None:
     """Write a checkpoint at ``position`` and delete the older ones. Every process calls this."""
-    target = work / f"checkpoint-{position.step}"
+    # A step may be saved twice, after its batch and at the end of its epoch: the names differ.
+    target = work / f"checkpoint-{position.epoch}-{position.batch}"
     draft = work / "checkpoint.tmp"
     if accelerator.is_main_process:
         shutil.rmtree(draft, ignore_errors=True)
@@ -71,12 +69,8 @@ def save_checkpoint(accelerator: "Accelerator", work: Path, position: Position) 
     if accelerator.is_main_process:
         values = {key: value for key, value in asdict(position).items() if value != float("inf")}
         atomic_json(draft / "position.json", values)
-        # The same step may be saved twice: after its batch, and again at the end of its epoch.
-        if target.exists():
-            shutil.rmtree(work / "checkpoint.old", ignore_errors=True)
-            target.replace(work / "checkpoint.old")
         draft.replace(target)
-        for path in [*work.glob("checkpoint-*"), work / "checkpoint.old"]:
+        for path in work.glob("checkpoint-*"):
             if path != target:
                 shutil.rmtree(path, ignore_errors=True)
         for path in work.glob("best-*"):
@@ -86,12 +80,7 @@ def save_checkpoint(accelerator: "Accelerator", work: Path, position: Position) 
 
 
 def find_checkpoint(work: Path) -> tuple[Path, Position] | None:
-    """The newest whole checkpoint in ``work`` and its position, or None."""
-    old = work / "checkpoint.old"
-    found = [path for path in work.glob("checkpoint-*") if _NAME.fullmatch(path.name)]
-    if not found and (old / "position.json").is_file():
-        found = [old]
-    if not found:
-        return None
-    newest = max(found, key=lambda path: int(match[1]) if (match := _NAME.fullmatch(path.name)) else -1)
-    return newest, Position(**json.loads((newest / "position.json").read_text(encoding="utf-8")))
+    """Return the newest checkpoint in ``work`` and its position, or None."""
+    about = [path / "position.json" for path in work.glob("checkpoint-*")]
+    found = [(path.parent, Position(**json.loads(path.read_text("utf-8")))) for path in about if path.is_file()]
+    return max(found, key=lambda item: (item[1].step, item[1].epoch), default=None)

@@ -1,11 +1,10 @@
-"""Fine-tuning the judge of form and coherence: stretches of real sentences ranked above damaged copies (SPEC §9).
+"""Fine-tuning the judge of form and coherence: stretches of real sentences ranked above damaged copies.
 
 A group is a stretch of a document and copies of it that are damaged in one aspect: of form a single sentence, for that
 is how form is read, of coherence two to four sentences. The aspect's mark learns to rank the stretch above its copies. No
 human label and no summary is used.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -19,6 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from negsample.errors import InputError
+from negsample.io.files import replacing
 from negsample.models.align.judge import MARKS, Judge, tokenize
 from negsample.models.align.words import count_words
 from negsample.negatives import NEGATIVES
@@ -27,6 +27,8 @@ from negsample.progress import Bar
 from negsample.records import Pair
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
+from negsample.train.config import Optimisation
+from negsample.train.fit.optimizer import make_optimizer, set_learning_rate
 
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -53,7 +55,8 @@ _PART = 4
 _CHECKED = 64
 # Documents that stretches are taken from at most; a step sees a dozen of them.
 MOST_DOCUMENTS = 8192
-_RATE, _WARMUP, _DECAY, _CLIP = 1e-4, 0.1, 0.01, 1.0
+_PLAN = Optimisation("adamw", 1e-4, weight_decay=0.01, warmup=0.1, schedule="linear", epochs=1, batch_size=13)
+_CLIP = 1.0
 _SAVE_EVERY = 25
 
 
@@ -71,14 +74,13 @@ class Stretches:
 
     def __init__(self, documents: Sequence[str], seed: int) -> None:
         read = [(text, split_sentences(text)) for text in documents]
-        self._documents = [sentences for _, sentences in read if len(sentences) >= _LEAST]
-        self._texts = [text for text, sentences in read if len(sentences) >= _LEAST]
+        self._documents = [(text, sentences) for text, sentences in read if len(sentences) >= _LEAST]
         self._seed = seed
         # Foreign sentences come from another document's middle.
         self._context: Context = context_of(
             [
-                Pair(str(number), self._texts[number], " ".join(sentences[1:5]))
-                for number, sentences in enumerate(self._documents)
+                Pair(str(number), text, " ".join(sentences[1:5]))
+                for number, (text, sentences) in enumerate(self._documents)
             ]
         )
 
@@ -89,7 +91,7 @@ class Stretches:
         """Group ``number`` of ``aspect``; None where its stretch is too short, or nothing of it can be damaged."""
         rng = generator(self._seed, "judge", aspect, number)
         which = int(rng.integers(len(self._documents)))
-        sentences = self._documents[which]
+        text, sentences = self._documents[which]
         size = int(rng.choice(_SIZES[aspect]))
         # Summaries begin like articles more often than chance would have it.
         begin = 0 if rng.random() < 0.2 else int(rng.integers(len(sentences) - size + 1))
@@ -98,12 +100,13 @@ class Stretches:
             return None
         copies: list[str] = []
         kinds = KINDS[aspect]
-        for kind in (kinds[place] for place in rng.permutation(len(kinds))):
+        for place in rng.permutation(len(kinds)):
             if len(copies) == _COPIES:
                 break
+            kind = kinds[place]
             # A sentence that is glued to the next is read as one; more sentences than one are glued among themselves.
             taken = 2 if kind == "glue" and size == 1 else size
-            pair = Pair(str(which), self._texts[which], " ".join(sentences[begin : begin + taken]))
+            pair = Pair(str(which), text, " ".join(sentences[begin : begin + taken]))
             try:
                 damaged = NEGATIVES.get(kind)(pair, self._context, rng)
             except CannotDamage:
@@ -127,21 +130,21 @@ def group_loss(marks: torch.Tensor, groups: Sequence[Group]) -> tuple[torch.Tens
 
     ``marks`` [texts, 2] of the groups' texts, each stretch followed by its copies.
     """
-    better: list[int] = []
-    worse: list[int] = []
-    column: list[int] = []
-    row = 0
-    for group in groups:
-        better += [row] * len(group.copies)
-        worse += range(row + 1, row + 1 + len(group.copies))
-        column += [MARKS.index(group.aspect)] * len(group.copies)
-        row += 1 + len(group.copies)
-    gap = marks[better, column] - marks[worse, column]
-    columns = np.array(column)
+    copies = [len(group.copies) for group in groups]
+    better = np.repeat(first_rows(groups), copies)
+    # Each copy stands one row below the one before it, or below its stretch.
+    worse = np.arange(sum(copies)) + np.repeat(np.arange(len(groups)), copies) + 1
+    columns = np.repeat([MARKS.index(group.aspect) for group in groups], copies)
+    gap = marks[better, columns] - marks[worse, columns]
     right = (gap.detach() > 0).cpu().numpy()
     return functional.softplus(-gap).mean(), {
         name: float(right[columns == number].mean()) for number, name in enumerate(MARKS) if (columns == number).any()
     }
+
+
+def first_rows(groups: Sequence[Group]) -> np.ndarray:
+    """Where the stretch of each group stands among the groups' texts."""
+    return np.cumsum([0, *(1 + len(group.copies) for group in groups)])[:-1]
 
 
 def texts_of(groups: Sequence[Group]) -> list[str]:
@@ -178,7 +181,7 @@ def train_judge(
     device = next(network.parameters()).device
     # Half of a small encoder's numbers are its word vectors; with them fixed a step is cheaper and nothing is lost.
     network.encoder.get_input_embeddings().requires_grad_(False)  # type: ignore[union-attr, operator]
-    optimizer = torch.optim.AdamW(_groups(network), lr=_RATE)
+    optimizer = make_optimizer(network, _PLAN)
     path = work / "judge.pt"
     start = 0
     if path.is_file():
@@ -191,10 +194,7 @@ def train_judge(
     with Bar("judge", steps, start) as bar:
         for step in range(start, steps):
             network.train()
-            for group in optimizer.param_groups:
-                group["lr"] = _RATE * min(
-                    (step + 1) / max(1, _WARMUP * steps), (steps - step) / max(1, (1 - _WARMUP) * steps)
-                )
+            set_learning_rate(optimizer, _PLAN, step, steps)
             torch.manual_seed(seed_from(seed, "judge-step", step))
             groups = stretches.batch(step)
             right = _backward(judge, groups, device, mixed)
@@ -205,16 +205,16 @@ def train_judge(
             share = np.mean([np.mean(list(item.values())) for item in seen if item])
             bar.advance(note=f"right {share:.3f}")
             if (step + 1) % _SAVE_EVERY == 0 or step + 1 == steps:
-                _save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, path)
+                state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
+                with replacing(path) as handle:
+                    torch.save(state, handle)
     network.eval()
     checked = _checked(held_out, documents, seed + 1)
     marks = torch.from_numpy(judge._run(texts_of(checked))).to(device)
     # The scale of real text: the spread between whole and broken text is far wider than what tells summaries apart.
-    firsts = np.cumsum([0, *(1 + len(group.copies) for group in checked[:-1])])
-    aspects = np.array([group.aspect for group in checked])
-    network.calibrate([marks[firsts[aspects == name], column] for column, name in enumerate(MARKS)])
-    _, right = group_loss(marks, checked)
-    return right
+    aspects, stretches_at = np.array([group.aspect for group in checked]), first_rows(checked)
+    network.calibrate([marks[stretches_at[aspects == name], column] for column, name in enumerate(MARKS)])
+    return group_loss(marks, checked)[1]
 
 
 def _checked(held_out: Sequence[str], documents: Sequence[str], seed: int) -> list[Group]:
@@ -243,17 +243,3 @@ def _backward(judge: Judge, groups: Sequence[Group], device: torch.device, mixed
         rights.append(right)
     names = [name for name in MARKS if any(name in right for right in rights)]
     return {name: float(np.mean([right[name] for right in rights if name in right])) for name in names}
-
-
-def _groups(network: nn.Module) -> list[dict[str, Any]]:
-    parameters = [p for p in network.parameters() if p.requires_grad]
-    return [
-        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": _DECAY},
-        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
-    ]
-
-
-def _save(state: dict[str, Any], path: Path) -> None:
-    draft = path.with_suffix(".tmp")
-    torch.save(state, draft)
-    os.replace(draft, path)

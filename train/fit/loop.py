@@ -1,7 +1,6 @@
 """The training loop, top to bottom: data, network, steps, validation, early stopping, checkpoint, resume."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +12,13 @@ from negsample.errors import InputError
 from negsample.models.features import Features
 from negsample.progress import Bar
 from negsample.seeds import seed_from
-from negsample.train.config import Optimisation, TrainConfig
-from negsample.train.data.order import share
+from negsample.train.config import TrainConfig
+from negsample.train.data.batches import Batches, share
 from negsample.train.data.prepare import Split
-from negsample.train.data.turns import Turns
-from negsample.train.fit.checkpoint import (
-    Position,
-    find_checkpoint,
-    load_best,
-    save_best,
-    save_checkpoint,
-)
+from negsample.train.fit.checkpoint import Position, find_checkpoint, load_best, save_best, save_checkpoint
 from negsample.train.fit.losses import GROUPED, LOSSES, Loss
-from negsample.train.fit.training_log import Journal
+from negsample.train.fit.optimizer import make_optimizer, set_learning_rate
+from negsample.train.fit.training_log import TrainingLog, print_line
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -40,7 +33,7 @@ def fit(
     train: Split,
     validation: Split,
     work: Path,
-    say: Callable[[str], None] | None = None,
+    say: Callable[[str], None] = print_line,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> Position:
     """Train ``network`` in place until the epochs are over or validation has stopped improving; best weights at the end.
@@ -54,31 +47,25 @@ def fit(
     the loss is not finite.
     """
     plan = config.optimisation()
-    order = Turns(
-        train,
-        features,
-        plan.batch_size,
-        together=loss_name in GROUPED,
-        negatives=config.negatives,
-        redraws=config.redraws,
+    together = loss_name in GROUPED
+    batches = Batches(
+        train, features, plan.batch_size, together=together, negatives=config.negatives, redraws=config.redraws
     )
-    steps = order.steps(plan.epochs)
+    steps = batches.steps(plan.epochs)
     prepared, optimizer = accelerator.prepare(network, make_optimizer(network, plan))
     loss = LOSSES[loss_name]
     position = Position()
-    journal = Journal(work / "training.jsonl" if accelerator.is_main_process else None)
+    log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, say)
     if (found := find_checkpoint(work)) is not None:
         accelerator.load_state(str(found[0]))
         position = found[1]
-    journal.rewind(position.step, position.epoch)
-    say = say or partial(accelerator.print, flush=True)
+    log.rewind(position.step, position.epoch)
 
     with Bar("training", steps, position.step) as bar:
         while not position.finished:
             prepared.train()
-            for batch in order.batches(config.seed, position.epoch, position.batch):
-                for group in optimizer.param_groups:
-                    group["lr"] = learning_rate(plan, position.step, steps)
+            for batch in batches.epoch(config.seed, position.epoch, position.batch):
+                set_learning_rate(optimizer, plan, position.step, steps)
                 torch.manual_seed(seed_from(config.seed, "step", position.step, accelerator.process_index))
                 total = train_step(accelerator, config, loss, prepared, optimizer, features, train, batch)
                 if not np.isfinite(total):
@@ -88,7 +75,7 @@ def fit(
                     )
                 if config.log_examples:
                     ids = [train.id(i) for unit in batch for i in unit]
-                    journal.write(kind="step", step=position.step, ids=ids)
+                    log.write(kind="step", step=position.step, ids=ids)
                 position.loss_sum += total
                 position.loss_count += sum(map(len, batch))
                 position.batch += 1
@@ -100,14 +87,7 @@ def fit(
             logits = predict(accelerator, network, features, validation, plan.batch_size)
             validation_loss = float(loss(logits, *_truth(validation, slice(None))).mean())
             train_loss = position.loss_sum / max(1, position.loss_count)
-            journal.write(
-                kind="epoch",
-                epoch=position.epoch,
-                steps=position.step,
-                train_loss=train_loss,
-                validation_loss=validation_loss,
-            )
-            say(f"epoch {position.epoch + 1}: train loss {train_loss:.4f}, validation loss {validation_loss:.4f}")
+            log.epoch(position.epoch, position.step, train_loss, validation_loss)
             if after_epoch is not None:
                 after_epoch(position.epoch, validation_loss)
             if validation_loss < position.best_loss:
@@ -158,20 +138,12 @@ def train_step(
 
 def gather(features: Features, split: Split, rows: np.ndarray, device: torch.device) -> dict[str, Tensor]:
     """The network's arguments for the examples ``rows``, on ``device``."""
-    documents = [split.documents[i] for i in split.document_of[rows]]
-    summaries = [split.summaries[i] for i in split.summary_of[rows]]
-    return {name: tensor.to(device) for name, tensor in features.collate(documents, summaries).items()}
+    return {name: tensor.to(device) for name, tensor in features.collate(*split.read(rows)).items()}
 
 
 def _truth(split: Split, rows: np.ndarray | slice) -> tuple[Tensor, Tensor]:
     """Labels and documents of the examples ``rows``."""
     return torch.from_numpy(np.array(split.labels[rows])), torch.from_numpy(np.array(split.document_of[rows]))
-
-
-def _length_batches(lengths: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    order = np.argsort(-lengths, kind="stable")
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
 
 
 @torch.inference_mode()
@@ -183,33 +155,11 @@ def predict(
     # Accelerate puts its mixed precision around the instance's forward; scores are computed without it, as in scoring.
     forward = type(network).forward
     logits = torch.zeros(len(split))
-    for number, rows in enumerate(_length_batches(split.costs(features), 2 * batch_size)):
+    # Pairs of like length together, so that little is padded.
+    order, size = np.argsort(-split.costs(features), kind="stable"), 2 * batch_size
+    for number, start in enumerate(range(0, len(order), size)):
         if number % accelerator.num_processes == accelerator.process_index:
+            rows = order[start : start + size]
             tensors = gather(features, split, rows, accelerator.device)
             logits[rows] = forward(network, **tensors).float().cpu()
     return accelerator.reduce(logits.to(accelerator.device), "sum").cpu()
-
-
-def make_optimizer(network: nn.Module, plan: Optimisation) -> torch.optim.Optimizer:
-    """The optimiser that ``plan`` names, over the parameters that are trained; biases and norms are not decayed."""
-    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
-    groups: list[dict[str, Any]] = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": plan.weight_decay},
-        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
-    if plan.optimizer == "rmsprop":
-        # P3 does not give the decay: 0.9 is Tieleman and Hinton's, and Keras' default. PyTorch's is 0.99, whose first steps
-        # are three times as long: ``fc`` over 700 words saturates at once and gives every pair the same score.
-        return torch.optim.RMSprop(groups, lr=plan.learning_rate, alpha=0.9)
-    return torch.optim.AdamW(groups, lr=plan.learning_rate)
-
-
-def learning_rate(plan: Optimisation, step: int, steps: int) -> float:
-    """The rate of ``step`` (from 0): rising linearly over the warm-up, then constant or falling linearly towards 0."""
-    warm = int(plan.warmup * steps)
-    if step < warm:
-        return plan.learning_rate * (step + 1) / warm
-    if plan.schedule == "linear":
-        return plan.learning_rate * max(0.0, (steps - step) / max(1, steps - warm))
-    return plan.learning_rate

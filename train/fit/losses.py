@@ -11,17 +11,17 @@ Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def bce(logits: Tensor, labels: Tensor, documents: Tensor) -> Tensor:
-    """Binary cross-entropy of ``sigmoid(logits)`` with labels in [0, 1] (P3 §3.2, cross pairing)."""
+    """Binary cross-entropy of ``sigmoid(logits)`` with labels in [0, 1] (Bao et al. 2021 §3.2, cross pairing)."""
     return functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
 
 
 def mse(logits: Tensor, labels: Tensor, documents: Tensor) -> Tensor:
-    """Squared error of ``sigmoid(logits)`` with labels in [0, 1] (P3 §3.2, mutation)."""
+    """Squared error of ``sigmoid(logits)`` with labels in [0, 1] (Bao et al. 2021 §3.2, mutation)."""
     return (torch.sigmoid(logits) - labels) ** 2
 
 
 def ranking(logits: Tensor, labels: Tensor, documents: Tensor) -> Tensor:
-    """Within a document, a better-labelled example should score higher than a worse one (SPEC §9).
+    """Within a document, a better-labelled example should score higher than a worse one (see docs/recipes.md).
 
     An example's loss is its squared error (which anchors the scale that differences alone leave open) plus the mean of
     log(1 + exp(worse − it)) over the examples of its document with a lower label; just the former where there are none.

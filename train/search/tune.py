@@ -18,7 +18,7 @@ from negsample.errors import InputError
 from negsample.io.work_folder import work_folder
 from negsample.models.evaluation import accuracy, is_graded, pearson
 from negsample.train.config import make_config
-from negsample.train.fit.callbacks import Follow
+from negsample.train.fit.callbacks import Callbacks
 from negsample.train.job import train
 from negsample.train.search.files import write_results
 from negsample.train.search.settings import Search
@@ -164,12 +164,12 @@ class _Worker:
         def after_fit(labels: np.ndarray, scores: np.ndarray) -> None:
             held.update(validation_figures(labels, scores))
 
-        follow = Follow(say=lambda text: None, after_epoch=after_epoch, after_fit=after_fit)
-        found = self.trainer(config, folder, follow=follow)
+        callbacks = Callbacks(say=lambda text: None, after_epoch=after_epoch, after_fit=after_fit)
+        found = self.trainer(config, folder, callbacks=callbacks)
         if found is None:
             # Killed between the end of training and the end of the trial: its validation scores are lost.
             shutil.rmtree(folder)
-            found = self.trainer(config, folder, follow=follow)
+            found = self.trainer(config, folder, callbacks=callbacks)
         losses = [epoch["validation_loss"] for epoch in found["epochs"] if epoch["validation_loss"] is not None]
         if losses:
             held["validation_loss"] = min(losses)

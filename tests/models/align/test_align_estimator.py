@@ -51,17 +51,6 @@ OTHERS = [
 
 
 @pytest.fixture(scope="module")
-def features(tmp_path_factory: pytest.TempPathFactory) -> AlignFeatures:
-    from negsample.models.encoders import make_encoder
-    from negsample.models.store.embedding_cache import EmbeddingCache
-
-    encoder = make_encoder("sentence-transformer")
-    made = AlignFeatures(encoder)
-    made.reader.cache = EmbeddingCache(made.reader.states, tmp_path_factory.mktemp("vectors"))
-    return made
-
-
-@pytest.fixture(scope="module")
 def judge(features: AlignFeatures) -> Callable[[str, str], np.ndarray]:
     network = untrained()
 

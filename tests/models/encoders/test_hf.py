@@ -8,8 +8,8 @@ import torch
 
 from negsample.errors import InputError
 from negsample.models.encoders import load_encoder, make_encoder
+from negsample.models.language.model_files import model_folder
 from negsample.models.language.packaged import minilm_folder
-from negsample.models.language.transformer_models import model_folder
 from negsample.models.store.embedding_cache import EmbeddingCache
 
 needs_minilm = pytest.mark.skipif(
@@ -353,16 +353,17 @@ def test_an_id_that_was_fetched_before_needs_no_network(tmp_path, monkeypatch):
     assert encoder.fingerprint == make_encoder(f"hf:{folder}").fingerprint
 
 
-def test_normalised_means_live_off_the_cache_of_hf(tmp_path):
+def test_normalised_means_live_off_the_cache_of_hf(tmp_path, monkeypatch):
     _, folder = library_model(tmp_path, ["mean"], normalise=True)
     encoder = make_encoder(f"sentence-transformer:model={folder}")
     other = make_encoder(f"hf:model={folder},special=true,max_length={encoder.model.limit}")
     texts = ["the cat sat", "on a mat", "", "the cat sat", "very very long ."]
     cache, second = EmbeddingCache(encoder), EmbeddingCache(other)
     np.testing.assert_allclose(cache.rows(texts), encoder.encode(texts), atol=1e-6)
-    np.testing.assert_allclose(second.rows(texts), other.encode(texts), atol=1e-6)
+    expected = other.encode(texts)
+    monkeypatch.setattr(type(other), "encode", None)  # what the first has stored is all that the second needs
+    np.testing.assert_allclose(second.rows(texts), expected, atol=1e-6)
     assert cache.folder == second.folder
-    assert (cache.stats().encoded, second.stats().encoded) == (4, 0)
 
 
 @pytest.mark.parametrize("options", [{}, {"normalise": True, "prompt": "the "}, {"normalise": True, "dense": True}])

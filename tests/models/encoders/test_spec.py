@@ -1,6 +1,5 @@
 """Encoder specs: what is read from a string, what is refused, and encoders that come from outside."""
 
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -12,7 +11,9 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.models.encoders import ENCODERS, load_encoder, make_encoder, parse_spec
-from negsample.models.encoders.base import as_texts, copy_file, fingerprint, pick_device
+from negsample.models.encoders.base import as_texts
+from negsample.models.language.model_files import fingerprint
+from negsample.models.language.transformer_models import pick_device
 
 
 class Lengths:
@@ -136,24 +137,6 @@ def test_texts_are_checked_and_lone_surrogates_replaced():
         as_texts("a sentence")
     with pytest.raises(InputError, match="text 1 is NoneType"):
         as_texts(["a", None])
-
-
-def test_a_copy_is_whole_or_not_made(tmp_path, monkeypatch):
-    source, target = tmp_path / "source", tmp_path / "folder" / "file"
-    source.write_text("new")
-    copy_file(source, target)
-    assert target.read_text() == "new"
-
-    def stop_half_way(source, name):
-        with open(name, "w") as stream:
-            stream.write("half")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(shutil, "copyfile", stop_half_way)
-    with pytest.raises(KeyboardInterrupt):
-        copy_file(source, target)
-    assert [path.name for path in target.parent.iterdir()] == ["file"]
-    assert target.read_text() == "new"
 
 
 def test_devices():

@@ -1,4 +1,4 @@
-"""Joining and cutting token ids (SPEC §3)."""
+"""Joining and cutting token ids."""
 
 import numpy as np
 import pytest

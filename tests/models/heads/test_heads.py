@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from negsample.errors import InputError
-from negsample.models.features.padding import pad
+from negsample.models.batching import pad
 from negsample.models.heads import HEADS, make_rows_head
 
 NAMES = ["fc", "cnn", "lstm"]
@@ -227,14 +227,6 @@ def test_weights_come_from_the_callers_generator(name: str) -> None:
     one, two, other = (made(name, 3, 2, 2, seed=seed).state_dict() for seed in (1, 1, 2))
     assert all(torch.equal(one[key], two[key]) for key in one)
     assert not all(torch.equal(one[key], other[key]) for key in one)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_batch_longer_than_the_frame_is_refused(name: str) -> None:
-    head = made(name, 3, 2, 1)
-    for lengths in ((3, 1), (2, 2)):
-        with pytest.raises(ValueError, match="do not fit"):
-            alone(head, *(np.zeros((length, 3), dtype=np.float32) for length in lengths))
 
 
 def test_unknown_options_and_heads_are_input_errors() -> None:

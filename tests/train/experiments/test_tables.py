@@ -18,11 +18,11 @@ from negsample.io.examples import read_examples
 from negsample.models.encoders import ENCODERS
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
+from negsample.train.data.examples import make_examples
 from negsample.train.experiments import tables
 from negsample.train.experiments.published import COLUMNS, TABLE_1, TABLE_2
 from negsample.train.experiments.tables import run_table, split_specs
 from negsample.train.experiments.tables_report import TABLES
-from negsample.train.job import make_examples
 
 
 def quiet(line):

@@ -12,6 +12,7 @@ from negsample.errors import InputError
 from negsample.io.examples import read_examples
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
+from negsample.train.data.examples import make_examples
 from negsample.train.experiments.transfer_data import (
     DomainSplit,
     choose,
@@ -20,7 +21,6 @@ from negsample.train.experiments.transfer_data import (
     target_examples,
     training_examples,
 )
-from negsample.train.job import make_examples
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 25), st.integers(0, 40)), min_size=1, max_size=40)
 

@@ -23,12 +23,13 @@ from negsample.models.language.pretrained import load_pretrained
 from negsample.negatives import NEGATIVES
 from negsample.sentences import split_sentences
 from negsample.train.config import make_config
-from negsample.train.data import align_features as matrices
-from negsample.train.data.align_features import Matrix, matrix_of
+from negsample.train.data import align_features
+from negsample.train.data.align_features import ComputedFeatures, compute_features
 from negsample.train.data.prepare import Split
 from negsample.train.fit import align
 from negsample.train.fit import judge as judges
-from negsample.train.fit.align import beginning, compare_untrained, ranked
+from negsample.train.fit.align import beginning
+from negsample.train.fit.align_ranking import compare_untrained, rank, ranking_loss
 from negsample.train.fit.judge import Group, Stretches, group_loss, train_judge
 from negsample.train.job import train
 
@@ -52,7 +53,7 @@ def split_of(kinds: list[str], labels: list[float], documents: list[int]) -> Spl
 def test_what_ranks_above_what() -> None:
     kinds = ["original", "swap", "swap", "entity", "original", "swap"]
     split = split_of(kinds, [1.0, 0.8, 0.2, 0.5, 1.0, 0.4], [0, 0, 0, 0, 1, 1])
-    found = ranked(split)
+    found = rank(split)
     overall, coverage, support, coherence, form = ({tuple(pair) for pair in pairs.tolist()} for pairs in found.pairs)
     assert overall == {(0, 1), (0, 2), (0, 3), (1, 2), (4, 5)}
     assert coherence == {(0, 1), (0, 2), (1, 2), (4, 5)}
@@ -95,7 +96,7 @@ def test_the_loss_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     split = split_of(["original", "swap", "original", "swap", "entity"], [1, 0.5, 1, 0.4, 0.2], [0, 0, 1, 1, 1])
     rng = np.random.default_rng(0)
     network = untrained()
-    matrix = Matrix(
+    computed = ComputedFeatures(
         rng.random((5, len(feature_set())), np.float32),
         np.ones((5, len(ASPECTS)), bool),
         rng.random((15, SALIENCE), np.float32),
@@ -107,7 +108,8 @@ def test_the_loss_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     losses = []
     for block in (512, 2):
         monkeypatch.setattr(align, "_BLOCK", block)
-        losses.append(float(align.loss_of(network, matrix, split.labels, ranked(split), np.arange(5)).detach()))
+        logits = align.forward(network, computed, np.arange(5))
+        losses.append(float(ranking_loss(logits, split.labels, rank(split), np.arange(5)).detach()))
     assert losses[0] == pytest.approx(losses[1], abs=1e-6)
     assert sizes == [5, 2, 2, 1]
 
@@ -439,9 +441,9 @@ def test_long_texts_are_compared_in_smaller_groups(tmp_path: Path, monkeypatch: 
     found = []
     # Bytes, a document counted once: 11, 2, 4, 1, 1; sixes are full after the first, the third and the fourth pair.
     for most, calls in ((1 << 20, [5]), (6, [1, 2, 2])):
-        monkeypatch.setattr(matrices, "_BYTES", most)
+        monkeypatch.setattr(align_features, "_BYTES", most)
         features = Counted()
-        found.append(matrix_of(features, split, tmp_path / str(most), "train").features[:, :2])  # type: ignore[arg-type]
+        found.append(compute_features(features, split, tmp_path / str(most), "train").features[:, :2])  # type: ignore[arg-type]
         assert features.calls == calls
     assert found[0].tolist() == found[1].tolist() == [[10, 1], [10, 2], [3, 1], [3, 1], [3, 1]]
 
@@ -449,5 +451,7 @@ def test_long_texts_are_compared_in_smaller_groups(tmp_path: Path, monkeypatch: 
 def test_a_whole_split_does_not_take_the_short_part_of_its_beginning(tmp_path: Path) -> None:
     split = split_of(["original", "swap", "original", "swap"], [1, 0.5, 1, 0.4], [0, 0, 1, 1])
     split = dataclasses.replace(split, documents=Texts(["text"] * 2), summaries=Texts(["text"] * 4))  # type: ignore[arg-type]
-    sizes = [len(matrix_of(Counted(), part, tmp_path, "validation")) for part in (beginning(split, 2), split, split)]  # type: ignore[arg-type]
+    sizes = [
+        len(compute_features(Counted(), part, tmp_path, "validation")) for part in (beginning(split, 2), split, split)
+    ]  # type: ignore[arg-type]
     assert sizes == [2, 4, 4]

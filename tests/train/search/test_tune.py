@@ -13,7 +13,7 @@ from tune_support import SEARCH, Stub, missing_postgres, postgres
 from negsample.errors import InputError
 from negsample.eval.report.tune import tune_page
 from negsample.train.config import make_config, read_config
-from negsample.train.fit.callbacks import Follow
+from negsample.train.fit.callbacks import Callbacks
 from negsample.train.job import train
 from negsample.train.search.settings import read_search
 from negsample.train.search.storage import hide, open_storage, safe_url
@@ -108,14 +108,14 @@ def test_who_follows_a_run_is_told(head, tmp_path, tiny_bert, pairs_file):
     epochs: list[tuple[int, float]] = []
     held: list[np.ndarray] = []
     said: list[str] = []
-    follow = Follow(
+    callbacks = Callbacks(
         say=said.append,
         after_epoch=lambda epoch, loss: epochs.append((epoch, loss)),
         after_fit=lambda labels, scores: held.extend((labels, scores)),
     )
     settings = {"corpus": str(pairs_file), "head": head, "judges": False, "epochs": 2}
     settings["encoder"] = f"sentence-transformer:{tiny_bert}"
-    found = train(make_config(settings), tmp_path / "m", follow=follow)
+    found = train(make_config(settings), tmp_path / "m", callbacks=callbacks)
     assert epochs == [(epoch["epoch"], epoch["validation_loss"]) for epoch in found["epochs"]]
     assert len(epochs) == len(said) == 2
     # Six of sixty documents are the validation split: six originals and a negative each.
@@ -319,12 +319,12 @@ def test_a_maximised_objective_prunes_high_losses(tmp_path):
     )
     losses = iter([0.5, 0.9, 0.1])
 
-    def trainer(config, folder, *, follow, **options):
+    def trainer(config, folder, *, callbacks, **options):
         loss = next(losses)
         folder.mkdir(parents=True)
         for epoch in range(3):
-            follow.after_epoch(epoch, loss)
-        follow.after_fit(np.array([0.0, 1.0], np.float32), np.array([0.2, 0.8], np.float32))
+            callbacks.after_epoch(epoch, loss)
+        callbacks.after_fit(np.array([0.0, 1.0], np.float32), np.array([0.2, 0.8], np.float32))
         return {"epochs": [{"validation_loss": loss}], "seconds": 0.0}
 
     done = tune(read_search(config), "s", f"journal:{tmp_path}/j", 3, tmp_path / "out", trainer=trainer)

@@ -137,12 +137,12 @@ def test_a_long_trial_is_left_to_its_worker(tmp_path, config):
 def test_who_was_taken_for_dead_goes_on_with_another_trial(tmp_path, config, late):
     url, stub, out = f"sqlite:///{tmp_path}/s.db", Stub(tmp_path / "log", 0.0), tmp_path / "out"
 
-    def trainer(config, folder, *, follow, **options):
+    def trainer(config, folder, *, callbacks, **options):
         first = not stub.lines("start")
-        found = stub(config, folder, follow=follow) if late else None
+        found = stub(config, folder, callbacks=callbacks) if late else None
         if first:
             optuna.load_study(study_name="s", storage=open_storage(url)).tell(0, state=optuna.trial.TrialState.FAIL)
-        return found or stub(config, folder, follow=follow)
+        return found or stub(config, folder, callbacks=callbacks)
 
     slots = tune(read_search(config), "s", url, 3, out, trainer=trainer)
     assert [slot.state for slot in slots] == ["failed", "complete", "complete"]
@@ -189,8 +189,8 @@ def test_with_fewer_trials_wanted_all_finished_ones_stay(tmp_path, config):
     url, stub, out = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 0.0), tmp_path / "out"
     losses = iter([0.5, 0.4, 0.3, 0.2, 0.1])
 
-    def trainer(config, folder, *, follow, **options):
-        stub(config, folder, follow=follow)
+    def trainer(config, folder, *, callbacks, **options):
+        stub(config, folder, callbacks=callbacks)
         return {"epochs": [{"validation_loss": next(losses)}], "seconds": 0.0}
 
     search = read_search(config)
@@ -227,8 +227,8 @@ def test_stopped_by_hand_the_trial_is_run_again(tmp_path, config, storage, stop)
     url, stub, out = storage.format(tmp_path), Stub(tmp_path / "log", 0.0), tmp_path / "out"
     search = read_search(config)
 
-    def stopped(config, folder, *, follow, **options):
-        stub(config, folder, follow=follow)
+    def stopped(config, folder, *, callbacks, **options):
+        stub(config, folder, callbacks=callbacks)
         raise stop
 
     # However often: being stopped is no fault of the trial's.

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.features.padding import cut, pad, percentile_length
+from negsample.models.batching import pad, percentile_length
 
 
 @pytest.mark.parametrize(
@@ -41,17 +41,6 @@ def test_percentile_length_refuses(lengths: list[int], q: float) -> None:
         percentile_length(lengths, q)
 
 
-def test_cut() -> None:
-    rows, number = cut([[1, 2, 3], [4, 5], [], [6, 7, 8, 9]], 2)
-    assert rows == [[1, 2], [4, 5], [], [6, 7]]
-    assert number == 2
-    arrays, number = cut([np.ones((3, 4)), np.ones((1, 4))], 3)
-    assert [array.shape for array in arrays] == [(3, 4), (1, 4)]
-    assert number == 0
-    with pytest.raises(ValueError):
-        cut([[1]], 0)
-
-
 def test_pad() -> None:
     padded, mask = pad([np.array([4, 5]), np.array([], dtype=int), np.array([6])], fill=-1)
     assert padded.tolist() == [[4, 5], [-1, -1], [6, -1]]
@@ -59,6 +48,8 @@ def test_pad() -> None:
     padded, mask = pad([np.ones((1, 2), dtype=np.float32), np.full((2, 2), 3, dtype=np.float32)])
     assert padded.dtype == np.float32
     assert padded.tolist() == [[[1, 1], [0, 0]], [[3, 3], [3, 3]]]
-    assert pad([np.empty((0, 2))])[0].shape == (1, 0, 2)
+    padded, mask = pad([np.empty((0, 2))])  # networks can't read a batch without a place
+    assert padded.tolist() == [[[0, 0]]]
+    assert mask.tolist() == [[False]]
     with pytest.raises(ValueError):
         pad([])

@@ -1,19 +1,59 @@
-"""From the records of any source to pairs: fields, ids, bad records."""
+"""From the records of any source to pairs: what a caller may ask for, fields, ids, and records that are passed over."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from negsample.corpora.options import CorpusOptions, count_skipped, describe_skipped
 from negsample.errors import InputError, RecordError
 from negsample.io.read import Row, text_field
 from negsample.records import Pair
 from negsample.seeds import digest
 
 _RECENT = 1 << 15
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """How to read a corpus; every field has a default that suits the corpus.
+
+    ``limit``: at most so many pairs (≥ 1). ``document_field``, ``summary_field``, ``id_field``: names of the fields.
+    ``config``, ``split``: of a hub data set (``split`` also of Newsroom). ``on_bad``: ``"stop"`` raises the RecordError
+    of the first bad record, ``"skip"`` passes over bad records and counts them.
+    """
+
+    limit: int | None = None
+    document_field: str | None = None
+    summary_field: str | None = None
+    id_field: str | None = None
+    config: str | None = None
+    split: str | None = None
+    on_bad: str = "stop"
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise InputError(f"limit is {self.limit}; give a number of pairs, 1 or more")
+        if self.on_bad not in ("stop", "skip"):
+            raise InputError(f"on-bad is {self.on_bad!r}; give stop or skip")
+
+    def refuse(self, what: str, *names: str) -> None:
+        """Raise InputError where an option that ``what`` has no use for is set, instead of ignoring it."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise InputError(f"{what} has no {name}; leave out {name}={getattr(self, name)!r}")
+
+
+def describe_skipped(skipped: Counter[str]) -> str:
+    """Return ``"skipped 3 records: 2 field 'summary' is blank, 1 not JSON"``, most frequent first; ``""`` for none."""
+    total = skipped.total()
+    if not total:
+        return ""
+    reasons = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
+    told = ", ".join(f"{count} {reason}" for reason, count in reasons)
+    return f"skipped {total} record{'s' if total > 1 else ''}: {told}"
 
 
 def pairs_from(
@@ -26,7 +66,7 @@ def pairs_from(
     *,
     unique_ids: bool = True,
 ) -> Iterator[Pair]:
-    """A pair for each row of ``rows``, in order.
+    """Yield a pair for each row of ``rows``, in order; the fields are those of ``options`` where it names any.
 
     A pair's id is the row's own (``options.id_field``, by default ``id``), else a hash of the corpus' name and the two
     texts. An id that comes again is a RecordError where ``unique_ids`` holds and the id is the row's own; else the
@@ -38,15 +78,16 @@ def pairs_from(
     good = 0
     for row in rows:
         try:
-            document = text_field(row, document_field)
-            summary = text_field(row, summary_field)
+            document = text_field(row, options.document_field or document_field)
+            summary = text_field(row, options.summary_field or summary_field)
             own = _own_id(row, options.id_field)
             made = own or digest(corpus, document, summary).hex()[:16]
             pair = Pair(ids.unique(row, made, bool(own)), document, summary, corpus)
         except RecordError as error:
             if options.on_bad == "stop":
                 raise
-            count_skipped(skipped, error)
+            # Without the details that the reason has in brackets.
+            skipped[error.reason.split(" (", 1)[0]] += 1
             continue
         good += 1
         yield pair
@@ -57,16 +98,15 @@ def pairs_from(
 
 def _own_id(row: Row, field: str | None) -> str:
     """The row's id as text, ``""`` where it has none; a field that was asked for by name must be there."""
-    value: Any = row.fields.get(field or "id")
+    name = field or "id"
+    value: Any = row.fields.get(name)
     if field is not None and field not in row.fields:
         raise RecordError(row.where, f"no field {field!r}", f"it has: {', '.join(map(repr, row.fields))}")
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise RecordError(row.where, f"field {field or 'id'!r} is not text or a number", "give each record an id")
-    if not str(value).strip():
-        return ""
-    return text_field(Row(row.where, {field or "id": str(value)}), field or "id")
+        raise RecordError(row.where, f"field {name!r} is not text or a number", "give each record an id")
+    return text_field(Row(row.where, {name: str(value)}), name) if str(value).strip() else ""
 
 
 class _Ids:

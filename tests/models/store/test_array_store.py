@@ -1,4 +1,4 @@
-"""Rows of different lengths on disk."""
+"""Arrays of different lengths on disk."""
 
 import json
 import os
@@ -11,16 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.models.store.ragged_rows import Ragged, RaggedWriter
+from negsample.models.store.array_store import ArrayStore, new_store
 
 ROWS = [[5, 6, 7], [], [8], [9, 10]]
 
 
+def arrays(rows: list[list[int]], dtype: str = "int32") -> list[np.ndarray]:
+    return [np.array(row, dtype) for row in rows]
+
+
 def stored(folder: Path, dtype: str = "int32") -> Path:
-    with RaggedWriter(folder, dtype) as writer:
-        writer.append(ROWS[:2])
+    with new_store(folder, dtype) as writer:
+        writer.append(arrays(ROWS[:2], dtype))
         writer.append([])
-        writer.append(ROWS[2:])
+        writer.append(arrays(ROWS[2:], dtype))
     return folder
 
 
@@ -34,13 +38,13 @@ def test_the_layout_is_what_the_docstring_says(tmp_path: Path) -> None:
 
 
 def test_reading(tmp_path: Path) -> None:
-    store = Ragged.open(stored(tmp_path / "s"))
+    store = ArrayStore(stored(tmp_path / "s"))
     assert len(store) == 4
     assert store.dtype == np.int32
     assert [row.tolist() for row in store] == ROWS  # type: ignore[attr-defined]
     assert store[-1].tolist() == [9, 10]
-    assert store.lengths().tolist() == [3, 0, 1, 2]
-    assert store.lengths().dtype == np.int64
+    assert store.lengths(np.arange(4)).tolist() == [3, 0, 1, 2]
+    assert store.lengths(np.arange(4)).dtype == np.int64
     for wrong in (4, -5):
         with pytest.raises(IndexError):
             store[wrong]
@@ -55,37 +59,37 @@ def test_reading(tmp_path: Path) -> None:
 )
 def test_what_goes_in_comes_out(batches: list[list[list[int]]], dtype: str) -> None:
     with tempfile.TemporaryDirectory() as parent:
-        with RaggedWriter(Path(parent) / "s", dtype) as writer:
+        with new_store(Path(parent) / "s", dtype) as writer:
             for batch in batches:
-                writer.append(batch)
-        store = Ragged.open(Path(parent) / "s")
+                writer.append(arrays(batch, dtype))
+        store = ArrayStore(Path(parent) / "s")
         rows = [row for batch in batches for row in batch]
         assert [store[i].tolist() for i in range(len(store))] == rows
-        assert store.lengths().tolist() == [len(row) for row in rows]
+        assert store.lengths(np.arange(len(store))).tolist() == [len(row) for row in rows]
 
 
-@pytest.mark.parametrize("row", [[2**31], [1.5], [float("nan")], [[1, 2]], 3])
-def test_rows_the_type_can_not_hold_are_refused(tmp_path: Path, row: object) -> None:
-    with pytest.raises(ValueError), RaggedWriter(tmp_path / "s", "int32") as writer:  # noqa: PT012
-        writer.append([[1, 2]])
-        writer.append([row])  # type: ignore[list-item]
+@pytest.mark.parametrize("array", [np.array([1]), np.array([1.5]), np.array([[1, 2]], np.int32), np.int32(3)])
+def test_arrays_that_may_not_fit_are_refused(tmp_path: Path, array: np.ndarray) -> None:
+    with pytest.raises((TypeError, ValueError)), new_store(tmp_path / "s", "int32") as writer:  # noqa: PT012
+        writer.append(arrays([[1, 2]]))
+        writer.append([array])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_floats_may_be_rounded(tmp_path: Path) -> None:
-    with RaggedWriter(tmp_path / "s", np.float32) as writer:
-        writer.append([np.array([0.1, np.nan])])
-    np.testing.assert_array_equal(Ragged.open(tmp_path / "s")[0], np.array([0.1, np.nan], dtype=np.float32))
-    with pytest.raises(ValueError, match="numbers"):
-        RaggedWriter(tmp_path / "t", "O")
+def test_a_smaller_type_fits(tmp_path: Path) -> None:
+    with new_store(tmp_path / "s", "float32") as writer:
+        writer.append([np.array([0.5, np.nan], np.float16), np.array([7], np.uint8)])
+    np.testing.assert_array_equal(ArrayStore(tmp_path / "s")[0], np.array([0.5, np.nan], dtype=np.float32))
+    assert ArrayStore(tmp_path / "s")[1].tolist() == [7]
 
 
 def test_a_folder_that_holds_something_is_not_overwritten(tmp_path: Path) -> None:
     folder = stored(tmp_path / "s")
-    with pytest.raises(InputError, match="exists already"):
-        RaggedWriter(folder, "int32")
+    with pytest.raises(InputError, match="not empty"), new_store(folder, "int32"):
+        pass
+    assert ArrayStore(folder)[0].tolist() == ROWS[0]
     (tmp_path / "empty").mkdir()
-    assert len(Ragged.open(stored(tmp_path / "empty"))) == 4
+    assert len(ArrayStore(stored(tmp_path / "empty"))) == 4
 
 
 def flip(path: Path) -> None:
@@ -115,12 +119,9 @@ def test_a_damaged_store_is_refused(tmp_path: Path, damage: str) -> None:
     folder = stored(tmp_path / "s")
     DAMAGE[damage](folder)
     with pytest.raises(InputError, match="build it again"):
-        Ragged.open(folder)
+        ArrayStore(folder)
 
 
-def test_the_data_checksum_can_be_left_out(tmp_path: Path) -> None:
-    folder = stored(tmp_path / "s")
-    flip(folder / "data.bin")
-    assert len(Ragged.open(folder, check=False)) == 4
-    with pytest.raises(InputError):
-        Ragged.open(tmp_path / "nowhere", check=False)
+def test_a_store_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        ArrayStore(tmp_path / "nowhere")

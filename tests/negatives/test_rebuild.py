@@ -1,15 +1,15 @@
 import pytest
 
-from negsample.negatives.layout import count_words, lay_out, put_together
+from negsample.negatives.rebuild import count_words, put_together, take_apart
 from negsample.sentences import split_sentences
 
 
 def words_of(text):
-    return [list(sentence.words) for sentence in lay_out(text)]
+    return [list(sentence.words) for sentence in take_apart(text)]
 
 
 def test_sentences_words_endings_and_lines():
-    sentences = lay_out('Rain fell all day. "Stay inside" said Ann.\nThe river rose')
+    sentences = take_apart('Rain fell all day. "Stay inside" said Ann.\nThe river rose')
     assert [sentence.words for sentence in sentences] == [
         ("Rain", "fell", "all", "day."),
         ('"Stay', 'inside"', "said", "Ann."),
@@ -21,7 +21,7 @@ def test_sentences_words_endings_and_lines():
 
 
 def test_blank_text_has_no_sentence():
-    assert lay_out(" \n\t ") == ()
+    assert take_apart(" \n\t ") == ()
 
 
 def test_a_border_inside_a_word_is_none():
@@ -30,34 +30,34 @@ def test_a_border_inside_a_word_is_none():
 
 def test_put_together_without_change_gives_the_words_back():
     text = "One  two three.\nFour five.  Six"
-    assert put_together(lay_out(text), words_of(text)) == "One two three.\nFour five. Six"
+    assert put_together(take_apart(text), words_of(text)) == "One two three.\nFour five. Six"
 
 
 def test_the_full_stop_moves_to_the_word_that_is_last():
-    sentences = lay_out("He left, quickly. She stayed.")
+    sentences = take_apart("He left, quickly. She stayed.")
     assert put_together(sentences, [["He", "left,"], ["She", "stayed."]]) == "He left. She stayed."
 
 
 def test_a_stop_that_stands_alone_moves_too():
-    assert put_together(lay_out("He left quickly ."), [["He", "left"]]) == "He left."
+    assert put_together(take_apart("He left quickly ."), [["He", "left"]]) == "He left."
 
 
 def test_a_sentence_that_lost_its_first_word_begins_upper_case():
-    text = put_together(lay_out("It rained. The boat sank."), [["It", "rained."], ["boat", "sank."]])
+    text = put_together(take_apart("It rained. The boat sank."), [["It", "rained."], ["boat", "sank."]])
     assert text == "It rained. Boat sank."
     assert len(split_sentences(text)) == 2
 
 
 def test_lower_case_sentences_stay_lower_case():
-    assert put_together(lay_out("all of it sank"), [["of", "it", "sank"]]) == "of it sank"
+    assert put_together(take_apart("all of it sank"), [["of", "it", "sank"]]) == "of it sank"
 
 
 def test_a_letter_without_one_upper_case_form_is_left():
-    assert put_together(lay_out("Die ßa."), [["ßa."]]) == "ßa."
+    assert put_together(take_apart("Die ßa."), [["ßa."]]) == "ßa."
 
 
 def test_line_breaks_stay_where_sentences_are_gone():
-    sentences = lay_out("First line here\nSecond line here\nThird line here")
+    sentences = take_apart("First line here\nSecond line here\nThird line here")
     assert put_together(sentences, [["First"], [], ["Third", "here"]]) == "First\nThird here"
     assert put_together(sentences, [[], [], ["Third"]]) == "Third"
 
@@ -71,6 +71,6 @@ def test_line_breaks_stay_where_sentences_are_gone():
     ],
 )
 def test_sentences_that_would_run_together_get_lines(text, now):
-    joined = put_together(lay_out(text), now)
+    joined = put_together(take_apart(text), now)
     assert "\n" in joined
     assert len(split_sentences(joined)) == 2

@@ -1,0 +1,78 @@
+"""Rows of different lengths: which go together in a batch, filling them up, and how long they may be in a fixed frame."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+_MOST_ROWS = 64
+_MOST_TOKENS = 16384
+
+
+def like_lengths(
+    lengths: Sequence[int], device: str, most_tokens: int = _MOST_TOKENS, most_rows: int = _MOST_ROWS
+) -> Iterator[list[int]]:
+    """Yield the numbers of rows in batches of like length, the shortest first; rows of no length are left out.
+
+    At most ``most_rows`` rows (four times as many on a GPU) and ``most_tokens`` padded tokens, but one row at least.
+    """
+    order = sorted((row for row in range(len(lengths)) if lengths[row]), key=lambda row: lengths[row])
+    most_rows = most_rows if device == "cpu" else 4 * most_rows
+    start = 0
+    for stop in range(1, len(order) + 1):
+        full = stop - start == most_rows
+        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > most_tokens:
+            yield order[start:stop]
+            start = stop
+
+
+def longest_first(
+    lengths: Sequence[int] | np.ndarray, room: Callable[[int], int], share: float = 0
+) -> Iterator[list[int]]:
+    """Yield the numbers of rows in batches of like length, the longest first.
+
+    A batch has at most ``room(length of its longest)`` rows, but one at least, and none shorter than ``share`` of that.
+    """
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+    start = 0
+    while start < len(order):
+        longest = int(lengths[order[start]])
+        stop = start + max(1, room(longest))
+        batch = [row for row in order[start:stop] if lengths[row] >= share * longest]
+        start += len(batch)
+        yield batch
+
+
+def pad(rows: Sequence[np.ndarray], fill: float = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows [n_i, ...] as one array [B, longest, ...], ``fill`` after the end of each, and the mask of what is real.
+
+    The array has the rows' type and is one place wide at least; the mask is bool [B, longest]. Row numbers of the
+    embedding cache are padded with -1, which it reads as a row of zeros. Raises ValueError where there is no row.
+    """
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(max(1, lengths.max())) < lengths[:, None]
+    padded = np.full((*mask.shape, *rows[0].shape[1:]), fill, dtype=rows[0].dtype)
+    padded[mask] = np.concatenate(rows)
+    return padded, mask
+
+
+def percentile_length(lengths: Sequence[int] | np.ndarray, q: float = 80) -> int:
+    """Return the smallest whole number that is not below the ``q``-th percentile of ``lengths``, and at least 1.
+
+    The rule by which Bao et al. 2021 (§4.2) set the lengths of the frame; the percentile interpolates between
+    neighbours in order, as numpy's does. ``lengths`` are those of the training split.
+
+    Raises ValueError where ``lengths`` is empty or ``q`` not in [0, 100].
+    """
+    ordered = np.sort(np.asarray(lengths, dtype=np.int64))
+    if not len(ordered):
+        raise ValueError("no lengths to take a percentile of")
+    if not 0 <= q <= 100:
+        raise ValueError(f"a percentile lies in [0, 100], not {q}")
+    # In fractions: a rounding error just above a whole number would add a row.
+    position = Fraction(q) * (len(ordered) - 1) / 100
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    value = int(ordered[below]) + (position - below) * int(ordered[above] - ordered[below])
+    return max(1, math.ceil(value))

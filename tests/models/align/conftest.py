@@ -1,0 +1,16 @@
+"""The packaged MiniLM, loaded once for all tests of the alignment."""
+
+import pytest
+
+from negsample.models.features.align import AlignFeatures
+
+
+@pytest.fixture(scope="session")
+def features(tmp_path_factory: pytest.TempPathFactory) -> AlignFeatures:
+    """Alignment features over the packaged MiniLM, with an embedding cache of their own."""
+    from negsample.models.encoders import make_encoder
+    from negsample.models.store.embedding_cache import EmbeddingCache
+
+    made = AlignFeatures(make_encoder("sentence-transformer"))
+    made.reader.cache = EmbeddingCache(made.reader.states, tmp_path_factory.mktemp("vectors"))
+    return made

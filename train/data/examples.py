@@ -1,0 +1,66 @@
+"""From a configuration's corpora to example files: reading its pairs, and making their negatives."""
+
+import dataclasses
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
+from negsample.errors import InputError
+from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives.recipe import Recipe
+from negsample.progress import Bar
+from negsample.records import Pair
+from negsample.train.config import TrainConfig
+
+# The settings that say what is read of which corpora.
+READING = ("corpus", "corpus_config", "document_field", "summary_field", "limit", "on_bad")
+
+
+def _options(config: TrainConfig) -> CorpusOptions:
+    return CorpusOptions(
+        limit=config.limit,
+        document_field=config.document_field,
+        summary_field=config.summary_field,
+        config=config.corpus_config,
+        on_bad=config.on_bad,
+    )
+
+
+def pairs_of(config: TrainConfig, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of ``config``'s corpora, one corpus after the other; ``skipped`` counts records passed over, by reason."""
+    for name in config.corpora():
+        yield from load_pairs(name, _options(config), skipped)
+
+
+def find_corpora(config: TrainConfig) -> None:
+    """Open each corpus of ``config`` and read it up to its first pair, before anything is begun with them.
+
+    Raises InputError for one that is not there, can't be read, or can be read once only (standard input).
+    """
+    for name in config.corpora():
+        if name == "-":
+            raise InputError("corpus: standard input can be read once only; give a file")
+        next(load_pairs(name, _options(config)), None)
+
+
+def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Write the examples of ``config``'s corpora to ``folder``; return what was made of what, as plain values."""
+    shutil.rmtree(folder, ignore_errors=True)
+    skipped: Counter[str] = Counter()
+    options = GenerateOptions(
+        recipe, config.negatives, config.seed, vocabulary=config.vocabulary, redraws=config.redraws
+    )
+    with Bar("negatives") as bar:
+        report = generate(
+            pairs_of(config, skipped), options, folder, progress=lambda stage, done, total: bar.advance(note=stage)
+        )
+    return {
+        "corpora": config.corpora(),
+        "limit": config.limit,
+        "skipped": dict(skipped),
+        "skipped_text": describe_skipped(skipped),
+        **dataclasses.asdict(report),
+    }
