@@ -1,6 +1,6 @@
 """Numbers as people read them: the same on the terminal, in Markdown and on the pages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -64,3 +64,21 @@ def not_run_text(entry: Mapping[str, Any]) -> str:
     return (
         f"{entry['recipe']}, {entry['head']}, {entry['source']}, {size_title(entry['size'])}{shots}: {entry['reason']}"
     )
+
+
+# --- tables of experiments
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table whose columns line up; the first row is its head."""
+    widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return lines
+
+
+def four_decimals(value: float | None) -> str:
+    """Return a figure as it stands in CSV; ``""`` for None."""
+    return "" if value is None else f"{value:.4f}"

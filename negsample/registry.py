@@ -74,3 +74,11 @@ def check_keys(given: Iterable[Any], known: Iterable[str], where: str) -> None:
     for key in given:
         if key not in names:
             raise InputError(f"{where}: unknown key {key!r}; {suggestion(str(key), names)}")
+
+
+def distinct(names: list[Any], what: str, advice: str = "give it once") -> list[Any]:
+    """Return ``names``. Raises InputError for one that is given twice: ``what`` it is, and ``advice``."""
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise InputError(f"{what} {name!r} is given twice; {advice}")
+    return names

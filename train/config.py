@@ -169,14 +169,15 @@ _OTHER_COMMANDS: dict[tuple[str, type], str] = {
 }
 
 
-def _convert(key: str, value: Any, where: str) -> Any:
-    """``value`` as the type of field ``key``."""
-    allowed = [typing.get_origin(kind) or kind for kind in typing.get_args(_TYPES[key]) or (_TYPES[key],)]
+def convert(value: Any, kind: Any, at: str, choices: Sequence[str] = ()) -> Any:
+    """Return ``value`` as the type ``kind``, such as ``int | None``. Raises InputError, which begins with ``at``."""
+    kinds = (kind,) if typing.get_origin(kind) is list else typing.get_args(kind) or (kind,)
+    allowed = [typing.get_origin(one) or one for one in kinds]
     texts = not isinstance(value, list) or (value and all(isinstance(item, str) for item in value))
     if type(value) in allowed and texts:
         return value
     # YAML 1.1 reads "no" as false, and "3e-5" as text.
-    if value is False and "no" in CHOICES.get(key, ()):
+    if value is False and "no" in choices:
         return "no"
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if float in allowed and (number or isinstance(value, str)):
@@ -185,7 +186,7 @@ def _convert(key: str, value: Any, where: str) -> Any:
     if str in allowed and number:
         return str(value)
     names = " or ".join("null" if kind is type(None) else kind.__name__ for kind in allowed)
-    raise InputError(f"{where}: {key} must be {names}, not {value!r}")
+    raise InputError(f"{at} must be {names}, not {value!r}")
 
 
 def make_config(values: Mapping[str, Any], where: str = "configuration") -> TrainConfig:
@@ -194,7 +195,9 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
     Raises InputError for an unknown key (with the nearest known one), a wrong type, or a value out of range.
     """
     check_keys(values, _TYPES, where)
-    checked = {key: _convert(key, value, where) for key, value in values.items()}
+    checked = {
+        key: convert(value, _TYPES[key], f"{where}: {key}", CHOICES.get(key, ())) for key, value in values.items()
+    }
     for key, value in checked.items():
         if value is None:
             continue

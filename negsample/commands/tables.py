@@ -46,8 +46,7 @@ def _table_command(table: str, about: str) -> Callable[..., None]:
         smoke: options.Smoke = False,
     ) -> None:
         from negsample.train.experiments.smoke import small_table
-        from negsample.train.experiments.table_config import read_table
-        from negsample.train.experiments.tables import run_table
+        from negsample.train.experiments.tables import read_table, run_table
         from negsample.train.experiments.tables_report import markdown
 
         if config is None and not corpus and not smoke:

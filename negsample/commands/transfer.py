@@ -32,10 +32,10 @@ def transfer(
 
     watch = Stopwatch()
     experiment = read_transfer(config)
-    published = published_beside(experiment)
+    beside = published_beside(experiment)
     if smoke:
         experiment = small_transfer(experiment)
-    finished = run_transfer(experiment, Path(out), say=partial(print, flush=True))
-    table = write_transfer(finished, transfer_page, published=published, command=sys.argv, smoke=smoke, watch=watch)
+    grid = run_transfer(experiment, Path(out), say=partial(print, flush=True))
+    table = write_transfer(grid, transfer_page, beside=beside, command=sys.argv, smoke=smoke, watch=watch)
     print(markdown(table), end="")
     print(f"\n{out}: transfer.html, transfer.json, transfer.csv, transfer.md, run.json; each training below cells/")

@@ -37,9 +37,9 @@ def tune(
     from negsample.eval.report.tune import tune_page
     from negsample.io.files import atomic_text
     from negsample.io.run_record import Stopwatch, write_run
-    from negsample.train.search.files import study_as_plain
     from negsample.train.search.settings import read_search
     from negsample.train.search.storage import hide, safe_url
+    from negsample.train.search.trials import study_as_plain
     from negsample.train.search.tune import tune as run_trials
 
     watch = Stopwatch()

@@ -142,5 +142,5 @@ def test_options_of_a_table_win_over_its_file(vectors, negsample, tmp_path):
     ):
         assert told in negsample(*arguments, *words, "--out", tmp_path / "u", check=2).stderr
     path.write_text("corpus: sample\nencoders: glove\n")
-    assert "encoders must be a list" in negsample(*arguments, "--out", tmp_path / "u", check=2).stderr
+    assert "encoders must be list, not 'glove'" in negsample(*arguments, "--out", tmp_path / "u", check=2).stderr
     assert "nothing says what to train on" in negsample("tables", "p3-table1", "--out", tmp_path / "u", check=2).stderr

@@ -8,19 +8,21 @@ import shutil
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from copy import copy
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+import torch
+
 from negsample.errors import InputError
-from negsample.io.files import atomic_json
-from negsample.io.run_record import Stopwatch
-from negsample.io.work_folder import trying
+from negsample.io.files import atomic_json, atomic_text
+from negsample.io.run_record import Stopwatch, write_run
+from negsample.io.work_folder import trying, waiting
+from negsample.io.write import write_table
 from negsample.models.build import Parts, takes
-from negsample.models.encoders import make_encoder
 from negsample.models.features.rows import RowFeatures
-from negsample.models.store.embedding_cache import EmbeddingCache
 from negsample.progress import silence
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
@@ -32,19 +34,20 @@ POLL_SECONDS = 1.0
 
 
 class Cell(Protocol):
-    """One training of an experiment; ``str`` names it in messages."""
+    """One training of an experiment; ``str`` names it in messages.
+
+    ``config`` decides it but for its data, resolved; ``folder`` lies below that of all cells; ``base`` is the folder of
+    the cell whose model it goes on from, None for one that begins anew.
+    """
 
     @property
-    def config(self) -> TrainConfig:
-        """Everything that decides it but its data, resolved."""
+    def config(self) -> TrainConfig: ...
 
     @property
-    def folder(self) -> Path:
-        """Its folder, below that of all cells."""
+    def folder(self) -> Path: ...
 
     @property
-    def base(self) -> Path | None:
-        """The folder of the cell whose model it goes on from; None for one that begins anew."""
+    def base(self) -> Path | None: ...
 
 
 C = TypeVar("C", bound=Cell)
@@ -62,7 +65,7 @@ class Grid(ABC, Generic[C]):
     def __init__(self, out: Path, cells: Sequence[C]) -> None:
         self.out = out
         self.cells = cells
-        self._loaded: tuple[Any, Callable[[TrainConfig], Parts]] | None = None
+        self._last: tuple[Any, Any, dict[str, str]] | None = None
 
     @abstractmethod
     def train(self, cell: C, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
@@ -76,11 +79,29 @@ class Grid(ABC, Generic[C]):
         """Say in one line what came of a cell."""
 
     def parts(self, cell: C) -> Parts:
-        """Return new parts for a training; the encoder is loaded once for cells that follow each other."""
-        key = (takes(cell.config.head), cell.config.encoder, cell.config.lm)
-        if self._loaded is None or self._loaded[0] != key:
-            self._loaded = key, _parts_maker(cell.config)
-        return self._loaded[1](cell.config)
+        """Return new parts for a training, over the frozen encoder of the cell before where it is the same.
+
+        Raises InputError for an encoder that can't be loaded.
+        """
+        config = cell.config
+        key = (takes(config.head), config.encoder, config.lm)
+        if self._last is None or self._last[0] != key:
+            self._last = None
+            parts = parts_of(config)
+            if key[0] in ("rows", "align"):
+                # A copy, in which training leaves no judge.
+                self._last = key, copy(parts.features), parts.encoder
+            return parts
+        _, features, about = self._last
+        if isinstance(features, RowFeatures):
+            features = RowFeatures(features.encoder, config.max_document, config.max_summary, features.cache)
+        else:
+            # One reader for all keeps what the encoder makes of words, in memory alone.
+            features = copy(features)
+            if features.lm is not None:
+                # Each training has its own idea of what is ordinary for the language model.
+                features.lm = type(features.lm)(features.lm.lm, features.lm.source)
+        return Parts(config.head, {}, features, None, dict(about))
 
     def place(self, cell: C) -> Path:
         """Return the folder of a cell's figures."""
@@ -108,10 +129,9 @@ def run_cells(grid: Grid[C], *, jobs: int = 1, say: Callable[[str], None] = prin
     """Train every cell that is not finished; return all of them, each with the content of its ``figures.json``.
 
     Each cell is trained by one process, which holds its lock; a process takes the next cell that is neither finished nor
-    held, and this returns when all are finished, whoever finished them. The kernel frees the locks of a process that
-    dies, and its cells are gone on with from their checkpoints. With ``jobs``, as many processes are started here (no
-    more than there are encoders), each for encoders of its own first; an encoder or head registered at run time, not by
-    an installed package, is unknown to them. ``say`` is told of each finished cell.
+    held, and goes on from the checkpoint of one that has died; this returns when all are finished, whoever finished them.
+    With ``jobs``, as many processes are started here (no more than there are encoders), each for encoders of its own
+    first; an encoder or head registered at run time is unknown to them. ``say`` is told of each finished cell.
 
     Raises InputError, naming the cell, where one can't be trained or its encoder is not that of finished cells.
     """
@@ -179,83 +199,42 @@ def _encoder(about: Mapping[str, Any]) -> tuple[str, str | None]:
 def _by_workers(grid: Grid[C], finished: Mapping[Path, Any], jobs: int) -> Iterator[Trained[C]]:
     """Let ``jobs`` new processes go through the cells; each finished one, as it is seen here."""
     # A fresh interpreter each: a process forked after torch has started its threads may hang.
-    pool = ProcessPoolExecutor(
-        jobs,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_start_worker,
-        initargs=(max(1, (os.cpu_count() or 1) // jobs),),
-    )
-    try:
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         running = {pool.submit(_work, grid, number, jobs) for number in range(jobs)}
-        while running:
-            ended, running = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
-            for cell in grid.cells:
-                if cell.folder not in finished and (found := grid.read(cell)) is not None:
-                    yield cell, found, True
-            for future in ended:
-                future.result()
-    except BaseException:
-        for process in multiprocessing.active_children():
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+        try:
+            while running:
+                ended, running = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+                for cell in grid.cells:
+                    if cell.folder not in finished and (found := grid.read(cell)) is not None:
+                        yield cell, found, True
+                for future in ended:
+                    future.result()
+        except BaseException:
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
 
 
 def _work(grid: Grid[C], number: int, jobs: int) -> None:
-    """Go through the cells as worker ``number`` of ``jobs``: those of its own encoders first."""
-    own = list(dict.fromkeys(cell.config.encoder for cell in grid.cells))[number::jobs]
-    for _ in _by_turns(grid, sorted(grid.cells, key=lambda cell: cell.config.encoder not in own), {}):
-        pass
+    """Go through the cells as worker ``number`` of ``jobs``: those of its own encoders first.
 
-
-def _start_worker(threads: int) -> None:
-    """Settle a worker: its share of the cores, no bars, and no life after the process that started it."""
+    A worker has its share of the cores, no bars, and no life after the process that started it.
+    """
+    threads = max(1, (os.cpu_count() or 1) // jobs)
     os.environ["OMP_NUM_THREADS"] = str(threads)
-    import torch
-
     torch.set_num_threads(threads)
     silence()
     parent = multiprocessing.parent_process()
+    assert parent is not None
 
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
+    def end_with_parent() -> None:
+        parent.join()
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _parts_maker(config: TrainConfig) -> Callable[[TrainConfig], Parts]:
-    """Return what makes new parts for configurations with the encoder, language model and kind of head of ``config``.
-
-    A frozen encoder is loaded here, with one embedding cache, and shared; one that is fine-tuned is loaded anew for each.
-    Raises InputError for an encoder that can't be loaded.
-    """
-    kind = takes(config.head)
-    if kind not in ("rows", "align"):
-        return parts_of
-    encoder = make_encoder(str(config.encoder))
-    about = {"name": str(config.encoder), "fingerprint": encoder.fingerprint}
-    if kind == "rows":
-        cache = EmbeddingCache(encoder)
-        return lambda own: Parts(
-            own.head, {}, RowFeatures(encoder, own.max_document, own.max_summary, cache), None, dict(about)
-        )
-    from negsample.models.align.fluency import Fluency, new_fluency
-    from negsample.models.features.align import AlignFeatures
-
-    # What the encoder makes of words is kept in memory alone, by the reader: one reads for all.
-    reader = AlignFeatures(encoder).reader
-    lm = new_fluency(config.lm) if config.lm is not None else None
-
-    def make(own: TrainConfig) -> Parts:
-        # Each training has its own idea of what is ordinary for the language model.
-        features = AlignFeatures(encoder, lm=Fluency(lm.lm, lm.source) if lm is not None else None)
-        features.reader = reader
-        return Parts(own.head, {}, features, None, dict(about))
-
-    return make
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    own = list(dict.fromkeys(cell.config.encoder for cell in grid.cells))[number::jobs]
+    for _ in _by_turns(grid, sorted(grid.cells, key=lambda cell: cell.config.encoder not in own), {}):
+        pass
 
 
 def file_name(spec: str) -> str:
@@ -272,3 +251,31 @@ def read_splits(examples: Path, store: Path, parts: Parts, names: Sequence[str])
     for name in names:
         prepare_split(examples / f"{name}.jsonl.gz", store / name, parts.features)
     return {name: open_split(store / name) for name in names}
+
+
+def write_outputs(
+    out: Path,
+    name: str,
+    table: Mapping[str, Any],
+    *,
+    rows: Iterable[dict[str, Any]],
+    columns: Sequence[str],
+    text: str,
+    page: str = "",
+    watch: Stopwatch,
+    cells: Iterable[Mapping[str, Any]],
+    **facts: Any,
+) -> None:
+    """Write an experiment's ``NAME.json``, ``.csv`` (``rows``), ``.md``, ``.html`` (``page``, where there is one), ``run.json``.
+
+    Each file appears whole. ``cells`` are contents of ``figures.json``; ``facts`` go into ``run.json``. What was needed
+    until now (``work``) is removed. Several processes may get here together: each writes the same figures.
+    """
+    with waiting(out / "locks" / "report"):
+        atomic_json(out / f"{name}.json", table)
+        write_table(out / f"{name}.csv", rows, columns)
+        atomic_text(out / f"{name}.md", text)
+        if page:
+            atomic_text(out / f"{name}.html", page)
+        write_run(out / "run.json", watch, **facts, cell_seconds=sum(found["seconds"] for found in cells))
+        shutil.rmtree(out / "work", ignore_errors=True)

@@ -5,7 +5,7 @@ A configuration that runs so has no unknown corpus, recipe, head or setting; its
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from negsample.corpora.hub import KNOWN
@@ -13,7 +13,7 @@ from negsample.corpora.sample import DOMAINS
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
 from negsample.train.config import TrainConfig
-from negsample.train.experiments.table_config import TableConfig
+from negsample.train.experiments.tables import TableConfig
 from negsample.train.experiments.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 
 # Pairs of each corpus: a domain of the sample has no more.
@@ -53,11 +53,9 @@ _WHOLE = {"tokens": "minilm", "align": "sentence-transformer"}
 def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfig:
     """Return ``config`` made small enough for a CPU and seconds: recipe, head, loss, optimiser and batches stay.
 
-    Each corpus becomes a domain of the sample (``stand_in_corpora``) of at most ``PAIRS`` pairs, the encoder a packaged
-    one; at most two negatives a pair, two redraws, two epochs, two steps of a judge; short texts, no mixed precision, no
-    language model.
-    ``say`` gets one line that tells every change. A configuration that is small already stays as it is, and nothing is
-    said. Raises InputError for an unknown head.
+    Each corpus becomes a domain of the sample (``stand_in_corpora``), the encoder a packaged one, and numbers are cut to
+    ``_BOUNDS`` and ``_MOST``; there is no mixed precision and no language model. ``say`` gets one line that tells every
+    change, where there is one. Raises InputError for an unknown head.
     """
     names = list(dict.fromkeys(stand_in_corpora(config.corpora()).values()))
     changes: dict[str, Any] = {
@@ -65,7 +63,8 @@ def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfi
         "document_field": None,
         "summary_field": None,
         "corpus_config": None,
-        "encoder": _encoder(config),
+        # None, the head's own default, is a packaged one.
+        "encoder": config.encoder and (_WHOLE.get(takes(config.head)) or stand_in_encoder(config.encoder)),
         "mixed_precision": "no",
         "lm": None,
     }
@@ -73,9 +72,8 @@ def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfi
         value = getattr(config, key)
         if value is not None or key in _BOUNDS:
             changes[key] = most if value is None else min(value, most)
-    told = [_change(key, getattr(config, key), value) for key, value in changes.items()]
-    if any(told):
-        say(f"smoke run: {', '.join(filter(None, told))}")
+    if told := _changes(config.as_dict(), changes):
+        say(f"smoke run: {told}")
     return dataclasses.replace(config, **changes)
 
 
@@ -98,7 +96,7 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
     stands = stand_in_corpora([name for own in read.values() for name in own.corpora()])
     limits = list(dict.fromkeys(own.limit for own in read.values()))
     told = [", ".join(f"{name} → {stand}" for name, stand in stands.items() if name != stand)]
-    told.append(_change("limit", limits[0] if len(limits) == 1 else limits, PAIRS))
+    told.append(_changes({"limit": limits[0] if len(limits) == 1 else limits}, {"limit": PAIRS}))
 
     def small_domain(own: TrainConfig) -> dict[str, Any]:
         names = list(dict.fromkeys(stands[corpus] for corpus in own.corpora()))
@@ -107,43 +105,36 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 
     def small_head(own: HeadSetting) -> HeadSetting:
         before = dataclasses.replace(config.train, **own.settings)
-        after = smoke(before, say=lambda line: None)
-        changed = {
-            key: value
-            for key, value in after.as_dict().items()
-            if value != getattr(before, key) and key not in DOMAIN_KEYS
-        }
+        after = smoke(before, say=lambda line: None).as_dict()
+        changed = {key: after[key] for key in after if after[key] != getattr(before, key) and key not in DOMAIN_KEYS}
         sizes = _small_sizes(own.sizes) if own.sizes else None
-        changes = [_change(key, getattr(before, key), value) for key, value in changed.items()]
-        changes.append(_change("sizes", own.sizes, sizes, unset="all"))
-        if any(changes):
-            told.append(f"{own.label}: {', '.join(filter(None, changes))}")
+        changes = [_changes(before.as_dict(), changed), _changes({"sizes": own.sizes}, {"sizes": sizes}, "all")]
+        told.append(f"{own.label}: {', '.join(filter(None, changes))}" if any(changes) else "")
         return HeadSetting(own.label, {**own.settings, **changed}, sizes)
 
-    small = dataclasses.replace(
-        config,
-        sources={name: small_domain(read[name]) for name in config.sources},
-        targets={name: small_domain(read[name]) for name in config.targets},
-        heads=tuple(small_head(own) for own in config.heads),
-        sizes=_small_sizes(config.sizes),
-        few_shot=tuple(size or 0 for size in _small_sizes(config.few_shot)),
-        seeds=config.seeds[:1],
-    )
-    for key in ("sizes", "few_shot", "seeds"):
-        told.append(_change(key, getattr(config, key), getattr(small, key), unset="all"))
+    domains = {name: small_domain(own) for name, own in read.items()}
+    heads = tuple(small_head(own) for own in config.heads)
+    numbers: dict[str, Any] = {
+        "sizes": _small_sizes(config.sizes),
+        "few_shot": _small_sizes(config.few_shot),
+        "seeds": config.seeds[:1],
+    }
+    told += [_changes({key: getattr(config, key)}, {key: numbers[key]}, "all") for key in numbers]
     say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
-    return small
+    sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.targets))
+    return dataclasses.replace(config, sources=sources, targets=targets, heads=heads, **numbers)
 
 
-def _change(key: str, before: Any, after: Any, unset: str = "(unset)") -> str:
-    """Return ``key before → after``; "" where they are the same. None is shown as ``unset``."""
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any], unset: str = "(unset)") -> str:
+    """Return ``key before → after`` for each key of ``after`` that differs; None is shown as ``unset``."""
 
     def shown(value: Any) -> str:
         if isinstance(value, list | tuple):
             return f"[{', '.join(map(shown, value))}]"
         return unset if value is None else str(value)
 
-    return "" if before == after else f"{key} {shown(before)} → {shown(after)}"
+    changed = [key for key in after if before[key] != after[key]]
+    return ", ".join(f"{key} {shown(before[key])} → {shown(after[key])}" for key in changed)
 
 
 def _small_sizes(sizes: Sequence[int | None]) -> tuple[int | None, ...]:
@@ -153,13 +144,6 @@ def _small_sizes(sizes: Sequence[int | None]) -> tuple[int | None, ...]:
     step = max(1, (most - least) // (len(known) - 1)) if len(known) > 1 else 0
     small = {size: min(size, least + place * step) for place, size in enumerate(known)}
     return tuple(None if size is None else small[size] for size in sizes)
-
-
-def _encoder(config: TrainConfig) -> str | None:
-    """Return the packaged encoder in place of the configuration's; None, the head's own default, is a packaged one."""
-    if config.encoder is None:
-        return None
-    return _WHOLE.get(takes(config.head)) or stand_in_encoder(config.encoder)
 
 
 def stand_in_corpora(names: Sequence[str]) -> dict[str, str]:

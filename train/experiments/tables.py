@@ -13,23 +13,14 @@ from negsample.io.files import atomic_json
 from negsample.io.run_record import Stopwatch
 from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, takes
-from negsample.models.encoders import ENCODERS, make_encoder, parse_spec
+from negsample.models.encoders import make_encoder, parse_spec
 from negsample.negatives.recipe import parse_recipe
-from negsample.registry import suggestion
-from negsample.train.config import TrainConfig
+from negsample.registry import distinct
+from negsample.train.config import TrainConfig, convert, make_config, read_values, word_values
 from negsample.train.data.examples import make_examples
 from negsample.train.data.prepare import SPLITS
-from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells
-from negsample.train.experiments.outputs import write_outputs
-from negsample.train.experiments.tables_report import (
-    CSV_COLUMNS,
-    TABLES,
-    TableSpec,
-    csv_rows,
-    figure_of,
-    markdown,
-    table_of,
-)
+from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells, write_outputs
+from negsample.train.experiments.tables_report import CSV_COLUMNS, TABLES, csv_rows, figure_of, markdown, table_of
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
@@ -46,6 +37,68 @@ DOWNLOADS = {
         "BERT-base or BERT-tiny; then --heads cls encoder=FOLDER (--heads cls alone runs the packaged MiniLM in its role)"
     ),
 }
+
+
+# Words that have an option of their own, or that the table decides.
+_REFUSED = {key: f"give it as --{key}, or leave it out" for key in ("corpus", "limit", "seed", "encoders", "heads")} | {
+    "head": "leave it out; heads are given by --heads",
+    "recipe": "leave it out; the table has its own",
+}
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """Arguments of ``run_table``: ``encoders`` are specs (none: all that need no download), ``heads`` names."""
+
+    settings: TrainConfig
+    encoders: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ROW_HEADS
+
+
+def read_table(
+    table: str,
+    path: str | Path | None,
+    words: Sequence[str] = (),
+    *,
+    corpus: Sequence[str] = (),
+    encoders: Sequence[str] = (),
+    heads: str | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> TableConfig:
+    """Return what the YAML file ``path`` (or nothing), the ``key=value`` words and the options say, the later winning.
+
+    The file has the fields of ``TrainConfig`` and may have ``encoders`` and ``heads`` (lists) and ``table``, the name of
+    the table that it is for; without a file, ``redraws`` is the table's own. ``encoders`` and ``heads`` are lists with
+    commas. Raises InputError for what ``read_config`` refuses, another table's file, and a word that is no setting here.
+    """
+    given = word_values(words)
+    for key, advice in _REFUSED.items():
+        if key in given:
+            raise InputError(f"{key}=…: {advice}")
+    values: dict[str, Any] = {"redraws": TABLES[table].redraws} if path is None else read_values(path)
+    where = "key=value" if path is None else str(path)
+    if (meant := values.pop("table", table)) != table:
+        raise InputError(f"{where}: is for table {meant!r}, not {table!r}; run negsample tables {meant}")
+    own = {
+        key: convert(values.pop(key), list[str], f"{where}: {key}") for key in ("encoders", "heads") if key in values
+    }
+    make_config(values, where)
+    chosen = own.get("heads", ROW_HEADS)
+    if heads is not None:
+        chosen = [name.strip() for name in heads.split(",") if name.strip()]
+    kinds = {takes(head) for head in chosen}
+    # A file may hold it for a head that is not asked for this time.
+    if "encoder" in given and kinds <= {"rows"}:
+        raise InputError(f"encoder={given['encoder']}: encoder= is for cls; name the rows' encoders with --encoders")
+    if path is None and "align" in kinds:
+        # The table's own default is for heads that take turns with the sets of negatives; align reads all at once.
+        values["redraws"] = 1
+    values |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None} | given
+    if corpus:
+        values["corpus"] = list(corpus) if len(corpus) > 1 else corpus[0]
+    settings = make_config(values, f"{where} with {' '.join(words)}" if words and path else where)
+    return TableConfig(settings, tuple(split_specs(encoders or own.get("encoders", []))), tuple(chosen))
 
 
 @dataclass(frozen=True)
@@ -68,27 +121,21 @@ class TableCell:
 class Table(Grid[TableCell]):
     """The cells of a table: each encoder under the heads that take rows, then each other head over its own encoder.
 
-    ``settings`` hold everything but head, encoder and recipe; models are kept where ``keep_models`` says so. All cells of
+    ``settings`` hold everything but head, encoder and recipe; models are kept where ``keep`` says so. All cells of
     a recipe read the same examples.
     """
 
     def __init__(
-        self,
-        out: Path,
-        spec: TableSpec,
-        settings: TrainConfig,
-        encoders: Sequence[str],
-        heads: Sequence[str],
-        keep_models: bool,
+        self, out: Path, name: str, settings: TrainConfig, encoders: Sequence[str], heads: Sequence[str], keep: bool
     ) -> None:
-        self.spec, self.settings, self.keep_models = spec, settings, keep_models
+        self.spec, self.settings, self.keep_models = TABLES[name], settings, keep
         rows = [head for head in heads if takes(head) == "rows"]
         columns = [[dataclasses.replace(settings, head=head, encoder=encoder) for head in rows] for encoder in encoders]
         columns += [[dataclasses.replace(settings, head=head)] for head in heads if head not in rows]
         cells = [
             TableCell(recipe, dataclasses.replace(own.resolved(), recipe=dict(parse_recipe(recipe).weights)))
             for column in columns
-            for recipe in spec.recipes
+            for recipe in self.spec.recipes
             for own in column
         ]
         super().__init__(out, cells)
@@ -178,32 +225,27 @@ def run_table(
     call has begun is then left as it was found), a folder begun with other arguments, and as ``run_cells`` does.
     """
     watch = Stopwatch()
-    if table not in TABLES:
-        raise InputError(f"no table is called {table!r}; {suggestion(table, sorted(TABLES))}")
-    spec = TABLES[table]
     if config.recipe != TrainConfig.recipe or config.head != TrainConfig.head:
         raise InputError(f"{table} sets recipe and head itself; leave them out (heads: --heads)")
-    heads = distinct(list(heads), "head")
     if not heads:
         raise InputError("no head; name at least one of fc, cnn, lstm, cls")
-    kinds = {head: takes(head) for head in heads}
-    if config.redraws > 1 and "align" in kinds.values():
-        raise InputError("head align reads all negatives in every epoch; give negatives instead of redraws")
-    for name in encoders:
-        ENCODERS.get(parse_spec(name)[0])
+    kinds = {head: takes(head) for head in distinct(list(heads), "head")}
+    for head in heads:
+        make_config({**config.as_dict(), "head": head}, table)
     settings = {key: value for key, value in config.as_dict().items() if key not in ("head", "recipe", "log_examples")}
-    arguments = {"table": table, "encoders": list(encoders), "heads": heads, "keep_models": keep_models, **settings}
+    asked = {"table": table, "encoders": list(encoders), "heads": list(heads), "keep_models": keep_models}
+    arguments = asked | settings
     makes = ["cells", "work", "encoders.json"]
     with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=makes):
         chosen, not_run = _available(out, config, encoders, kinds)
-        grid = Table(out, spec, config, chosen, heads, keep_models)
+        grid = Table(out, table, config, chosen, heads, keep_models)
         grid.make_examples()
     cells = [found for _, found in run_cells(grid, jobs=jobs, say=say)]
     if "cls" in kinds and config.encoder is not None:
         not_run = [entry for entry in not_run if entry["encoder"] != "bert"]
     # A head that takes no rows has the encoder of the settings, and no other head has.
     told = config if set(kinds.values()) - {"rows"} else dataclasses.replace(config, encoder=None)
-    found = table_of(spec, told, cells, not_run, {recipe: grid.data(recipe) for recipe in spec.recipes})
+    found = table_of(table, told, cells, not_run, {recipe: grid.data(recipe) for recipe in grid.spec.recipes})
     write_outputs(
         out,
         "table",
@@ -239,14 +281,6 @@ def split_specs(words: Sequence[str]) -> list[str]:
     return distinct(specs, "encoder")
 
 
-def distinct(names: list[str], kind: str) -> list[str]:
-    """Return ``names``. Raises InputError for one that is given twice."""
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise InputError(f"{kind} {name!r} is given twice; give it once")
-    return names
-
-
 def _available(
     out: Path, config: TrainConfig, encoders: Sequence[str], kinds: Mapping[str, str]
 ) -> tuple[list[str], list[dict[str, str]]]:
@@ -259,10 +293,9 @@ def _available(
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
         return kept["run"], kept["missing"]
-    asked = encoders or OFFLINE
-    rows = "rows" in kinds.values()
+    asked = encoders or OFFLINE if "rows" in kinds.values() else ()
     chosen, not_run = [], []
-    for spec in asked if rows else ():
+    for spec in asked:
         try:
             make_encoder(spec)
             chosen.append(spec)
@@ -277,13 +310,13 @@ def _available(
         loss_of(own, parse_recipe("crosspair"))
         if kind != "rows":
             parts_of(own)
-    named = {parse_spec(spec)[0] for spec in asked}
+    named = {parse_spec(spec)[0] for spec in encoders or OFFLINE}
     not_run += [
         {"encoder": name, "reason": f"needs a download: {what}"}
         for name, what in DOWNLOADS.items()
         if name not in named
     ]
-    if rows and not chosen:
+    if asked and not chosen:
         reasons = "; ".join(f"{entry['encoder']} {entry['reason']}" for entry in not_run)
         raise InputError(f"none of the encoders can be run: {reasons}")
     atomic_json(path, {"run": chosen, "missing": not_run})

@@ -4,35 +4,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from negsample.formats import number
+from negsample.formats import aligned, four_decimals, number
 from negsample.train.config import TrainConfig
-from negsample.train.experiments.outputs import aligned, four_decimals
-from negsample.train.experiments.published import TABLE_1, TABLE_2, Published
+from negsample.train.experiments.published import published
 
 CSV_COLUMNS = ("source", "group", "encoder", "head", "value", "low", "high", "n", "reason")
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """One of the tables of Bao et al. 2021: a row for each of ``recipes`` and each head; ``figure`` is what a cell holds.
+    """One of the tables of Bao et al. 2021: a row for each of ``recipes`` and each head; ``figure`` is what a cell holds, and
+    ``published`` the number of the table.
 
     ``redraws`` is the setting's default here: cross pairing needs no new text, so that new pairs each epoch cost nothing
     to encode, and without them the heads learn the few pairs of a small corpus by heart.
     """
 
-    name: str
     title: str
     recipes: tuple[str, ...]
     figure: str
-    published: Published
+    published: int
     redraws: int = 1
 
 
 TABLES = {
-    "p3-table1": TableSpec("p3-table1", "Cross pairing: accuracy (%)", ("crosspair",), "accuracy", TABLE_1, 10),
-    "p3-table2": TableSpec(
-        "p3-table2", "Mutation: Pearson correlation × 100", ("add", "delete", "replace"), "pearson", TABLE_2
-    ),
+    "p3-table1": TableSpec("Cross pairing: accuracy (%)", ("crosspair",), "accuracy", 1, 10),
+    "p3-table2": TableSpec("Mutation: Pearson correlation × 100", ("add", "delete", "replace"), "pearson", 2),
 }
 
 
@@ -46,7 +43,7 @@ def figure_of(cell: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def table_of(
-    spec: TableSpec,
+    name: str,
     config: TrainConfig,
     cells: Sequence[Mapping[str, Any]],
     not_run: Sequence[dict[str, str]],
@@ -57,7 +54,7 @@ def table_of(
     ``cells`` are contents of ``figures.json``, ``not_run`` what could not be run (encoder, reason), ``data`` what the
     examples of each recipe were made of.
     """
-    rows = []
+    spec, rows = TABLES[name], []
     for cell in cells:
         found = figure_of(cell, spec.figure)
         rows.append(
@@ -74,7 +71,7 @@ def table_of(
             }
         )
     return {
-        "table": spec.name,
+        "table": name,
         "title": spec.title,
         "figure": spec.figure,
         "unit": "percent" if spec.figure == "accuracy" else "Pearson × 100",
@@ -89,7 +86,7 @@ def table_of(
             recipe: {key: about[key] for key in ("pairs", "documents", "fingerprint", "skipped")}
             for recipe, about in data.items()
         },
-        "published": spec.published.as_json(),
+        "published": published(spec.published),
     }
 
 
@@ -102,16 +99,13 @@ def _notes(config: TrainConfig, cells: Sequence[Mapping[str, Any]]) -> list[str]
     encoders = {cell["encoder"] for cell in cells}
     if "glove" in encoders:
         notes.append("glove: the packaged 50-d vectors; P3 took 100-d ones (glove:FILE).")
-    others = sorted(encoders - {"glove", "use", "use-large", "infersent"})
-    if others:
+    if others := sorted(encoders - {"glove", "use", "use-large", "infersent"}):
         notes.append(f"Not in P3: {', '.join(others)}.")
-    own = {
-        key: value
-        for key, value in config.as_dict().items()
-        if value != getattr(TrainConfig(), key) and key not in ("corpus", "limit", "seed", "negatives")
-    }
-    if own:
-        notes.append("Other settings: " + ", ".join(f"{key}={value}" for key, value in own.items()) + ".")
+    told = ("corpus", "limit", "seed", "negatives")
+    own = {key: value for key, value in config.as_dict().items() if key not in told}
+    changed = [f"{key}={value}" for key, value in own.items() if value != getattr(TrainConfig, key)]
+    if changed:
+        notes.append(f"Other settings: {', '.join(changed)}.")
     notes.append("P3 names neither the corpus of Table 2 nor the batch size; its learning rate is read as 0.001.")
     return notes
 
@@ -134,15 +128,12 @@ def markdown(table: Mapping[str, Any]) -> str:
         for head in heads:
             found = [cells.get((recipe, head, encoder)) for encoder in encoders]
             sizes = sorted({str(row["n"]) for row in found if row is not None})
-            body.append(
-                [recipe, head, ", ".join(sizes), *("" if row is None else _cell_text(row, best) for row in found)]
-            )
-    published = table["published"]
-    group = next(iter(published["rows"][0]))
-    printed = [[group, "head", *published["columns"]]]
-    printed += [
-        [row[group], row["head"], *("" if row[name] is None else number(row[name], 1) for name in published["columns"])]
-        for row in published["rows"]
+            texts = ["" if row is None else _cell_text(row, best) for row in found]
+            body.append([recipe, head, ", ".join(sizes), *texts])
+    printed = table["published"]["rows"]
+    beside = [list(printed[0])]
+    beside += [
+        ["" if x is None else number(x, 1) if isinstance(x, float) else x for x in row.values()] for row in printed
     ]
     limit = f", the first {table['limit']} pairs of each" if table["limit"] else ""
     lines = [
@@ -153,9 +144,9 @@ def markdown(table: Mapping[str, Any]) -> str:
         "",
         *aligned(body),
         "",
-        f"## Published: {published['source']}",
+        f"## Published: {table['published']['source']}",
         "",
-        *aligned(printed),
+        *aligned(beside),
         "",
         "## Not run",
         "",
@@ -176,12 +167,11 @@ def csv_rows(table: Mapping[str, Any]) -> list[dict[str, Any]]:
         | {key: four_decimals(row[key]) for key in ("value", "low", "high")}
         for row in table["cells"]
     ]
-    published = table["published"]
-    group = next(iter(published["rows"][0]))
+    group, _, *columns = table["published"]["rows"][0]
     rows += [
         {"source": "published", "group": row[group], "encoder": name, "head": row["head"], "value": f"{row[name]:.1f}"}
-        for row in published["rows"]
-        for name in published["columns"]
+        for row in table["published"]["rows"]
+        for name in columns
         if row[name] is not None
     ]
     return rows + [{"source": "not run", **entry} for entry in table["not_run"]]

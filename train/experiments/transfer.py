@@ -1,8 +1,8 @@
 """Transfer between domains: a grid of sources × sizes × recipes × heads, each tested on every target."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.formats import not_run_text
+from negsample.io.files import replacing
 from negsample.io.run_record import Stopwatch
 from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, load_parts, takes
@@ -68,6 +69,11 @@ class TransferCell:
         return (self.target,) if self.shots else self.source.domains
 
     @property
+    def read(self) -> tuple[str, int | None]:
+        """What it is trained on now: the name, and so many pairs (None: all)."""
+        return (self.target, self.shots) if self.shots else (self.source.name, self.size)
+
+    @property
     def figure(self) -> str:
         """What it is judged by: Pearson's r where its recipe grades, else accuracy."""
         return "pearson" if self.recipe.graded else "accuracy"
@@ -100,22 +106,36 @@ class Transfer(Grid[TransferCell]):
     def __init__(self, settings: TransferConfig, out: Path, splits: Mapping[str, DomainSplit]) -> None:
         self.settings, self.splits = settings, splits
         self.held = held_out(splits[name] for name in settings.targets)
+        self.finished: list[tuple[TransferCell, dict[str, Any]]] = []
         self._choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         super().__init__(out, [])
-        every = list(_new_cells(settings))
-        every += _few_shot_cells(settings, every)
+        every = [
+            TransferCell(recipe, head, source, size, settings.config_of(head, recipe, seed))
+            for head in settings.heads
+            for recipe in settings.recipes
+            for size in head.sizes or settings.sizes
+            for source in settings.all_sources()
+            for seed in settings.seeds
+        ]
+        every += [
+            dataclasses.replace(base, target=target, shots=shots)
+            for base in every
+            for target in settings.targets
+            if target not in base.source.domains
+            for shots in settings.few_shot
+        ]
         possible = {cell.folder for cell in every if self.choice(cell) is not None}
         self.cells = [cell for cell in every if {cell.folder, cell.base or cell.folder} <= possible]
         self.not_run: list[dict[str, Any]] = []
         for cell in every:
             if cell.folder not in possible and cell.config.seed == settings.seeds[0]:
                 about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
-                name, pairs = (cell.target, cell.shots) if cell.shots else (cell.source.name, cell.size)
+                name, pairs = cell.read
                 self.not_run.append({**about, "reason": f"{name} has fewer than {pairs} training pairs"})
 
     def choice(self, cell: TransferCell) -> Choice | None:
         """Return the documents that a cell is trained on; None where there are not so many."""
-        key = (cell.domains, cell.shots or cell.size)
+        key = (cell.domains, cell.read[1])
         if key not in self._choices:
             splits = [self.splits[name] for name in key[0]]
             self._choices[key] = choose(splits, self.held, key[1], self.settings.train.seed)
@@ -135,8 +155,8 @@ class Transfer(Grid[TransferCell]):
             return super().parts(cell)
         folder = self._model(cell.base)
         if not folder.is_dir():
-            figures_path = self.out / "cells" / cell.base / "figures.json"
-            raise InputError(f"{folder}: the model to go on from is gone; delete {figures_path} to train it again")
+            kept = self.out / "cells" / cell.base / "figures.json"
+            raise InputError(f"{folder}: the model to go on from is gone; delete {kept} to train it again")
         description = read_description(folder)
         parts = load_parts(description, folder, cell.config.attention)
         assert parts.network is not None
@@ -158,13 +178,16 @@ class Transfer(Grid[TransferCell]):
         facts = fit_parts(accelerator, config, loss, parts, splits, work, say=lambda line: None)
         tests, scores = {}, {}
         for target in [cell.target] if cell.shots else self.settings.targets:
-            tests[target] = self._test(cell, target, parts)
-            with self._features_folder(cell, target, parts, work) as folder:
+            tests[target], store = self._test(cell, target, parts)
+            # The features of head ``align`` are shared, and locked, where they are the same for all cells.
+            shared = takes(parts.head) == "align" and not parts.options["sources"]
+            with waiting(store / "lock") if shared else nullcontext():
+                folder = store if shared else work
                 scores[target] = scores_of(accelerator, config, parts, tests[target], folder, file_name(target))
-        (self.place(cell) / "scores").mkdir(parents=True, exist_ok=True)
+        saved = self.place(cell) / "scores"
+        saved.mkdir(parents=True, exist_ok=True)
         for target, values in scores.items():
-            path = self.place(cell) / "scores" / f"{file_name(target)}.npy"
-            np.save(path, values.astype(np.float32), allow_pickle=False)
+            np.save(saved / f"{file_name(target)}.npy", values.astype(np.float32), allow_pickle=False)
         found = {
             **cell.about(),
             "encoder": parts.encoder,
@@ -188,56 +211,39 @@ class Transfer(Grid[TransferCell]):
         }
         if self.settings.keep_models or (self.settings.few_shot and not cell.shots):
             tested = {f"{name}, {target}": f for target, own in found["test"].items() for name, f in own.items()}
-            corpora = [name for domain in self._domains(cell) for name in domain.corpora()]
+            corpora = [corpus for name in cell.domains for corpus in self.settings.domain(name).corpora()]
             facts = {**found, "test": tested, "by_kind": _by_kind(tests.values(), scores.values())}
             read = {**data, "corpora": corpora, "limit": None, "skipped_text": ""}
             save_model(parts, self._model(cell.folder), config, cell.recipe, loss, read, facts)
         return found
 
-    def _domains(self, cell: TransferCell) -> list[TrainConfig]:
-        """Return how each domain that a cell is trained on is read."""
-        return [self.settings.domain(name) for name in cell.domains]
-
     def _training(self, cell: TransferCell, choice: Choice, parts: Parts) -> tuple[dict[str, Any], dict[str, Split]]:
         """Return what a cell is trained on was made of, and its splits, made once for all heads and seeds."""
-        size = f"{cell.shots} pairs" if cell.shots else "all" if cell.size is None else f"{cell.size} pairs"
-        names = (str(cell.recipe), cell.target if cell.shots else cell.source.name, size)
+        name, pairs = cell.read
+        names = (str(cell.recipe), name, "all" if pairs is None else f"{pairs} pairs")
         folder = self.out / "work" / "training" / Path(*map(file_name, names))
+        domains = [self.settings.domain(name) for name in cell.domains]
         with waiting(folder / "lock"):
-            data = training_examples(choice, self._domains(cell), cell.recipe, folder / "examples")
+            data = training_examples(choice, domains, cell.recipe, folder / "examples")
             splits = read_splits(folder / "examples", folder / _store_name(parts), parts, ("train", "validation"))
         return data, splits
 
-    def _test(self, cell: TransferCell, target: str, parts: Parts) -> Split:
-        """Return the test split of a target, made once for all that is tested on it."""
-        store = self._test_store(cell, target, parts)
-        config = self.settings.domain(target)
-        examples, path = store.parent / "examples", self.truth(cell.recipe, target)
-        with waiting(store.parent / "lock"):
-            target_examples(config, cell.recipe, domain_folder(self.out, target), examples)
+    def _test(self, cell: TransferCell, target: str, parts: Parts) -> tuple[Split, Path]:
+        """Return the test split of a target, made once for all that is tested on it, and the folder of what was read."""
+        folder = self.out / "work" / "tests" / file_name(str(cell.recipe)) / file_name(target)
+        examples, store, path = folder / "examples", folder / _store_name(parts), self.truth(cell.recipe, target)
+        with waiting(folder / "lock"):
+            target_examples(self.settings.domain(target), cell.recipe, domain_folder(self.out, target), examples)
             split = read_splits(examples, store, parts, ("test",))["test"]
             if not path.is_file():
                 path.parent.mkdir(parents=True, exist_ok=True)
-                draft = path.with_suffix(".tmp.npz")
-                np.savez(draft, labels=split.labels, documents=split.document_of)
-                draft.replace(path)
-        return split
+                with replacing(path) as handle:
+                    np.savez(handle, labels=split.labels, documents=split.document_of)
+        return split, store
 
     def truth(self, recipe: Recipe, target: str) -> Path:
         """Return the file of a target's test examples, with ``labels`` float32 [n] and ``documents`` int32 [n]."""
         return self.out / "tests" / file_name(str(recipe)) / f"{file_name(target)}.npz"
-
-    def _test_store(self, cell: TransferCell, target: str, parts: Parts) -> Path:
-        return self.out / "work" / "tests" / file_name(str(cell.recipe)) / file_name(target) / _store_name(parts)
-
-    @contextmanager
-    def _features_folder(self, cell: TransferCell, target: str, parts: Parts, work: Path) -> Iterator[Path]:
-        """Give the folder for the features of head ``align``: shared, and locked, where they are the same for all cells."""
-        shared = takes(parts.head) == "align" and not parts.options["sources"]
-        store = self._test_store(cell, target, parts)
-        held: AbstractContextManager[None] = waiting(store / "lock") if shared else nullcontext()
-        with held:
-            yield store if shared else work
 
 
 def _store_name(parts: Parts) -> str:
@@ -256,35 +262,10 @@ def domain_folder(out: Path, name: str) -> Path:
     return out / "domains" / file_name(name)
 
 
-def _new_cells(settings: TransferConfig) -> Iterator[TransferCell]:
-    for head in settings.heads:
-        for recipe in settings.recipes:
-            for size in head.sizes or settings.sizes:
-                for source in settings.all_sources():
-                    for seed in settings.seeds:
-                        yield TransferCell(recipe, head, source, size, settings.config_of(head, recipe, seed))
-
-
-def _few_shot_cells(settings: TransferConfig, bases: list[TransferCell]) -> list[TransferCell]:
-    return [
-        dataclasses.replace(base, target=target, shots=shots)
-        for base in bases
-        for target in settings.targets
-        if target not in base.source.domains
-        for shots in settings.few_shot
-    ]
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What an experiment found: the grid, and each cell with its ``figures.json``."""
-
-    grid: Transfer
-    cells: list[tuple[TransferCell, dict[str, Any]]]
-
-
-def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None] = print) -> Finished:
+def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None] = print) -> Transfer:
     """Work out every cell of ``config`` in the folder ``out``, with whatever other processes work on it (``run_cells``).
+
+    The grid that is returned has each cell with its ``figures.json`` in ``finished``.
 
     Raises InputError for a folder begun with another experiment, a corpus that can't be read, split, or trained on in any
     size (the folder is then left as it was found), or a cell that can't be trained, naming it. A corpus that has changed
@@ -298,7 +279,8 @@ def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None
             raise InputError(f"nothing can be trained: {not_run_text(grid.not_run[0])}")
     for entry in grid.not_run:
         say(f"not run: {not_run_text(entry)}")
-    return Finished(grid, run_cells(grid, say=say))
+    grid.finished = run_cells(grid, say=say)
+    return grid
 
 
 def open_transfer(config: TransferConfig, out: Path) -> Transfer:
@@ -306,23 +288,14 @@ def open_transfer(config: TransferConfig, out: Path) -> Transfer:
 
     Raises InputError, naming the domain, where its corpus can't be read or split.
     """
-    domains = {name: config.domain(name) for name in config.domains}
-    splits = {}
-    # Every corpus is looked for before the first one is read to its end.
-    for name, own in domains.items():
-        if not (domain_folder(out, name) / "split.npz").is_file():
-            with _named(name):
-                find_corpora(own)
-    for name, own in domains.items():
-        with _named(name):
-            splits[name] = split_domain(own, domain_folder(out, name))
-    return Transfer(config, out, splits)
-
-
-@contextmanager
-def _named(domain: str) -> Iterator[None]:
-    """Name the domain in an InputError."""
+    splits, name = {}, ""
     try:
-        yield
+        # Every corpus is looked for before the first one is read to its end.
+        for name in config.domains:
+            if not (domain_folder(out, name) / "split.npz").is_file():
+                find_corpora(config.domain(name))
+        for name in config.domains:
+            splits[name] = split_domain(config.domain(name), domain_folder(out, name))
     except InputError as error:
-        raise InputError(f"{domain}: {error}") from error
+        raise InputError(f"{name}: {error}") from error
+    return Transfer(config, out, splits)

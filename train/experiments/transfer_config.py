@@ -1,7 +1,7 @@
 """What a transfer experiment is made of: read from YAML, checked before anything is read or trained."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,25 +10,17 @@ from negsample.errors import InputError
 from negsample.models.build import takes
 from negsample.models.encoders import ENCODERS, parse_spec
 from negsample.negatives.recipe import Recipe, parse_recipe
-from negsample.registry import check_keys, suggestion
-from negsample.train.config import TrainConfig, make_config, read_values
+from negsample.registry import check_keys, distinct, suggestion
+from negsample.train.config import TrainConfig, convert, make_config, read_values
 from negsample.train.data.examples import READING as DOMAIN_KEYS
 from negsample.train.job import loss_of
 
 MIXTURE = "mixture"
-# What neither ``train`` nor a head may say, and where it is said.
-_ELSEWHERE = {
-    "corpus": "sources and targets",
-    "corpus_config": "a source or target",
-    "document_field": "a source or target",
-    "summary_field": "a source or target",
-    "recipe": "recipes",
-}
+# What neither ``train`` nor a head may say.
+_ELSEWHERE = ("corpus", "corpus_config", "document_field", "summary_field", "recipe")
 # What must be the same for all heads, since they learn from and are tested on the same examples.
 _COMMON = ("limit", "on_bad", "negatives", "redraws", "vocabulary", "seed", "log_examples")
 _FLAGS = ("mixture", "leave_one_out", "keep_models")
-
-
 # What a domain says of its corpora: the fields ``DOMAIN_KEYS`` of a TrainConfig; several corpora are one mixed domain.
 Domain = Mapping[str, Any]
 
@@ -123,25 +115,19 @@ def make_transfer(values: Mapping[str, Any], where: str = "configuration") -> Tr
     Raises InputError for an unknown key (with the nearest known one), a wrong type, a name given twice, or nothing to do.
     """
     check_keys(values, [entry.name for entry in dataclasses.fields(TransferConfig)], where)
-    given = _mapping(values.get("train"), f"{where}: train")
+    given = convert(values.get("train") or {}, dict, f"{where}: train")
     for key in given:
         if key in (*_ELSEWHERE, "head"):
-            raise InputError(f"{where}: train: {key} is said in {_ELSEWHERE.get(key, 'heads')}; leave it out here")
+            raise InputError(f"{where}: train: {key} is said in sources, targets, recipes or heads; leave it out here")
     train = make_config(given, f"{where}: train")
-    for key in _FLAGS:
-        if not isinstance(values.get(key), bool | None):
-            raise InputError(f"{where}: {key}: must be true or false, not {values[key]!r}")
     sources = _domains(values.get("sources"), train, f"{where}: sources")
     if not sources:
         raise InputError(f"{where}: no sources; give at least one, such as sources: {{news: cnn_dailymail}}")
     recipes = [parse_recipe(entry) for entry in _list(values.get("recipes"), f"{where}: recipes") or ["crosspair"]]
-    for name in _repeated([str(recipe) for recipe in recipes]):
-        raise InputError(f"{where}: recipes: {name} is given twice; give it once")
-    heads = [
-        _head(entry, train, f"{where}: heads") for entry in _list(values.get("heads"), f"{where}: heads") or ["fc"]
-    ]
-    for label in _repeated([head.label for head in heads]):
-        raise InputError(f"{where}: heads: two heads are called {label!r}; give one of them a label of its own")
+    distinct([str(recipe) for recipe in recipes], f"{where}: recipes:")
+    given_heads = _list(values.get("heads"), f"{where}: heads") or ["fc"]
+    heads = [_head(entry, train, f"{where}: heads") for entry in given_heads]
+    distinct([head.label for head in heads], f"{where}: heads: the label", "give one of them a label of its own")
     config = TransferConfig(
         sources=sources,
         targets=_targets(values.get("targets"), sources, train, f"{where}: targets"),
@@ -151,13 +137,13 @@ def make_transfer(values: Mapping[str, Any], where: str = "configuration") -> Tr
         few_shot=_numbers(values.get("few_shot"), f"{where}: few_shot", 2),
         seeds=_numbers(values.get("seeds"), f"{where}: seeds", None) or (train.seed,),
         train=train,
-        **{key: bool(values.get(key)) for key in _FLAGS},
+        **{key: convert(values[key], bool, f"{where}: {key}") for key in _FLAGS if values.get(key) is not None},
     )
     if (config.mixture or config.leave_one_out) and len(sources) < 2:
         key = MIXTURE if config.mixture else "leave_one_out"
         raise InputError(f"{where}: {key} needs two sources or more; there is one")
-    for name in _repeated([source.name for source in config.all_sources()]):
-        raise InputError(f"{where}: sources: {name!r} is what this command calls a mixture; choose another name")
+    names = [source.name for source in config.all_sources()]
+    distinct(names, f"{where}: sources: the name", "a mixture is called so; choose another name")
     for head in heads:
         for recipe in recipes:
             own = config.config_of(head, recipe, 0)
@@ -167,29 +153,16 @@ def make_transfer(values: Mapping[str, Any], where: str = "configuration") -> Tr
     return config
 
 
-def _mapping(value: Any, where: str) -> dict[str, Any]:
-    if value is not None and not isinstance(value, Mapping):
-        raise InputError(f"{where}: must hold name: value lines, not {value!r}")
-    return {str(key): entry for key, entry in (value or {}).items()}
-
-
 def _list(value: Any, where: str) -> list[Any]:
     """Return the entries of a list; a single value is a list of one."""
     entries = list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
-    for entry in _repeated(entries):
-        raise InputError(f"{where}: {entry!r} is given twice; give it once")
-    return entries
-
-
-def _repeated(entries: Sequence[Any]) -> list[Any]:
-    """Return the entries that stand there before, in order."""
-    return [entry for number, entry in enumerate(entries) if entry in entries[:number]]
+    return distinct(entries, f"{where}:")
 
 
 def _numbers(value: Any, where: str, least: int | None) -> tuple[int, ...]:
     entries = _list(value, where)
     for entry in entries:
-        if not isinstance(entry, int) or isinstance(entry, bool) or (least is not None and entry < least):
+        if type(entry) is not int or (least is not None and entry < least):
             raise InputError(f"{where}: {entry!r} is no whole number" + (f" of {least} or more" if least else ""))
     return tuple(entries)
 
@@ -202,7 +175,8 @@ def _sizes(value: Any, where: str) -> tuple[int | None, ...]:
 
 
 def _domains(value: Any, train: TrainConfig, where: str) -> dict[str, Domain]:
-    return {name: _domain(entry, train, f"{where}: {name}") for name, entry in _mapping(value, where).items()}
+    given = convert(value or {}, dict, where)
+    return {str(name): _domain(entry, train, f"{where}: {name}") for name, entry in given.items()}
 
 
 def _domain(entry: Any, train: TrainConfig, where: str) -> Domain:
@@ -211,9 +185,7 @@ def _domain(entry: Any, train: TrainConfig, where: str) -> Domain:
     if not values.get("corpus"):
         raise InputError(f"{where}: no corpus; give a name, file, folder or hub id")
     config = make_config({"limit": train.limit, "on_bad": train.on_bad, **values}, where)
-    if _repeated(config.corpora()):
-        raise InputError(f"{where}: a corpus is given twice; give it once")
-    if "-" in config.corpora():
+    if "-" in distinct(config.corpora(), f"{where}: corpus"):
         raise InputError(f"{where}: standard input can be read once only; give a file")
     return {key: getattr(config, key) for key in DOMAIN_KEYS}
 
@@ -223,7 +195,7 @@ def _targets(value: Any, sources: Mapping[str, Domain], train: TrainConfig, wher
         return dict(sources)
     if isinstance(value, list):
         for name in _list(value, where):
-            if name not in sources:
+            if name not in list(sources):
                 raise InputError(
                     f"{where}: {name!r} is no source; {suggestion(str(name), list(sources))} "
                     "(a domain that is only tested on: write targets as name: corpus lines)"
@@ -247,9 +219,8 @@ def _head(entry: Any, train: TrainConfig, where: str) -> HeadSetting:
     where = f"{where}: {label}"
     for key in values:
         if key in (*_ELSEWHERE, *_COMMON):
-            raise InputError(f"{where}: {key} must be the same for all heads; {_ELSEWHERE.get(key, 'train')} says it")
+            raise InputError(f"{where}: {key} must be the same for all heads; train, a domain or recipes say it")
     takes(values["head"])
-    check_keys(values, ["label", "sizes", *TrainConfig().as_dict()], where)
     # What ``train`` says may not suit this head (such as epochs: 0), so the two are checked together.
     together = make_config({**train.as_dict(), **values}, where)
     settings = {key: getattr(together, key) for key in values}

@@ -16,7 +16,7 @@ import numpy as np
 
 from negsample.corpora import describe_skipped
 from negsample.errors import InputError
-from negsample.io.files import atomic_json
+from negsample.io.files import atomic_json, replacing
 from negsample.negatives.generate import GenerateOptions, generate
 from negsample.negatives.index import fingerprint, index_of
 from negsample.negatives.recipe import Recipe
@@ -96,9 +96,8 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
     rows = np.empty(len(index.number), _ROW)
     rows["key"], rows["summary"] = index.key, index.summary
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / "split.tmp.npz"
-    np.savez(draft, rows=rows, part=split)
-    draft.replace(path)
+    with replacing(path) as handle:
+        np.savez(handle, rows=rows, part=split)
     atomic_json(about, facts)
     return DomainSplit(rows, split)
 
@@ -162,7 +161,8 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
         skipped: Counter[str] = Counter()
         for config in configs:
             for pair in track(pairs_of(config, skipped), "negatives"):
-                if _stored(pair.document) in parts:
+                # numpy gives keys back without zero bytes at their end.
+                if bytes.fromhex(document_key(pair.document)).rstrip(b"\0") in parts:
                     yield pair
 
     def part(keys: np.ndarray, groups: np.ndarray) -> np.ndarray:
@@ -178,11 +178,6 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
     facts["splits"].pop("test")
     atomic_json(about, facts)
     return facts
-
-
-def _stored(document: str) -> bytes:
-    """Return the key of a document as numpy gives it back: without zero bytes at its end."""
-    return bytes.fromhex(document_key(document)).rstrip(b"\0")
 
 
 def target_examples(config: TrainConfig, recipe: Recipe, domain: Path, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A transfer experiment's figures as plain values, as CSV and as Markdown."""
+"""A transfer experiment's figures, with intervals and paired differences: as plain values, as CSV and as Markdown."""
 
 import json
 import re
@@ -8,38 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from negsample.formats import TITLES, interval_of, not_run_text, percent, size_title
+from negsample.formats import TITLES, aligned, four_decimals, interval_of, not_run_text, percent, size_title
 from negsample.io.run_record import Stopwatch
-from negsample.train.experiments.grid import file_name
-from negsample.train.experiments.outputs import aligned, four_decimals, write_outputs
-from negsample.train.experiments.published import TABLE_3, TABLE_4
-from negsample.train.experiments.transfer import Finished, TransferCell, domain_folder
+from negsample.models.evaluation import BINARY, GRADED, ONE_DOCUMENT, RESAMPLES, UNDEFINED, document_resamples
+from negsample.resampling import percentile_interval
+from negsample.train.experiments.grid import file_name, write_outputs
+from negsample.train.experiments.published import published
+from negsample.train.experiments.transfer import Transfer, TransferCell, domain_folder
 from negsample.train.experiments.transfer_config import TransferConfig
-from negsample.train.experiments.transfer_figures import ModelFigure, compare_on
 
 _CNN_DAILYMAIL = re.compile(r"cnn[_-]?(dm|dailymail)", re.IGNORECASE)
 CSV_COLUMNS = (
     "recipe head source size train_pairs target shots figure value low high n documents "
     "delta delta_low delta_high gain gain_low gain_high seeds reason"
 ).split()
-# What a group of rows of the report has in common.
-_GROUP = ("recipe", "head", "size", "figure")
 
 
-def transfer_table(finished: Finished, published: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def transfer_table(grid: Transfer, beside: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """Return the content of ``transfer.json``: every figure × 100, with its 95 % interval.
 
     ``delta`` is a figure minus that of the model trained on the target itself (same recipe, head and size), ``gain`` a
     few-shot figure minus that of the model it went on from; their intervals are paired. Both lack where there is no such
-    model. ``published`` stand beside (``published_beside``).
+    model. ``beside`` are published tables (``published_beside``).
     """
-    config = finished.grid.settings
+    config = grid.settings
     rows: dict[tuple[Path, str], dict[str, Any]] = {}
     for recipe in config.recipes:
         for target in config.targets:
-            own = [(cell, found) for cell, found in finished.cells if cell.recipe == recipe and target in found["test"]]
-            if own:
-                rows |= _rows(own, target, finished)
+            own = [(cell, found) for cell, found in grid.finished if cell.recipe == recipe and target in found["test"]]
+            rows |= _rows(own, target, grid) if own else {}
+    order = [(cell.folder, target) for cell, _ in grid.finished for target in config.targets]
     return {
         "sources": [
             {"name": source.name, "domains": list(source.domains), "left_out": source.left_out}
@@ -47,28 +45,23 @@ def transfer_table(finished: Finished, published: Sequence[Mapping[str, Any]] = 
         ],
         "targets": list(config.targets),
         "domains": {
-            name: json.loads((domain_folder(finished.grid.out, name) / "about.json").read_text(encoding="utf-8"))
+            name: json.loads((domain_folder(grid.out, name) / "about.json").read_text(encoding="utf-8"))
             for name in config.domains
         },
         "unit": "accuracy in percent, Pearson × 100",
-        "cells": [
-            rows[cell.folder, target]
-            for cell, _ in finished.cells
-            for target in config.targets
-            if (cell.folder, target) in rows
-        ],
-        "not_run": finished.grid.not_run,
-        "notes": _notes(config, finished),
-        "published": [dict(printed) for printed in published],
+        "cells": [rows[key] for key in order if key in rows],
+        "not_run": grid.not_run,
+        "notes": _notes(grid),
+        "published": list(beside),
         "settings": config.as_dict(),
     }
 
 
 def write_transfer(
-    finished: Finished,
+    grid: Transfer,
     page: Callable[[Mapping[str, Any], Sequence[str]], str],
     *,
-    published: Sequence[Mapping[str, Any]] = (),
+    beside: Sequence[dict[str, Any]] = (),
     command: list[str],
     smoke: bool,
     watch: Stopwatch,
@@ -77,10 +70,10 @@ def write_transfer(
 
     ``page`` makes HTML of it and of the ``command``; ``smoke`` is written to ``run.json`` and changes nothing.
     """
-    table = transfer_table(finished, published)
-    config = finished.grid.settings
+    table = transfer_table(grid, beside)
+    config = grid.settings
     write_outputs(
-        finished.grid.out,
+        grid.out,
         "transfer",
         table,
         rows=csv_rows(table),
@@ -88,7 +81,7 @@ def write_transfer(
         text=markdown(table),
         page=page(table, command),
         watch=watch,
-        cells=[found for _, found in finished.cells],
+        cells=[found for _, found in grid.finished],
         command=command,
         smoke=smoke,
         config=config.as_dict(),
@@ -99,7 +92,7 @@ def write_transfer(
 
 
 def _rows(
-    own: Sequence[tuple[TransferCell, dict[str, Any]]], target: str, finished: Finished
+    own: Sequence[tuple[TransferCell, dict[str, Any]]], target: str, grid: Transfer
 ) -> dict[tuple[Path, str], dict[str, Any]]:
     """Return a row for each model (all seeds of it) that was tested on ``target``, all by the same recipe.
 
@@ -108,30 +101,22 @@ def _rows(
     models: dict[tuple[Any, ...], list[tuple[TransferCell, dict[str, Any]]]] = {}
     for cell, found in own:
         models.setdefault((cell.head.label, cell.size, cell.source.name, cell.shots), []).append((cell, found))
-    against: dict[tuple[Any, ...], dict[str, tuple[Any, ...]]] = {}
-    for head, size, source, shots in models:
-        others = {"delta": (head, size, target, 0), "gain": (head, size, source, 0)}
-        against[head, size, source, shots] = {
-            name: other
-            for name, other in others.items()
-            if other in models and other != (head, size, source, shots) and (name == "delta" or shots)
-        }
-    scores = {
-        key: [
-            np.load(finished.grid.place(cell) / "scores" / f"{file_name(target)}.npy", allow_pickle=False)
-            for cell, _ in cells
-        ]
-        for key, cells in models.items()
-    }
+    against, scores = {}, {}
+    for key, cells in models.items():
+        others = {"delta": (*key[:2], target, 0), "gain": (*key[:3], 0)}
+        against[key] = {name: other if other in models and other != key else None for name, other in others.items()}
+        paths = [grid.place(cell) / "scores" / f"{file_name(target)}.npy" for cell, _ in cells]
+        scores[key] = [np.load(path, allow_pickle=False) for path in paths]
     first = own[0][0]
-    with np.load(finished.grid.truth(first.recipe, target), allow_pickle=False) as truth:
-        seed = finished.grid.settings.train.seed
-        tested = compare_on(first.figure, truth["labels"], truth["documents"], scores, against, seed=seed)
+    with np.load(grid.truth(first.recipe, target), allow_pickle=False) as truth:
+        seed = grid.settings.train.seed
+        tested = compare_on(first.figure, truth["labels"], truth["documents"], scores, against, seed=seed, scale=100)
     return {(cells[0][0].folder, target): _row(cells, target, tested[key]) for key, cells in models.items()}
 
 
-def _row(cells: Sequence[tuple[TransferCell, dict[str, Any]]], target: str, tested: ModelFigure) -> dict[str, Any]:
+def _row(cells: Sequence[tuple[TransferCell, dict[str, Any]]], target: str, tested: dict[str, Any]) -> dict[str, Any]:
     cell, found = cells[0]
+    reason = tested.pop("reason")
     return {
         "recipe": str(cell.recipe),
         "head": cell.head.label,
@@ -142,42 +127,83 @@ def _row(cells: Sequence[tuple[TransferCell, dict[str, Any]]], target: str, test
         "seen": target in cell.source.domains,
         "shots": cell.shots,
         "figure": cell.figure,
-        **_hundred(tested),
-        "n": tested.n,
-        "documents": tested.documents,
-        "values": [None if value is None else 100 * value for value in tested.values],
-        **{
-            name: _hundred(gap) if (gap := tested.differences.get(name)) and gap.value is not None else None
-            for name in ("delta", "gain")
-        },
+        **tested,
         "seconds": sum(each["seconds"] for _, each in cells),
-        **({"reason": tested.reason} if tested.reason else {}),
+        **({"reason": reason} if reason else {}),
     }
 
 
-def _hundred(figure: Any) -> dict[str, float | None]:
-    """Return value, low and high × 100."""
-    values = {key: getattr(figure, key) for key in ("value", "low", "high")}
-    return {key: None if value is None else 100 * value for key, value in values.items()}
+def compare_on(
+    figure: str,
+    labels: np.ndarray,
+    documents: np.ndarray,
+    scores: Mapping[Any, Sequence[np.ndarray]],
+    against: Mapping[Any, Mapping[str, Any]],
+    *,
+    seed: int = 0,
+    scale: float = 1,
+) -> dict[Any, dict[str, Any]]:
+    """Return the ``figure`` (``accuracy`` or ``pearson``) of each model on the same examples, and the differences asked for.
+
+    ``labels`` float [n] in [0, 1], ``documents`` int [n]; ``scores``: model → one array [n] for each of its seeds;
+    ``against``: model → name of a difference → the model to subtract, None for none. A model's ``value`` (None with a
+    ``reason`` where it is not defined) is the mean of the ``values`` of its seeds; ``low`` and ``high`` are its 95 %
+    interval; each difference by name has the same three, or is None; all times ``scale``. ``n`` counts examples, and
+    ``documents`` theirs.
+
+    The ``document_resamples`` are the same for all models, and those of ``evaluation.figures``, so that a difference is
+    paired. A resample on which a figure is not defined is left out.
+    """
+    statistic = {**BINARY, **GRADED}[figure]
+    labels = np.asarray(labels, np.float64)
+    own = {key: [np.asarray(one, np.float64) for one in each] for key, each in scores.items()}
+    drawn: dict[Any, list[float]] = {key: [] for key in own}
+    for rows in document_resamples(documents, seed, RESAMPLES):
+        for key, each in own.items():
+            drawn[key].append(float(np.mean([statistic(labels[rows], one[rows]) for one in each])))
+    samples = {key: np.array(each) for key, each in drawn.items()}
+    values = {key: [statistic(labels, one) for one in each] for key, each in own.items()}
+    means = {key: float(np.mean(each)) for key, each in values.items()}
+    found: dict[Any, dict[str, Any]] = {}
+    for key, mean in means.items():
+        whole = _interval(mean, samples[key], scale)
+        reason = UNDEFINED["pearson"] if whole is None else ONE_DOCUMENT if whole["low"] is None else ""
+        found[key] = {
+            **(whole or {"value": None, "low": None, "high": None}),
+            "n": len(labels),
+            "documents": len(np.unique(documents)),
+            "values": [None if np.isnan(value) else scale * value for value in values[key]],
+        }
+        for name, other in against.get(key, {}).items():
+            paired = other is not None and _interval(mean - means[other], samples[key] - samples[other], scale)
+            found[key][name] = paired or None
+        found[key]["reason"] = reason
+    return found
 
 
-def _notes(config: TransferConfig, finished: Finished) -> list[str]:
+def _interval(value: float, samples: np.ndarray, scale: float) -> dict[str, float | None] | None:
+    """Return ``value`` with the interval of its ``samples``, times ``scale``; None where it is not defined."""
+    if np.isnan(value):
+        return None
+    low, high, _ = percentile_interval(samples)
+    ends = {"low": low, "high": high}
+    return {"value": scale * value} | {name: None if end is None else scale * end for name, end in ends.items()}
+
+
+def _notes(grid: Transfer) -> list[str]:
     notes = [
         "A target's test documents are the same whatever was trained on; none of them is in any training or validation.",
         "A smaller size is a part of a larger one; in P3's Table 4 the target is sampled at each size, test and all.",
     ]
-    left: dict[str, int] = {}
+    config = grid.settings
+    plain = [(cell, found) for cell, found in grid.finished if not cell.shots]
+    left = {cell.source.name: found["left_out"] for cell, found in plain if found["left_out"]}
     # Which heads cut how much of the test pairs.
     cut: dict[str, np.ndarray] = {}
-    for cell, found in finished.cells:
-        if cell.shots:
-            continue
-        if found["left_out"]:
-            left[cell.source.name] = found["left_out"]
+    for cell, found in plain:
         for name, split in found["cut"].items():
             if name.startswith("test "):
-                counts = np.array([split["cut"], split["pairs"]])
-                cut[cell.head.label] = cut.get(cell.head.label, 0) + counts
+                cut[cell.head.label] = cut.get(cell.head.label, 0) + np.array([split["cut"], split["pairs"]])
     notes += [
         f"{name}: {count} training documents left out, for they are (or share a summary with) test documents of a target."
         for name, count in left.items()
@@ -187,7 +213,7 @@ def _notes(config: TransferConfig, finished: Finished) -> list[str]:
         notes.append(f"Longer than the model reads, and cut: {', '.join(shares)}.")
     if len(config.seeds) > 1:
         notes.append(f"Means over seeds {', '.join(map(str, config.seeds))}; intervals are over documents alone.")
-    if any(cell.shots for cell, _ in finished.cells):
+    if len(plain) < len(grid.finished):
         notes.append(
             "Few-shot training stops by the target's validation split: 8 documents, or an eighth of the training documents."
         )
@@ -196,21 +222,10 @@ def _notes(config: TransferConfig, finished: Finished) -> list[str]:
 
 def published_beside(config: TransferConfig) -> list[dict[str, Any]]:
     """Return Tables 3 and 4 of Bao et al. 2021 where this is the experiment they show: cross pairing, on CNN/DailyMail."""
-    targets = any(
-        _CNN_DAILYMAIL.search(text) for name in config.targets for text in (name, *config.domain(name).corpora())
-    )
-    if not targets or not any(str(recipe) == "crosspair" for recipe in config.recipes):
+    corpora = [text for name in config.targets for text in (name, *config.domain(name).corpora())]
+    if not any(map(_CNN_DAILYMAIL.search, corpora)) or "crosspair" not in map(str, config.recipes):
         return []
-    return [TABLE_3.as_json(), TABLE_4.as_json()] if len(config.sizes) > 1 else [TABLE_3.as_json()]
-
-
-def _groups(table: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Give the rows that stand in one matrix, with what they have in common."""
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in table["cells"]:
-        found.setdefault(tuple(row[key] for key in _GROUP), []).append(row)
-    for key, rows in found.items():
-        yield dict(zip(_GROUP, key, strict=True)), rows
+    return [published(number) for number in ((3, 4) if len(config.sizes) > 1 else (3,))]
 
 
 def _cell_text(row: Mapping[str, Any] | None, difference: str, name: str) -> str:
@@ -219,14 +234,13 @@ def _cell_text(row: Mapping[str, Any] | None, difference: str, name: str) -> str
         return ""
     if row["value"] is None:
         return f"not defined ({row['reason']})"
-    text = percent(row["value"]) + _bracketed(interval_of(row))
-    if (gap := row[difference]) is not None:
-        text += f", {name} {percent(gap['value'], sign=True)}" + _bracketed(interval_of(gap, sign=True))
-    return text
+    gap = row[difference]
+    return _figure_text(row) + (f", {name} {_figure_text(gap, sign=True)}" if gap is not None else "")
 
 
-def _bracketed(text: str) -> str:
-    return f" [{text}]" if text else ""
+def _figure_text(entry: Mapping[str, Any], *, sign: bool = False) -> str:
+    interval = interval_of(entry, sign=sign)
+    return percent(entry["value"], sign=sign) + (f" [{interval}]" if interval else "")
 
 
 def markdown(table: Mapping[str, Any]) -> str:
@@ -237,19 +251,23 @@ def markdown(table: Mapping[str, Any]) -> str:
         "Rows: trained on; columns: tested on (held-out split). 95 % intervals by bootstrap over documents; Δ: minus the",
         "model trained on the target itself, paired.",
     ]
-    for about, rows in _groups(table):
-        lines += ["", f"## {about['recipe']}, {about['head']}, {size_title(about['size'])}: {TITLES[about['figure']]}"]
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in table["cells"]:
+        groups.setdefault((row["recipe"], row["head"], row["size"], row["figure"]), []).append(row)
+    for (recipe, head, size, figure), rows in groups.items():
+        lines += ["", f"## {recipe}, {head}, {size_title(size)}: {TITLES[figure]}"]
         lines += ["", *aligned(_matrix(table, [row for row in rows if not row["shots"]]))]
-        if adapted := [row for row in rows if row["shots"]]:
+        few = [
+            [row["source"], row["target"], str(row["shots"]), _cell_text(row, "gain", "gain")]
+            for row in rows
+            if row["shots"]
+        ]
+        if few:
             lines += ["", "Trained on with a few pairs of the target (gain: minus the same model before):", ""]
-            few = [
-                [row["source"], row["target"], str(row["shots"]), _cell_text(row, "gain", "gain")] for row in adapted
-            ]
             lines += aligned([["trained on", "target", "its pairs", "figure"], *few])
-    for published in table["published"]:
-        printed = [[row["source"], *(percent(row[name]) for name in published["columns"])] for row in published["rows"]]
-        lines += ["", f"## Published: {published['source']}", ""]
-        lines += aligned([["source", *published["columns"]], *printed])
+    for printed in table["published"]:
+        body = [[row["source"], *(percent(row[name]) for name in printed["columns"])] for row in printed["rows"]]
+        lines += ["", f"## Published: {printed['source']}", "", *aligned([["source", *printed["columns"]], *body])]
     if table["not_run"]:
         lines += ["", "## Not run", "", *(f"- {not_run_text(entry)}" for entry in table["not_run"])]
     lines += ["", "## Data", "", *aligned(_data_rows(table))]
@@ -281,7 +299,7 @@ def csv_rows(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for row in table["cells"]:
         numbers = {key: row[key] for key in ("value", "low", "high")}
         for name in ("delta", "gain"):
-            gap = row[name] or {}
-            numbers |= {name: gap.get("value"), f"{name}_low": gap.get("low"), f"{name}_high": gap.get("high")}
+            gap = row[name] or dict.fromkeys(("value", "low", "high"))
+            numbers |= {name: gap["value"], f"{name}_low": gap["low"], f"{name}_high": gap["high"]}
         texts = {key: four_decimals(value) for key, value in numbers.items()}
         yield {key: row.get(key) for key in CSV_COLUMNS} | texts | {"seeds": len(row["values"])}

@@ -6,23 +6,23 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import optuna
+from optuna.pruners import BasePruner
+from optuna.samplers import BaseSampler
 
 from negsample.errors import InputError
 from negsample.negatives.recipe import parse_recipe
 from negsample.registry import check_keys, suggestion
 from negsample.seeds import seed_from
-from negsample.train.config import make_config, read_values
+from negsample.train.config import convert, make_config, read_values
+from negsample.train.data.examples import READING
 from negsample.train.job import loss_of
 from negsample.train.search.space import Space, read_space
 
-if TYPE_CHECKING:
-    from optuna.pruners import BasePruner
-    from optuna.samplers import BaseSampler
-
 _KEYS = ("train", "space", "objective", "sampler", "pruner", "seed")
 OBJECTIVES = ("validation_loss", "accuracy", "pearson", "agreement")
-_AGREEMENT = ("judgments", "human", "level", "coefficient")
 _SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler", "qmc": "QMCSampler"}
 _PRUNERS = {
     "none": "NopPruner",
@@ -34,18 +34,7 @@ _PRUNERS = {
 # Trials drawn in memory to see what a search holds, and whether sampler and pruner work (TPE does after ten trials).
 _TRIED, _TRIED_BY_METHODS, _STEPS = 100, 14, 5
 # Settings that decide which examples the validation split holds.
-_EXAMPLES = (
-    "corpus",
-    "recipe",
-    "negatives",
-    "limit",
-    "document_field",
-    "summary_field",
-    "corpus_config",
-    "vocabulary",
-    "on_bad",
-    "seed",
-)
+_EXAMPLES = {*READING, "recipe", "negatives", "vocabulary", "seed"}
 
 
 @dataclass(frozen=True)
@@ -87,50 +76,41 @@ class Search:
             asked = self.agreement
             sets = ", ".join(f"{Path(f).name} ({h})" for f, h in zip(asked.judgments, asked.human, strict=True))
             return f"agreement with people, {asked.level}-level {asked.coefficient}, {sets}, half: tune"
-        return {"validation_loss": "validation loss", "accuracy": "validation accuracy"}.get(
-            self.objective, "validation Pearson r"
-        )
+        words = {
+            "validation_loss": "validation loss",
+            "accuracy": "validation accuracy",
+            "pearson": "validation Pearson r",
+        }
+        return words[self.objective]
 
-    def make_sampler(self, number: int) -> "BaseSampler":
+    def make_sampler(self, number: int) -> BaseSampler:
         """The sampler of trial ``number``: its random stream depends on the seed and the number, on no worker."""
-        import optuna
-
         name, options = self.sampler
-        own = seed_from(self.seed, "sampler", number) % 2**32
+        seeds: dict[str, Any] = {"seed": seed_from(self.seed, "sampler", number) % 2**32}
         if name == "qmc":
             # The sequence is one for the whole study; what it does not cover is drawn independently.
-            independent = optuna.samplers.RandomSampler(seed=own)
-            return optuna.samplers.QMCSampler(
-                **{"warn_independent_sampling": False, **options}, seed=self.seed, independent_sampler=independent
-            )
-        made: BaseSampler = getattr(optuna.samplers, _SAMPLERS[name])(**options, seed=own)
+            options = {"warn_independent_sampling": False, **options}
+            seeds = {"seed": self.seed, "independent_sampler": optuna.samplers.RandomSampler(**seeds)}
+        made: BaseSampler = getattr(optuna.samplers, _SAMPLERS[name])(**options, **seeds)
         return made
 
-    def make_pruner(self) -> "BasePruner":
+    def make_pruner(self) -> BasePruner:
         """The pruner, which compares validation losses of epochs."""
-        import optuna
-
-        name, options = self.pruner
-        made: BasePruner = getattr(optuna.pruners, _PRUNERS[name])(**options)
+        made: BasePruner = getattr(optuna.pruners, _PRUNERS[self.pruner[0]])(**self.pruner[1])
         return made
 
 
 def read_search(path: str | Path) -> Search:
     """Return the search that a YAML file describes. Raises InputError for whatever is wrong in it, naming the place."""
-    import optuna
-
-    values = read_values(path)
-    where = str(path)
+    values, where = read_values(path), str(path)
     check_keys(values, _KEYS, where)
-    train = values.get("train") or {}
-    if not isinstance(train, dict):
-        raise InputError(f"{where}: train must hold settings as for 'negsample train', not {train!r}")
+    train = convert(values.get("train") or {}, dict, f"{where}: train")
     make_config({key: value for key, value in train.items() if key != "epochs" or value != 0}, f"{where}: train")
     space = read_space(values.get("space"), train, where)
     objective, agreement = _objective(values.get("objective"), where)
-    seed = values.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"{where}: seed must be a whole number, 0 or more, not {seed!r}")
+    seed = convert(values.get("seed", 0), int, f"{where}: seed")
+    if seed < 0:
+        raise InputError(f"{where}: seed must be a whole number, 0 or more, not {seed}")
     sampler = _method("sampler", values.get("sampler") or "tpe", _SAMPLERS, where)
     pruner = _method("pruner", values.get("pruner") or "median", _PRUNERS, where)
     given = json.loads(json.dumps(values, default=str))
@@ -141,19 +121,21 @@ def read_search(path: str | Path) -> Search:
         warnings.simplefilter("ignore")
         _check_methods(search, where)
         losses, graded = _try(search, where)
-    differ = f"validation losses of different loss functions can't be compared ({', '.join(sorted(losses))})"
     if objective == "accuracy" and graded == {True}:
         raise InputError(
             f"{where}: objective: accuracy is not defined for graded labels, and every recipe here has them; choose "
             "pearson or agreement"
         )
-    if objective == "validation_loss" and len(losses) > 1:
-        raise InputError(f"{where}: objective: {differ}; fix loss under train, or choose another objective")
-    examples = ", ".join(sorted(space.fields() & set(_EXAMPLES)))
+    examples = ", ".join(sorted(space.fields() & _EXAMPLES))
     if values.get("pruner") is None and (len(losses) > 1 or examples):
         search = dataclasses.replace(search, pruner=("none", {}))
-    if search.pruner[0] != "none" and len(losses) > 1:
-        raise InputError(f"{where}: pruner: {differ}; set pruner: none, or fix loss under train")
+    compared = {"objective": objective == "validation_loss", "pruner": search.pruner[0] != "none"}
+    for key in compared if len(losses) > 1 else ():
+        if compared[key]:
+            raise InputError(
+                f"{where}: {key}: validation losses of different loss functions can't be compared "
+                f"({', '.join(sorted(losses))}); fix loss under train, or choose another {key} (pruner: none)"
+            )
     notes = []
     if examples and objective != "agreement":
         notes.append(
@@ -171,8 +153,6 @@ def read_search(path: str | Path) -> Search:
 
 def _check_methods(search: Search, where: str) -> None:
     """Raise InputError where sampler or pruner can't do with their options: Optuna finds some of it when they work."""
-    import optuna
-
     kind, method = "pruner", search.pruner
     try:
         study = optuna.create_study(pruner=search.make_pruner())
@@ -197,8 +177,6 @@ def _try(search: Search, where: str) -> tuple[set[str], set[bool]]:
 
     Raises InputError where none of them can be trained.
     """
-    import optuna
-
     losses: set[str] = set()
     graded: set[bool] = set()
     refused = None
@@ -213,52 +191,43 @@ def _try(search: Search, where: str) -> tuple[set[str], set[bool]]:
         except InputError as error:
             # Others may do: this one would fail, with the reason.
             refused = error
-    if refused is not None and not losses:
+    if not losses:
         raise InputError(f"{where}: no trial can be trained: {refused}")
     return losses, graded
 
 
 def _objective(given: Any, where: str) -> tuple[str, Agreement | None]:
-    if isinstance(given, str) and given in OBJECTIVES[:3]:
+    if given in OBJECTIVES[:3]:
         return given, None
-    if isinstance(given, dict) and list(given) == ["agreement"]:
-        return "agreement", _agreement(given["agreement"], f"{where}: objective: agreement")
-    told = "" if given is None else f", not {given!r}"
-    raise InputError(
-        f"{where}: objective must be {', '.join(OBJECTIVES[:3])} or agreement: {{judgments: [FILE], human: NAME}}{told}"
-    )
-
-
-def _agreement(given: Any, at: str) -> Agreement:
-    if not isinstance(given, dict):
-        raise InputError(f"{at}: give judgments and human")
-    check_keys(given, _AGREEMENT, at)
-    files, names = (_names(given.get(key), f"{at}: {key}") for key in ("judgments", "human"))
-    if len(names) == 1:
-        names = names * len(files)
-    if len(names) != len(files):
+    if not isinstance(given, dict) or list(given) != ["agreement"]:
         raise InputError(
-            f"{at}: {len(files)} files of judgments but {len(names)} human scores; give one, or one a file"
+            f"{where}: objective must be {', '.join(OBJECTIVES[:3])} or agreement: {{judgments: [FILE], human: NAME}}, "
+            f"not {given!r}"
+        )
+    at = f"{where}: objective: agreement"
+    asked = dict(convert(given["agreement"], dict, at))
+    check_keys(asked, [field.name for field in dataclasses.fields(Agreement)], at)
+    for key in ("judgments", "human"):
+        names = [asked.get(key)] if isinstance(asked.get(key), str) else asked.get(key)
+        if names is None:
+            raise InputError(f"{at}: {key} is missing; give a name or a list of names")
+        asked[key] = tuple(convert(names, list[str], f"{at}: {key}"))
+    if len(asked["human"]) == 1:
+        asked["human"] *= len(asked["judgments"])
+    if len(asked["human"]) != len(asked["judgments"]):
+        raise InputError(
+            f"{at}: {len(asked['judgments'])} files of judgments but {len(asked['human'])} human scores; give one, or "
+            "one a file"
         )
     # Which levels and coefficients there are, negsample.eval knows; the command asks it before the first trial.
-    asked = {key: str(given[key]) for key in ("level", "coefficient") if key in given}
-    return Agreement(tuple(files), tuple(names), **asked)
-
-
-def _names(given: Any, at: str) -> list[str]:
-    names = [given] if isinstance(given, str) else given
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise InputError(f"{at} is missing or not text; give a name or a list of names")
-    return names
+    files, names = asked.pop("judgments"), asked.pop("human")
+    return "agreement", Agreement(files, names, **{key: str(value) for key, value in asked.items()})
 
 
 def _method(kind: str, given: Any, known: Mapping[str, str], where: str) -> tuple[str, Mapping[str, Any]]:
     """Return name and options of a sampler or pruner; whether Optuna takes the options, ``_check_methods`` sees."""
-    values = {"name": given} if isinstance(given, str) else given
-    if not isinstance(values, dict) or "name" not in values:
-        raise InputError(f"{where}: {kind} must be a name, or {{name: …, option: value}}, not {given!r}")
-    options = {key: value for key, value in values.items() if key != "name"}
-    name = values["name"]
-    if not isinstance(name, str) or name not in known:
+    options = {"name": given} if isinstance(given, str) else dict(convert(given, dict, f"{where}: {kind}"))
+    name = options.pop("name", None)
+    if name not in list(known):
         raise InputError(f"{where}: {kind}: none is called {name!r}; {suggestion(str(name), list(known))}")
     return name, options

@@ -5,25 +5,22 @@ of its own (``learning_rate[head=cls]``), since a sampler learns nothing from va
 """
 
 import json
-import math
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.trial import BaseTrial
 
 from negsample.errors import InputError
+from negsample.models.build import takes
 from negsample.negatives.recipe import parse_recipe
-from negsample.registry import check_keys, suggestion
-from negsample.train.config import TrainConfig, make_config
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
-    from optuna.trial import BaseTrial
+from negsample.registry import check_keys
+from negsample.train.config import TrainConfig, convert, make_config
 
 _RANGE = ("choices", "low", "high", "log", "step", "when")
 _TYPES = typing.get_type_hints(TrainConfig)
-# Accelerate settles the precision once for a process; a worker runs many trials.
-_FIXED = ("mixed_precision",)
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class Entry:
     name: str
     field: str
     part: str
-    distribution: "BaseDistribution"
+    distribution: BaseDistribution
     choices: Mapping[Any, Any]
     when: Mapping[str, Sequence[Any]]
 
@@ -46,15 +43,8 @@ class Entry:
         """Return whether the condition is met by ``values``; a field that is not among them has its default."""
         return all(values.get(key, getattr(TrainConfig, key)) in allowed for key, allowed in self.when.items())
 
-    def extremes(self) -> list[Any]:
-        """Return every choice, or both ends of the range."""
-        drawn: Any = self.distribution
-        return list(self.choices.values()) if self.choices else [drawn.low, drawn.high]
-
-    def suggest(self, trial: "BaseTrial") -> Any:
+    def suggest(self, trial: BaseTrial) -> Any:
         """Return the value that the sampler of ``trial`` draws."""
-        from optuna.distributions import IntDistribution
-
         drawn: Any = self.distribution
         if self.choices:
             return self.choices[trial.suggest_categorical(self.name, drawn.choices)]
@@ -73,7 +63,7 @@ class Space:
         """Return the settings that differ between trials."""
         return {entry.field for entry in self.entries}
 
-    def draw(self, trial: "BaseTrial", train: Mapping[str, Any]) -> dict[str, Any]:
+    def draw(self, trial: BaseTrial, train: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of one trial: ``train`` and a value for each entry whose condition holds.
 
         Of several entries for one field the first whose condition holds is drawn.
@@ -106,53 +96,38 @@ def read_space(given: Any, train: Mapping[str, Any], where: str) -> Space:
     weights: dict[str, float] = {}
     for field, spec in given.items():
         at = f"{where}: space: {field}"
-        if field not in _TYPES:
-            raise InputError(f"{at}: no such setting; {suggestion(str(field), list(_TYPES))}")
+        check_keys([field], _TYPES, f"{where}: space")
         if field in train:
             raise InputError(f"{at}: stands under train as well; leave it out of one of them")
-        if field in _FIXED:
+        if field == "mixed_precision":
+            # Accelerate settles it once for a process.
             raise InputError(f"{at}: can't differ between trials of one process; put it under train")
         if field == "recipe" and isinstance(spec, dict) and not set(spec) & set(_RANGE):
-            parts, weights = _mixture(spec, at)
-            entries += parts
+            for kind, value in spec.items():
+                if isinstance(value, dict):
+                    entries.append(_entry(field, value, train, f"{at}: {kind}", part=kind))
+                else:
+                    _check_value(field, kind, value, train, at)
+                    weights[kind] = float(value)
+            if len(weights) == len(spec):
+                raise InputError(f"{at}: no weight has a range; put a fixed recipe under train")
             continue
         several = isinstance(spec, list) and len(spec) > 1
-        for one in spec if isinstance(spec, list) else [spec]:
-            entry = _entry(field, one, at, several=several)
-            for value in entry.extremes():
-                _check_value(field, value, train, at)
-            entries.append(entry)
+        entries += [
+            _entry(field, one, train, at, several=several) for one in (spec if isinstance(spec, list) else [spec])
+        ]
     _check_conditions(entries, where)
     return Space(tuple(entries), weights)
 
 
-def _mixture(spec: Mapping[str, Any], at: str) -> tuple[list[Entry], dict[str, float]]:
-    """Return entries and fixed weights of a recipe whose kinds have ranges."""
-    entries = [
-        _entry("recipe", value, f"{at}: {kind}", part=kind) for kind, value in spec.items() if type(value) is dict
-    ]
-    fixed = {kind: _number(value, f"{at}: {kind}") for kind, value in spec.items() if type(value) is not dict}
-    if not entries:
-        raise InputError(f"{at}: no weight has a range; put a fixed recipe under train")
-    lowest = {entry.part: min(_number(value, f"{at}: {entry.part}") for value in entry.extremes()) for entry in entries}
-    for kind, weight in {**fixed, **lowest}.items():
-        if weight < 0:
-            raise InputError(f"{at}: {kind}: {weight:g} is below 0; a weight is 0 or more")
-    try:
-        parse_recipe(dict.fromkeys(spec, 1.0))
-    except InputError as error:
-        raise InputError(f"{at}: {error}") from None
-    return entries, fixed
-
-
-def _entry(field: str, spec: Any, at: str, *, part: str = "", several: bool = False) -> Entry:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
+def _entry(field: str, spec: Any, train: Mapping[str, Any], at: str, *, part: str = "", several: bool = False) -> Entry:
     if not isinstance(spec, dict):
         raise InputError(f"{at}: give {{choices: […]}} or {{low: …, high: …}}, not {spec!r}")
     check_keys(spec, _RANGE, at)
     options = {key: value for key, value in spec.items() if key != "when" and value is not None}
-    when = _when(spec.get("when"), at)
+    when = convert(spec.get("when") or {}, dict, f"{at}: when")
+    check_keys(when, _TYPES, f"{at}: when")
+    when = {key: value if isinstance(value, list) else [value] for key, value in when.items()}
     name = f"recipe.{part}" if part else field
     if several:
         if not when:
@@ -160,25 +135,25 @@ def _entry(field: str, spec: Any, at: str, *, part: str = "", several: bool = Fa
         told = [f"{key}={'|'.join(map(str, values))}" for key, values in when.items()]
         name += f"[{','.join(told)}]"
     choices: dict[Any, Any] = {}
-    kind: Any = CategoricalDistribution
     if "choices" in options:
         choices = _choices(options["choices"], at)
         options["choices"] = list(choices)
+        kind: Any = CategoricalDistribution
     else:
-        types = (float,) if part else typing.get_args(_TYPES[field]) or (_TYPES[field],)
+        number = float if part else _TYPES[field]
+        types = typing.get_args(number) or (number,)
         if int not in types and float not in types:
             raise InputError(f"{at}: is not a number; give choices: […]")
         kind = IntDistribution if int in types else FloatDistribution
-        if not isinstance(options.get("log", False), bool):
-            raise InputError(f"{at}: log must be true or false, not {options['log']!r}")
-        for key in {"low", "high", "step"} & set(options):
-            options[key] = _number(options[key], f"{at}: {key}")
-            if int in types and not options[key].is_integer():
-                raise InputError(f"{at}: takes whole numbers; give a whole {key}, not {options[key]:g}")
+        for key in options:
+            options[key] = convert(options[key], bool if key == "log" else number, f"{at}: {key}")
     try:
-        return Entry(name, field, part, kind(**options), choices, when)
+        entry = Entry(name, field, part, kind(**options), choices, when)
     except (TypeError, ValueError) as error:
         raise InputError(f"{at}: {error}") from None
+    for value in choices.values() if choices else (options["low"], options["high"]):
+        _check_value(field, part, value, train, at)
+    return entry
 
 
 def _choices(given: Any, at: str) -> dict[Any, Any]:
@@ -195,32 +170,11 @@ def _choices(given: Any, at: str) -> dict[Any, Any]:
     return found
 
 
-def _number(value: Any, at: str) -> float:
-    try:
-        # YAML 1.1 reads "1e-5" as text.
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(f"{at} must be a number, not {value!r}")
-    return number
-
-
-def _when(given: Any, at: str) -> dict[str, list[Any]]:
-    if given is None:
-        return {}
-    if not isinstance(given, dict) or not given:
-        raise InputError(f"{at}: when must map a setting to a value or a list of values, such as {{head: cls}}")
-    for key in given:
-        if key not in _TYPES:
-            raise InputError(f"{at}: when: no setting is called {key!r}; {suggestion(str(key), list(_TYPES))}")
-    return {key: value if isinstance(value, list) else [value] for key, value in given.items()}
-
-
-def _check_value(field: str, value: Any, train: Mapping[str, Any], at: str) -> None:
-    """Raise InputError where ``field`` can never have ``value``, whatever the other settings are."""
-    from negsample.models.build import takes
-
+def _check_value(field: str, part: str, value: Any, train: Mapping[str, Any], at: str) -> None:
+    """Raise InputError where ``field`` (or the weight ``part``) can't have ``value``, whatever the other settings are."""
+    if part:
+        # Beside another kind, a weight may be 0.
+        field, value = "recipe", {"crosspair": 1.0, "delete": 1.0, part: value}
     # Whether an align head may have no epoch depends on the head, which may be drawn.
     settings = {key: entry for key, entry in train.items() if key not in ("head", "epochs")}
     make_config({**settings, "head": "align", field: value}, at)

@@ -9,10 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import optuna
 import torch
+from optuna.study import Study
+from optuna.trial import FrozenTrial, Trial
 
 from negsample.errors import InputError
 from negsample.io.work_folder import work_folder
@@ -20,14 +23,9 @@ from negsample.models.evaluation import accuracy, is_graded, pearson
 from negsample.train.config import make_config
 from negsample.train.fit.callbacks import Callbacks
 from negsample.train.job import train
-from negsample.train.search.files import write_results
 from negsample.train.search.settings import Search
 from negsample.train.search.storage import open_storage, open_study, retry_callback, speaking_of
-from negsample.train.search.trials import REASON, WORKER, Slot, best_of, first_attempt, model_folder, slots_of
-
-if TYPE_CHECKING:
-    from optuna.study import Study
-    from optuna.trial import FrozenTrial, Trial
+from negsample.train.search.trials import REASON, WORKER, Slot, best_of, first_attempt, slots_of, write_results
 
 # What a trial is worth beside its validation figures: from the folder of its model.
 Measure = Callable[[Path], float]
@@ -53,17 +51,14 @@ def tune(
     Where it holds more already, none is run, and the results are those of all. Any number of workers may do this at
     once, with the same ``search`` and ``trials``; each stops when that many are finished, so there may be some more.
     A worker that was stopped or killed leaves its trial to be run again with the same parameters (killed: in a database
-    alone, seen by its silence, see ``open_storage``), from its last checkpoint where that lies in ``out``. Models are
-    trained in ``out/trials/N``, and deleted unless best or ``keep_models``. ``measure`` gives the value of a trained
-    model where the objective is ``agreement``; ``trainer`` takes the arguments of ``train``.
+    alone, see ``open_storage``), from its last checkpoint where that lies in ``out``. Models are trained in
+    ``out/trials/N``, and deleted unless best or ``keep_models``. ``measure`` gives the value of a trained model where the
+    objective is ``agreement``; ``trainer`` takes the arguments of ``train``; ``say`` is told of each trial.
 
-    Leaves ``best.yaml``, ``trials.csv`` and ``study.json`` in ``out``, renewed after each trial. A trial that can't be
-    trained (InputError, out of memory) fails with its reason, and the search goes on. ``say`` is told of each trial, and
-    ``command`` stands in each model's ``run.json``. Returns the trials. Raises InputError for a folder or a study that
-    belongs to something else, and where the storage can't be used; no password stands in its message.
+    ``best.yaml``, ``trials.csv`` and ``study.json`` in ``out`` are renewed after each trial. A trial that can't be
+    trained (InputError, out of memory) fails with its reason, and the search goes on. Returns the trials. Raises
+    InputError for a folder or a study that belongs to something else, and where the storage can't be used.
     """
-    import optuna
-
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError(
             "each worker of a search is one process; start it without accelerate launch, as often as you like"
@@ -88,8 +83,7 @@ def tune(
                 # Another worker has taken this one for dead, and its trial over, so that Optuna can't end it here.
                 if "Cannot tell" not in f"{error} {error.__context__}":
                     raise
-        worker.renew()
-        return worker.slots()
+        return worker.renew()
 
 
 # What ends a trial and not the search.
@@ -101,7 +95,7 @@ class _Worker:
     """What a worker needs for each of its trials."""
 
     search: Search
-    study: "Study"
+    study: Study
     wanted: int
     out: Path
     measure: Measure | None
@@ -113,10 +107,8 @@ class _Worker:
         """Return the trials as they are now."""
         return slots_of(self.study.get_trials(deepcopy=False), self.wanted)
 
-    def run(self, trial: "Trial") -> float:
+    def run(self, trial: Trial) -> float:
         """Run one trial to its end; its value. Where it fails, the reason is kept with it."""
-        import optuna
-
         # Its random stream depends on no worker.
         self.study.sampler = self.search.make_sampler(trial.number)
         trial.set_user_attr(WORKER, {"host": platform.node(), "process": os.getpid()})
@@ -138,16 +130,15 @@ class _Worker:
                 self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
             raise
 
-    def _value(self, trial: "Trial", this: "FrozenTrial") -> float:
+    def _value(self, trial: Trial, this: FrozenTrial) -> float:
         """Draw the settings, train, and measure. Raises TrialPruned and InputError."""
-        import optuna
-
         search = self.search
         told = set(this.intermediate_values)
         config = make_config(search.space.draw(trial, search.train), f"trial {trial.number}")
         last_epoch = int(config.resolved().epochs or 0) - 1
         first = first_attempt(this)
-        folder = model_folder(self.out, first)
+        # A copy goes on from the first attempt's checkpoint.
+        folder = self.out / "trials" / str(first)
         if first == trial.number:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -160,11 +151,11 @@ class _Worker:
                 raise optuna.TrialPruned
 
         held: dict[str, float] = {}
-
-        def after_fit(labels: np.ndarray, scores: np.ndarray) -> None:
-            held.update(validation_figures(labels, scores))
-
-        callbacks = Callbacks(say=lambda text: None, after_epoch=after_epoch, after_fit=after_fit)
+        callbacks = Callbacks(
+            say=lambda text: None,
+            after_epoch=after_epoch,
+            after_fit=lambda labels, scores: held.update(validation_figures(labels, scores)),
+        )
         found = self.trainer(config, folder, callbacks=callbacks)
         if found is None:
             # Killed between the end of training and the end of the trial: its validation scores are lost.
@@ -175,28 +166,26 @@ class _Worker:
             held["validation_loss"] = min(losses)
         trial.set_user_attr("figures", held)
         trial.set_user_attr("seconds", found.get("seconds"))
-        if search.objective == "agreement":
-            assert self.measure is not None
-            value = self.measure(folder)
-        elif search.objective not in held:
-            raise InputError(_UNDEFINED[search.objective])
-        else:
-            value = held[search.objective]
+        if self.measure is None and search.objective not in held:
+            # Labels or scores that are all the same, graded labels, or no epoch with a loss.
+            raise InputError(f"{search.title()} is not defined for this trial; choose another objective")
+        value = held[search.objective] if self.measure is None else self.measure(folder)
         if not math.isfinite(value):
             raise InputError(f"{search.title()} is not a number")
         return value
 
-    def after(self, study: "Study", trial: "FrozenTrial") -> None:
+    def after(self, study: Study, trial: FrozenTrial) -> None:
         """Renew the files, and tell of ``trial``, which has ended, and of the best so far."""
         slots = self.renew()
         slot = next(slot for slot in slots if slot.number == first_attempt(trial))
         best = best_of(slots, self.search.maximised)
-        result = f"{trial.value:.4f}" if slot.state == "complete" else slot.state
-        if slot.state == "failed":
-            result = f"failed: {slot.reason}"
+        result = (
+            f"{trial.value:.4f}" if slot.state == "complete" else ": ".join(filter(None, (slot.state, slot.reason)))
+        )
         so_far = f"best {best.last.value:.4f} (trial {best.number})" if best is not None else "none completed yet"
+        told = f"trial {slot.number}: {result}; {so_far}"
         finished = sum(slot.finished for slot in slots)
-        self.say(f"trial {slot.number}: {result}; {so_far}; {finished} of {max(self.wanted, finished)} finished")
+        self.say(f"{told}; {finished} of {max(self.wanted, finished)} finished")
 
     def renew(self) -> list[Slot]:
         """Write the results as they are now, and delete the models of finished trials that are not the best one."""
@@ -205,15 +194,8 @@ class _Worker:
         best = best_of(slots, self.search.maximised)
         for slot in [] if self.keep_models else slots:
             if slot.finished and (best is None or slot.number != best.number):
-                shutil.rmtree(model_folder(self.out, slot.number), ignore_errors=True)
+                shutil.rmtree(self.out / "trials" / str(slot.number), ignore_errors=True)
         return slots
-
-
-_UNDEFINED = {
-    "validation_loss": "no epoch has a validation loss",
-    "accuracy": "labels lie between 0 and 1, so there is no accuracy; choose objective: pearson",
-    "pearson": "validation labels or scores are all the same, so there is no Pearson correlation",
-}
 
 
 def validation_figures(labels: np.ndarray, scores: np.ndarray) -> dict[str, float]:

@@ -8,7 +8,7 @@ from negsample.corpora import CorpusOptions, load_pairs
 from negsample.errors import InputError
 from negsample.train.config import TrainConfig, make_config
 from negsample.train.experiments.smoke import PAIRS, small_table, smoke, stand_in_corpora, stand_in_encoder
-from negsample.train.experiments.table_config import TableConfig
+from negsample.train.experiments.tables import TableConfig
 
 
 def quiet(line):

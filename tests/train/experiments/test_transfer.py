@@ -17,7 +17,7 @@ from negsample.io.examples import read_examples
 from negsample.io.work_folder import work_folder
 from negsample.models.encoders import ENCODERS
 from negsample.train.experiments import grid, transfer
-from negsample.train.experiments.published import TABLE_3, TABLE_4
+from negsample.train.experiments.published import published
 from negsample.train.experiments.transfer import run_transfer
 from negsample.train.experiments.transfer_config import make_transfer
 from negsample.train.experiments.transfer_report import transfer_table
@@ -72,7 +72,7 @@ def test_each_model_is_tested_on_the_same_documents_of_every_target(corpora, tmp
     assert len(table["cells"]) == 8
     assert len(said) == 4
     rows = {(row["recipe"], row["source"], row["target"]): row for row in table["cells"]}
-    for cell, figures in found.cells:
+    for cell, figures in found.finished:
         folder = tmp_path / "t" / "cells" / cell.folder
         model = Estimator.load(folder / "model")
         for target in ("near", "far"):
@@ -120,14 +120,14 @@ def test_no_target_test_document_is_trained_on_anywhere(corpora, tmp_path):
         for example in read_examples(path):
             assert example.document not in tested, path
             assert example.summary not in good, path
-    few = [(cell.source.name, cell.target) for cell, _ in found.cells if cell.shots and cell.size is None]
+    few = [(cell.source.name, cell.target) for cell, _ in found.finished if cell.shots and cell.size is None]
     unseen = [("near", "mixed"), ("mixed", "near"), ("all but near", "near"), ("all but mixed", "mixed")]
     every = ["near", "mixed", "mixture", "all but near", "all but mixed"]
     assert sorted(few) == sorted([*unseen, *((source, "few") for source in every)])
-    pairs = {(cell.source.name, cell.size): about["train_pairs"] for cell, about in found.cells if not cell.shots}
+    pairs = {(cell.source.name, cell.size): about["train_pairs"] for cell, about in found.finished if not cell.shots}
     assert {size: pairs["mixture", size] for size in (20, None)} == {20: 20, None: len(_training(made, "mixture"))}
     # Two of eight documents are tested on, and no more than one of ten: some of them are in the training split of ``near``.
-    left = {cell.source.name: about["left_out"] for cell, about in found.cells if not cell.shots}
+    left = {cell.source.name: about["left_out"] for cell, about in found.finished if not cell.shots}
     assert left["near"] > 0
     assert left["mixed"] == 0
 
@@ -141,7 +141,7 @@ def test_a_source_that_is_too_small_is_told_and_left_out(corpora, tmp_path):
     config = experiment(corpora, "near", "far", mixture=True, sizes=[60], few_shot=[500])
     said = []
     found = run_transfer(config, tmp_path, say=said.append)
-    assert [cell.source.name for cell, _ in found.cells] == ["mixture"]
+    assert [cell.source.name for cell, _ in found.finished] == ["mixture"]
     table = transfer_table(found)
     assert {(entry["source"], entry["reason"]) for entry in table["not_run"]} >= {
         ("near", "near has fewer than 60 training pairs"),
@@ -164,7 +164,7 @@ def test_few_shot_training_goes_on_from_the_source_s_weights(corpora, tmp_path, 
         (cell.head.label, cell.source.name, cell.shots): np.load(
             tmp_path / "cells" / cell.folder / "scores" / f"{target}.npy"
         )
-        for cell, _ in found.cells
+        for cell, _ in found.finished
         for target in [cell.target or ("far" if cell.source.name == "near" else "near")]
     }
     assert len(scores) == 8
@@ -172,7 +172,7 @@ def test_few_shot_training_goes_on_from_the_source_s_weights(corpora, tmp_path, 
         if shots:
             assert values == pytest.approx(scores[head, source, 0], abs=1e-5)
             assert len(set(np.round(values, 6))) > 1
-    for cell, about in found.cells:
+    for cell, about in found.finished:
         assert about["train_pairs"] == (6 if cell.shots else cell.size)
     table = transfer_table(found)
     assert all(row["gain"]["value"] == pytest.approx(0) for row in table["cells"] if row["shots"])
@@ -188,7 +188,7 @@ def test_an_align_head_is_adapted_from_its_own_weights(corpora, tmp_path):
         }
     )
     found = run_transfer(config, tmp_path, say=quiet)
-    finished = {(cell.source.name, cell.shots): (cell, about) for cell, about in found.cells}
+    finished = {(cell.source.name, cell.shots): (cell, about) for cell, about in found.finished}
     base, adapted = finished["near", 0], finished["near", 6]
     # The same training with the same start would give the same losses; it starts elsewhere.
     again = [epoch["validation_loss"] for epoch in adapted[1]["epochs"]]
@@ -253,7 +253,7 @@ def test_a_mistake_before_the_first_training_leaves_the_folder_as_it_was(corpora
     left = {path.relative_to(tmp_path / "kept").as_posix() for path in (tmp_path / "kept").rglob("*")}
     assert not left
     corrected = experiment(corpora, "near", sizes=[10])
-    assert len(run_transfer(corrected, tmp_path / "kept", say=quiet).cells) == 1
+    assert len(run_transfer(corrected, tmp_path / "kept", say=quiet).finished) == 1
 
 
 def test_what_an_earlier_run_has_made_is_kept_whatever_goes_wrong(corpora, tmp_path):
@@ -275,8 +275,8 @@ def test_an_experiment_is_gone_on_with_where_its_corpora_have_changed(corpora, t
     before = run_transfer(config, tmp_path / "t", say=quiet)
     path.write_bytes((corpora / "far.jsonl").read_bytes())
     # All is finished, so nothing is read again.
-    assert run_transfer(config, tmp_path / "t", say=quiet).cells == before.cells
-    (tmp_path / "t" / "cells" / before.cells[0][0].folder / "figures.json").unlink()
+    assert run_transfer(config, tmp_path / "t", say=quiet).finished == before.finished
+    (tmp_path / "t" / "cells" / before.finished[0][0].folder / "figures.json").unlink()
     shutil.rmtree(tmp_path / "t" / "work")
     with pytest.raises(InputError, match=r"own\.jsonl: has changed since the experiment was begun"):
         run_transfer(config, tmp_path / "t", say=quiet)
@@ -285,10 +285,10 @@ def test_an_experiment_is_gone_on_with_where_its_corpora_have_changed(corpora, t
 def test_an_encoder_that_has_changed_is_refused(corpora, tmp_path):
     config = experiment(corpora, "near", "far")
     found = run_transfer(config, tmp_path, say=quiet)
-    first, second = (tmp_path / "cells" / cell.folder / "figures.json" for cell, _ in found.cells)
+    first, second = (tmp_path / "cells" / cell.folder / "figures.json" for cell, _ in found.finished)
     text = first.read_text()
-    assert found.cells[0][1]["encoder"]["fingerprint"] in text
-    first.write_text(text.replace(found.cells[0][1]["encoder"]["fingerprint"], "of other weights"))
+    assert found.finished[0][1]["encoder"]["fingerprint"] in text
+    first.write_text(text.replace(found.finished[0][1]["encoder"]["fingerprint"], "of other weights"))
     second.unlink()
     with pytest.raises(InputError, match=f"fc, far, seed 0: encoder {ENCODER} has changed"):
         run_transfer(config, tmp_path, say=quiet)
@@ -340,7 +340,7 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(
     assert [line.split(" ")[0] for line in trained] == ["1/2", "2/2"]
     assert "fc, far" in trained[0]
     assert "fc, near" in trained[1]
-    assert len(found.cells) == 2
+    assert len(found.finished) == 2
 
 
 def test_two_processes_share_the_cells(corpora, tmp_path):
@@ -378,22 +378,22 @@ def test_means_over_seeds(corpora, tmp_path):
     (row,) = transfer_table(found)["cells"]
     assert len(row["values"]) == 2
     assert row["value"] == pytest.approx(np.mean(row["values"]))
-    one, two = (np.load(tmp_path / "cells" / cell.folder / "scores" / "near.npy") for cell, _ in found.cells)
+    one, two = (np.load(tmp_path / "cells" / cell.folder / "scores" / "near.npy") for cell, _ in found.finished)
     assert not np.array_equal(one, two)
 
 
 def test_published_tables_are_those_of_the_paper():
     # Bao et al. 2021, Tables 3 and 4, as printed.
-    assert {key[0]: value for key, value in TABLE_3.rows.items()} == {
-        "CNN/DailyMail": (98.5,),
-        "BigPatent": (97.5,),
-        "Newsroom": (98.2,),
+    assert {row["source"]: list(row.values())[2:] for row in published(3)["rows"]} == {
+        "CNN/DailyMail": [98.5],
+        "BigPatent": [97.5],
+        "Newsroom": [98.2],
     }
-    assert {key[0]: value for key, value in TABLE_4.rows.items()} == {
-        "CNN/DailyMail": (98.5, 98.6, 99.2),
-        "Newsroom": (98.2, 98.4, 98.3),
+    assert {row["source"]: list(row.values())[2:] for row in published(4)["rows"]} == {
+        "CNN/DailyMail": [98.5, 98.6, 99.2],
+        "Newsroom": [98.2, 98.4, 98.3],
     }
-    assert TABLE_4.as_json()["rows"][1] == {
+    assert published(4)["rows"][1] == {
         "source": "Newsroom",
         "head": "BERT",
         "30,000": 98.2,
