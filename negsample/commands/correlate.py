@@ -37,6 +37,7 @@ def correlate(
     level: Annotated[str, typer.Option("--level", help="Levels, separated by commas.")] = "pooled,summary,system",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Agreement of models and metrics with people, beside trivial baselines: figures, intervals, tests, a page."""
     from negsample.eval.correlate import Settings
