@@ -128,9 +128,7 @@ class Outcome:
         score, aspects, reason = names
         fields: dict[str, Any] = {score: None if self.score is None else round(self.score, 7)}
         if self.aspects is not None:
-            fields[aspects] = {
-                name: None if value is None else round(value, 7) for name, value in self.aspects.items()
-            }
+            fields[aspects] = {name: None if value is None else round(value, 7) for name, value in self.aspects.items()}
         if self.reason is not None:
             fields[reason] = f"{self.where}: {self.reason}" if self.where else self.reason
         return fields
@@ -294,7 +292,9 @@ def score_table(
             tally.add(outcome)
             kept, fields = _kept(row, added), outcome.fields(added)
             tally.replaced.update(
-                name for name, value in row.fields.items() if value not in (None, "") and (name in fields or name not in kept)
+                name
+                for name, value in row.fields.items()
+                if value not in (None, "") and (name in fields or name not in kept)
             )
             if writer is not None:
                 writer.write({**kept, **fields})

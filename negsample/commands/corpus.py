@@ -67,7 +67,8 @@ def read_texts(path: str, field: str) -> list[str]:
     from negsample.io.files import ENDINGS
     from negsample.io.lines import open_text
     from negsample.io.read import read_rows, text_field
+    from negsample.io.saved import is_saved
 
-    if path.lower().endswith(tuple(ENDINGS)):
+    if path.lower().endswith(tuple(ENDINGS)) or is_saved(path):
         return [text_field(row, field) for row in read_rows(path)]
     return list(open_text(path))

@@ -81,7 +81,7 @@ def score(
     if not (processes and processes.rank):
         print_tallies(tallies, scorer.signature, sys.stderr if output == "-" else sys.stdout)
     if not any(tally.n for tally in tallies.values()):
-        raise InputError(f"{', '.join(tallies)}: not one record could be scored; the reasons stand with the records")
+        raise InputError(f"{', '.join(tallies)}: not one record could be scored, for the reasons told")
 
 
 def _same(one: str, other: str) -> bool:
@@ -118,7 +118,9 @@ def print_tallies(tallies: dict[str, "Tally"], signature: str, stream: TextIO) -
         if tally.cut:
             print(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", file=stream)
         for field, count in tally.replaced.items():
-            print(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", file=stream)
+            print(
+                f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", file=stream
+            )
         if tally.bad:
             reasons = ", ".join(f"{count} {reason}" for reason, count in tally.bad.most_common())
             print(f"{name}: {tally.bad.total()} records without a score: {reasons}", file=stream)

@@ -160,7 +160,11 @@ def _rows(name: str, tape: _Tape, reader: Any, delimiter: str) -> Iterator[Row]:
             header = _checked_header(where, cells)
             continue
         # Commas stand in any text; as many tabs in each of several lines are rather those of rows.
-        if delimiter != "," and 1 < len(tape.lines) and {line.count(delimiter) for line in tape.lines} == {len(header) - 1}:
+        if (
+            delimiter != ","
+            and len(tape.lines) > 1
+            and {line.count(delimiter) for line in tape.lines} == {len(header) - 1}
+        ):
             merged.append(where)
         yield _row(where, header, cells)
     if merged:

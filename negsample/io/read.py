@@ -102,7 +102,9 @@ def _utf8(stream: BinaryIO, name: str) -> BinaryIO:
     """``stream``, or its text in UTF-8 where it is in UTF-16 or UTF-32, which zeros among its first bytes (or a mark) tell."""
     peek = getattr(stream, "peek", None)
     encoding = json.detect_encoding(peek(4)[:4]) if peek is not None else "utf-8"
-    return stream if encoding.startswith("utf-8") else cast(BinaryIO, io.BufferedReader(_Recoded(stream, encoding, name)))
+    return (
+        stream if encoding.startswith("utf-8") else cast(BinaryIO, io.BufferedReader(_Recoded(stream, encoding, name)))
+    )
 
 
 def check_exists(path: str | Path) -> None:
