@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from negsample.corpora.pairs import CorpusOptions, pairs_from, refuse
+from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError
 from negsample.io.read import Row
 from negsample.io.saved import is_saved, load_saved
@@ -112,7 +112,7 @@ def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> di
 
 def _saved_splits(folder: str, options: CorpusOptions) -> dict[str, Any]:
     """The splits of a folder that ``save_to_disk`` has written."""
-    refuse(options, f"{folder}: a folder of save_to_disk", "config")
+    options.refuse(f"{folder}: a folder of save_to_disk", "config")
     found = load_saved(folder)
     if options.split is None:
         return _in_order(found)
