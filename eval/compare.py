@@ -11,10 +11,9 @@ from negsample.eval.judgments.collect import name_field
 from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
 from negsample.eval.stats.paired import Disagreement, SystemComparison, compare_systems, largest_differences
 from negsample.io.lines import aligned_lines
-from negsample.io.read import Row, read_rows, text_field
+from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples
-from negsample.scoring import references_of
 
 _SHOWN = 3  # documents that a message names
 _DIFFERENT = 5  # documents shown for each system
@@ -175,8 +174,7 @@ def _from_records(settings: Settings, needs_document: bool) -> _Gathered:
                     raise RecordError(row.where, reason, "give one summary for each")
             except RecordError as error:
                 if settings.on_bad != "skip":
-                    hint = "mend it, or pass over such records with --on-bad skip"
-                    raise RecordError(error.where, error.reason, hint) from None
+                    raise error.or_skip() from None
                 gathered.left_out[error.reason] += 1
                 continue
             gathered.systems.setdefault(judged.system)
@@ -194,7 +192,7 @@ def _record(row: Row, needs_document: bool) -> Judged:
     if identifier is None and not document:
         raise RecordError(row.where, "no field 'document_id' or 'document'")
     key = name_field(row, identifier) if identifier else document_key(document)[:12]
-    return Judged(key, system, (document,), summary, tuple(references_of(row)))
+    return Judged(key, system, (document,), summary, tuple(texts_field(row, "references", "reference")))
 
 
 def _same_document(judged: Judged, texts: dict[str, str], row: Row) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from negsample.errors import InputError
 from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, BaselineVerdict, baseline_verdicts, beats_matrices
 from negsample.eval.disagreement import Apart, furthest_apart
@@ -30,7 +32,10 @@ _DRAWN_MOST = 20_000_000  # draws × documents held at once
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for; ``human`` empty means all, ``half`` None both halves (and rows of none)."""
+    """What was asked for; ``human`` empty means all, ``half`` None both halves (and rows of none).
+
+    ``columns``: as of `load_judgments`.
+    """
 
     judgments: tuple[str, ...]
     models: tuple[str, ...] = ()
@@ -38,6 +43,7 @@ class Settings:
     scores: tuple[str, ...] = ()
     human: tuple[str, ...] = ()
     half: str | None = None
+    columns: tuple[str, ...] = ()
     levels: tuple[str, ...] = LEVELS
     bootstrap: int = 1000
     seed: int = 0
@@ -104,7 +110,7 @@ def correlate(settings: Settings) -> Correlation:
             raise InputError(f"--level {level}: {suggestion(level, list(LEVELS))}")
     if settings.half not in (None, *HALVES):
         raise InputError(f"--half {settings.half}: {suggestion(str(settings.half), list(HALVES))}")
-    sources, told = _chosen(load_sources(settings.judgments), settings)
+    sources, told = _chosen(load_sources(settings.judgments, settings.columns), settings)
     rows = [row for source in sources for row in source.rows]
     owners = [source.name for source in sources for _ in source.rows]
     matched = [score_file_column(argument, rows, owners) for argument in settings.scores]
@@ -115,22 +121,38 @@ def correlate(settings: Settings) -> Correlation:
     # The baselines stand last.
     columns = sorted([*score_columns(scorers, rows), *from_files], key=lambda column: column.kind == "baseline")
     check_names(column.name for column in columns)
+    asked = [column for column in columns if column.kind != "baseline"]
+    if asked and all(np.isnan(column.values).all() for column in asked):
+        why = "; ".join(f"{column.name}: {unscored(column)}" for column in asked)
+        raise InputError(f"not one judged summary could be scored: {why}")
 
     measured, start = [], 0
     for source in sources:
         part = range(start, start + len(source.rows))
         start = part.stop
         measured.append(_measure(source, [column.take(part) for column in columns], settings))
+    notes += [note for data in measured if (note := _uneven(data))]
     return Correlation(settings, tuple(columns), tuple(measured), _ranks(measured), tuple(notes))
 
 
-def load_sources(specs: Sequence[str]) -> list[Source]:
+def _uneven(data: Measured) -> str:
+    """Tell where the means of the system level are over different documents; "" where they are not."""
+    count = max((figure.uneven for figure in data.figures), default=0)
+    if not count:
+        return ""
+    return (
+        f"{data.source.name}: system level: {count} of {len(data.table.system_names)} systems lack documents that others "
+        "have; each mean is over a system's own documents, so that harder ones may count against it"
+    )
+
+
+def load_sources(specs: Sequence[str], columns: Sequence[str] = ()) -> list[Source]:
     """Load the data sets of all ``--judgments``; one source may hold several, and names are made to differ."""
     found: list[Source] = []
     for spec in specs:
         unusable = Unusable()
         groups: dict[str, list[Judged]] = {}
-        for row in load_judgments(spec, unusable):
+        for row in load_judgments(spec, unusable, columns):
             groups.setdefault(row.dataset or Path(spec.rpartition(":")[2]).name, []).append(row)
         for name, rows in groups.items():
             taken = {source.name for source in found}

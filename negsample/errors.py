@@ -12,10 +12,17 @@ class InputError(Exception):
 class RecordError(InputError):
     """One record of an input is wrong; ``--on-bad skip`` may pass over it.
 
-    ``reason`` is the bare reason (for the record's own ``reason`` field), ``where`` names file and line.
+    ``reason`` is the bare reason (for the record's own ``reason`` field), ``where`` names file and line, ``hint`` says
+    what to do.
     """
 
     def __init__(self, where: str, reason: str, hint: str = "") -> None:
         self.where = where
         self.reason = reason
+        self.hint = hint
         super().__init__(f"{where}: {reason}" + (f"; {hint}" if hint else ""))
+
+    def or_skip(self) -> "RecordError":
+        """The error with a word on ``--on-bad skip``, for commands that have it."""
+        more = "mend it, or pass over such records with --on-bad skip"
+        return RecordError(self.where, self.reason, f"{self.hint}; {more}" if self.hint else more)

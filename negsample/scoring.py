@@ -7,7 +7,6 @@ pairs, and may differ in the last digit).
 """
 
 import contextlib
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from negsample.errors import InputError, RecordError
 from negsample.io.files import format_of
 from negsample.io.lines import aligned_lines
-from negsample.io.read import Row, read_rows, text_field
+from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.io.write import Writer, open_writer
 from negsample.progress import Bar
 
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Records in memory at a time, in each process.
 CHUNK = 1024
+# Of the interval of a mean: resamples, and blocks of scores that are resampled.
+_RESAMPLES = 1000
+_BLOCKS = 1000
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ Scorer = PairScorer | ReferenceScorer
 @dataclass(frozen=True)
 class Settings:
     """How records are scored: the fields that hold the texts (of a table), pairs computed at a time, what a bad record
-    does ("stop", or "skip": it comes back without a score), and whether ``aspects`` are added (the scorer must have them).
+    does ("stop", or "skip": it comes back without a score), whether ``aspects`` are added (the scorer must have them), and
+    the field that the score goes to.
     """
 
     document_field: str = "document"
@@ -95,6 +98,12 @@ class Settings:
     batch_size: int = 32
     on_bad: str = "stop"
     aspects: bool = False
+    output_field: str = "score"
+
+    def added(self) -> tuple[str, str, str]:
+        """The fields that scoring adds: the score, its aspects, the reason why one is missing."""
+        own = "" if self.output_field == "score" else f"{self.output_field}_"
+        return self.output_field, f"{own}aspects", f"{own}reason"
 
 
 DEFAULTS = Settings()
@@ -114,15 +123,14 @@ class Outcome:
     reason: str | None = None
     aspects: Mapping[str, float | None] | None = None
 
-    def fields(self) -> dict[str, Any]:
-        """Return the fields that are added to the record."""
-        fields: dict[str, Any] = {"score": None if self.score is None else round(self.score, 7)}
+    def fields(self, names: tuple[str, str, str] = DEFAULTS.added()) -> dict[str, Any]:
+        """Return the fields that are added to the record, called as `Settings.added` says."""
+        score, aspects, reason = names
+        fields: dict[str, Any] = {score: None if self.score is None else round(self.score, 7)}
         if self.aspects is not None:
-            fields["aspects"] = {
-                name: None if value is None else round(value, 7) for name, value in self.aspects.items()
-            }
+            fields[aspects] = {name: None if value is None else round(value, 7) for name, value in self.aspects.items()}
         if self.reason is not None:
-            fields["reason"] = f"{self.where}: {self.reason}" if self.where else self.reason
+            fields[reason] = f"{self.where}: {self.reason}" if self.where else self.reason
         return fields
 
 
@@ -130,40 +138,51 @@ class Outcome:
 class Tally:
     """Mean and 95 % interval of scores as they come, and what was left out.
 
-    ``cut`` counts the pairs that were longer than the model reads; ``bad`` the records without a score, by reason.
+    ``cut`` counts the pairs that were longer than the model reads; ``bad`` the records without a score, by reason;
+    ``replaced`` the records that had something in a field that the new score, or what belongs to it, has taken.
     """
 
     n: int = 0
     cut: int = 0
     bad: Counter[str] = field(default_factory=Counter)
-    _mean: float = 0.0
-    _squares: float = 0.0
+    replaced: Counter[str] = field(default_factory=Counter)
+    _sums: list[float] = field(default_factory=list)
 
     def add(self, outcome: Outcome) -> None:
         """Take in one outcome."""
         if outcome.score is None:
             self.bad[str(outcome.reason)] += 1
             return
+        if self.n < _BLOCKS:
+            self._sums.append(0.0)
+        self._sums[self.n % _BLOCKS] += outcome.score
         self.n += 1
         self.cut += outcome.cut
-        step = outcome.score - self._mean
-        self._mean += step / self.n
-        self._squares += step * (outcome.score - self._mean)
 
     @property
     def mean(self) -> float | None:
         """Mean of the scores; None where there are none."""
-        return self._mean if self.n else None
+        return math.fsum(self._sums) / self.n if self.n else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Student's t interval of the mean at 95 %; None for fewer than two scores."""
+        """Percentile interval of the mean, the scores resampled; None for fewer than two.
+
+        It stays within the range of the scores. From the 1001st score on, what is resampled are 1,000 blocks of scores
+        (every thousandth one), so that memory is flat.
+        """
         if self.n < 2:
             return None
-        from scipy.special import stdtrit
+        import numpy as np
 
-        half = float(stdtrit(self.n - 1, 0.975)) * math.sqrt(self._squares / (self.n - 1) / self.n)
-        return self._mean - half, self._mean + half
+        from negsample.resampling import percentile_interval
+        from negsample.seeds import generator
+
+        blocks = len(self._sums)
+        counts = np.full(blocks, self.n // blocks) + (np.arange(blocks) < self.n % blocks)
+        drawn = generator(0, "score", "bootstrap").multinomial(blocks, np.full(blocks, 1 / blocks), size=_RESAMPLES)
+        low, high, _ = percentile_interval(drawn @ np.array(self._sums) / (drawn @ counts))
+        return None if low is None or high is None else (low, high)
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
@@ -177,7 +196,7 @@ def _texts(row: Row, needs: frozenset[str] | None, settings: Settings) -> tuple[
     """Return document, summary and references of a record; ``needs`` as a metric's, None for an estimator."""
     if row.error is not None:
         raise row.error
-    references = [] if needs is None else references_of(row)
+    references = [] if needs is None else texts_field(row, "references", "reference")
     if needs is not None and "references" in needs and not references:
         raise RecordError(row.where, "field 'references' is missing or empty", "this metric compares with references")
     # A metric that can use either does without the document where there are references.
@@ -185,23 +204,6 @@ def _texts(row: Row, needs: frozenset[str] | None, settings: Settings) -> tuple[
     without = unneeded and row.fields.get(settings.document_field) in (None, "")
     document = "" if without else text_field(row, settings.document_field)
     return document, text_field(row, settings.summary_field), references
-
-
-def references_of(row: Row) -> list[str]:
-    """Return the texts in the field ``references`` (a list, or its JSON text, or one text), or in ``reference``; [] without.
-
-    Raises RecordError where they are not texts.
-    """
-    value = row.fields.get("references") or row.fields.get("reference") or []
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        with contextlib.suppress(ValueError):
-            value = json.loads(value)
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
-        raise RecordError(
-            row.where, "field 'references' is not a list of texts", "give a list of texts that are not blank"
-        )
-    return texts
 
 
 def score_rows(scorer: Scorer, rows: Sequence[Row], settings: Settings = DEFAULTS) -> list[Outcome]:
@@ -214,8 +216,7 @@ def score_rows(scorer: Scorer, rows: Sequence[Row], settings: Settings = DEFAULT
             document, summary, others = _texts(row, needs, settings)
         except RecordError as error:
             if settings.on_bad != "skip":
-                hint = "mend it, or pass over such records with --on-bad skip"
-                raise RecordError(error.where, error.reason, hint) from None
+                raise error.or_skip() from None
             outcomes.append(Outcome(None, where=error.where, reason=error.reason))
         else:
             documents.append(document)
@@ -274,7 +275,8 @@ def score_table(
 ) -> Tally:
     """Score every record of ``source`` (a table, or ``-``) and write it to ``target`` with ``score`` added.
 
-    Records come out in input order with all their fields but the ``aspects`` and ``reason`` of an earlier scoring. A bad
+    Records come out in input order with all their fields but the ``aspects`` and ``reason`` of an earlier scoring; what
+    they had in these fields and in ``settings.output_field`` is replaced, and the tally counts it. A bad
     record raises RecordError and leaves no output; where it is skipped it comes back with ``score: null`` and a
     ``reason``. Aspects come as ``{"coverage": …, …}``, null (and a ``reason``) where one can't be judged. Of several
     ``processes``, which must see the same input, the first one writes.
@@ -283,23 +285,30 @@ def score_table(
     pieces = table_chunks(source)
     # Tables need their columns before the first line: those of the first chunk.
     first = next(pieces)
-    names = list(dict.fromkeys(name for row in first for name in _kept(row)))
+    added = settings.added()
+    names = list(dict.fromkeys(name for row in first for name in _kept(row, added)))
     with _writer(target, names, scorer, settings, processes) as writer:
         for row, outcome in _score(scorer, chain([first], pieces), settings, processes):
             tally.add(outcome)
+            kept, fields = _kept(row, added), outcome.fields(added)
+            tally.replaced.update(
+                name
+                for name, value in row.fields.items()
+                if value not in (None, "") and (name in fields or name not in kept)
+            )
             if writer is not None:
-                writer.write({**_kept(row), **outcome.fields()})
+                writer.write({**kept, **fields})
     return tally
 
 
-def _kept(row: Row) -> dict[str, Any]:
-    """Return the fields of a record without the ``aspects`` and ``reason`` of an earlier scoring, which its ``score`` tells.
+def _kept(row: Row, added: tuple[str, str, str]) -> dict[str, Any]:
+    """Return the fields of a record without the aspects and reason of an earlier scoring, which its score tells.
 
-    Beside the new score they would say what is no longer so. Without a ``score`` they are the user's own.
+    Beside the new score they would say what is no longer so. Without a score they are the user's own.
     """
-    if "score" not in row.fields:
+    if added[0] not in row.fields:
         return row.fields
-    return {name: value for name, value in row.fields.items() if name not in ("aspects", "reason")}
+    return {name: value for name, value in row.fields.items() if name not in added[1:]}
 
 
 def _writer(
@@ -308,11 +317,10 @@ def _writer(
     """Open ``target`` in the first process; the columns of a table are ``names``, then what scoring adds to any record."""
     if target is None or (processes and processes.rank):
         return contextlib.nullcontext()
-    added = ["score"]
-    if settings.aspects:
-        added.append("aspects")
+    score, aspects, reason = settings.added()
+    added = [score, aspects] if settings.aspects else [score]
     if settings.on_bad == "skip" or settings.aspects or isinstance(scorer, ReferenceScorer):
-        added.append("reason")
+        added.append(reason)
     columns = [*(name for name in names if name not in added), *added]
     return open_writer(target, columns=None if format_of(target) == "jsonl" else columns)
 
@@ -369,5 +377,5 @@ def score_lines(
         for row, outcome in _score(scorer, pieces, settings, processes):
             tallies[row.fields["system"]].add(outcome)
             if writer is not None:
-                writer.write({**{name: row.fields[name] for name in names}, **outcome.fields()})
+                writer.write({**{name: row.fields[name] for name in names}, **outcome.fields(settings.added())})
     return tallies

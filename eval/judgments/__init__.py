@@ -3,6 +3,7 @@
 ``FILE`` is the project's own layout (``files``); ``NAME:PATH`` a published one, ``NAME`` from ``JUDGMENTS``.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from negsample.errors import InputError
@@ -26,11 +27,12 @@ JUDGMENTS = Registry(
 __all__ = ["JUDGMENTS", "Unusable", "load_judgments"]
 
 
-def load_judgments(spec: str, unusable: Unusable | None = None) -> list[Judged]:
+def load_judgments(spec: str, unusable: Unusable | None = None, columns: Sequence[str] = ()) -> list[Judged]:
     """Load the judged rows that ``spec`` names: ``FILE``, or ``NAME:PATH`` with NAME from ``JUDGMENTS``.
 
     What is missing or malformed is counted in ``unusable``, which is empty before, and is not in the result. Every row
-    has at least one human score, and all scores are finite.
+    has at least one human score, and all scores are finite. ``columns``: the fields that hold the human scores of a FILE
+    in which each has a field of its own (by default those with numbers).
     Raises InputError for an unknown name, a missing file or folder, and where not one row is usable.
     """
     name, colon, path = spec.partition(":")
@@ -42,8 +44,11 @@ def load_judgments(spec: str, unusable: Unusable | None = None) -> list[Judged]:
     if not Path(path).exists():
         raise InputError(f"{path}: no such file or folder; give the path of the {name} judgments")
     unusable = Unusable() if unusable is None else unusable
-    rows: list[Judged] = load(path, unusable)
+    if columns and name != "files":
+        raise InputError(f"{spec}: its scores have their places; --scores-columns is for files of your own")
+    rows: list[Judged] = load(path, unusable, columns) if columns else load(path, unusable)
     if not rows:
         why = "; ".join(unusable.lines()[:3]) or "it holds none"
-        raise InputError(f"{path}: no usable judgment: {why}")
+        hint = next((unusable.hints[reason] for reason, _ in unusable.most_common(1)), "")
+        raise InputError(f"{path}: no usable judgment: {why}" + (f"; {hint}" if hint else ""))
     return rows

@@ -8,28 +8,34 @@ from typing import Any
 
 from negsample.errors import RecordError
 from negsample.io.read import Row, text_field
-from negsample.records import Judged
+from negsample.records import Judged, document_key
 
 PLACES = 3  # how many places a reason names
 
 
 class Unusable(Counter[str]):
-    """What could not be used, counted by reason, with the first few places of each."""
+    """What could not be used, counted by reason, with the first few places of each.
+
+    ``told``: lines on how the judgments were read. ``hints``: what to do about a reason, where that is known.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.places: dict[str, list[str]] = {}
+        self.told: list[str] = []
+        self.hints: dict[str, str] = {}
 
-    def note(self, reason: str, where: str) -> None:
+    def note(self, reason: str, where: str, hint: str = "") -> None:
         """Count something that is missing or malformed at ``where``."""
         self[reason] += 1
+        self.hints.setdefault(reason, hint)
         places = self.places.setdefault(reason, [])
         if len(places) < PLACES:
             places.append(where)
 
     def lines(self) -> list[str]:
-        """Return a line for each reason, most frequent first: ``4 × no usable human score (a.jsonl, line 3; …)``."""
-        shown = []
+        """Return what is told, then a line a reason, most frequent first: ``4 × no usable human score (a.jsonl, line 3; …)``."""
+        shown = list(self.told)
         for reason, count in self.most_common():
             places = self.places.get(reason, [])
             more = "; …" if count > len(places) else ""
@@ -43,7 +49,8 @@ class Collector:
 
     unusable: Unusable
     rows: list[Judged] = field(default_factory=list)
-    _seen: set[tuple[str, str]] = field(default_factory=set)
+    _seen: set[tuple[str, str, str]] = field(default_factory=set)
+    _texts: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def note(self, reason: str, where: str) -> None:
         """Count something that is missing or malformed at ``where``."""
@@ -55,16 +62,19 @@ class Collector:
             try:
                 self.add(judged(each), each.where)
             except RecordError as error:
-                self.note(error.reason, each.where)
+                self.unusable.note(error.reason, each.where, error.hint)
         return self.rows
 
     def add(self, row: Judged, where: str) -> None:
-        """Keep ``row`` unless it has no score or its document and system were kept before; then it is counted."""
-        key = (row.document_id, row.system)
+        """Keep ``row``, or count why not: no score, its document and system kept before, another text of its document."""
+        key = (row.dataset, row.document_id, row.system)
+        texts = tuple(sorted(map(document_key, row.documents)))
         if key in self._seen:
             self.note("the same document and system again (the first row is kept)", where)
         elif not row.scores:
             self.note("no usable human score", where)
+        elif self._texts.setdefault(key[:2], texts) != texts:
+            self.note("the document has another text than in an earlier row of its id (the row is left out)", where)
         else:
             self._seen.add(key)
             self.rows.append(row)

@@ -1,47 +1,87 @@
 """The project's own layout: one record a line, in any format that ``negsample.io.read`` reads."""
 
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from negsample.errors import RecordError
+from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
-from negsample.io.read import Row, read_rows, text_field
+from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.records import Judged
+from negsample.registry import suggestion
 
 HALVES = ("tune", "report")
+# Fields that hold no human score, whatever is in them.
+_FIELDS = frozenset(
+    "id document_id doc_id system document documents summary references reference dataset half index".split()
+) | {"Unnamed: 0"}
 
 
-def load(path: str, unusable: Unusable) -> list[Judged]:
+def load(path: str, unusable: Unusable, columns: Sequence[str] = ()) -> list[Judged]:
     """Read rows with the fields ``document_id`` (or ``doc_id``), ``system``, ``document`` (or ``documents``, a list),
     ``summary``, ``scores`` (name → number); optional ``references`` (a list), ``dataset``, ``half``.
 
-    In CSV and TSV the lists and ``scores`` are JSON text. A score that is not a finite number is left out of its row
-    and counted; a row that lacks a field, or has no score left, is left out and counted.
+    In CSV and TSV the lists and ``scores`` are JSON text. Where no row has ``scores``, each human score has a field of its
+    own: those named ``columns``, else every other field of which most values are numbers, which is told. A score that is
+    not a finite number is left out of its row and counted; a row that lacks a field, or has no score left, is left out and
+    counted. Raises InputError for a column that there is not.
     """
     dataset = Path(path).name.split(".")[0]
-    return Collector(unusable).read(read_rows(path), partial(_judged, dataset=dataset, unusable=unusable))
+    rows = list(read_rows(path))
+    if columns or not any("scores" in row.fields for row in rows):
+        columns = _score_columns(path, rows, columns, unusable)
+    judged = partial(_judged, dataset=dataset, columns=columns, unusable=unusable)
+    return Collector(unusable).read(rows, judged)
 
 
-def _judged(row: Row, dataset: str, unusable: Unusable) -> Judged:
+def _score_columns(path: str, rows: Sequence[Row], wanted: Sequence[str], unusable: Unusable) -> list[str]:
+    """The fields that hold a human score each."""
+    names = list(dict.fromkeys(name for row in rows for name in row.fields))
+    for name in wanted:
+        if name not in names:
+            raise InputError(f"--scores-columns {name}: {path} has no such field; {suggestion(name, names)}")
+    if wanted:
+        return list(wanted)
+    found = []
+    for name in names:
+        values = [value for row in rows if (value := row.fields.get(name)) not in (None, "")]
+        if (
+            name.strip()
+            and name not in _FIELDS
+            and 2 * sum(finite(value) is not None for value in values) > len(values)
+        ):
+            found.append(name)
+    if found:
+        unusable.told.append(
+            f"human scores are the fields with numbers: {', '.join(found)} (--scores-columns names others)"
+        )
+    return found
+
+
+def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) -> Judged:
+    if "summary" not in row.fields and (
+        lists := [name for name, value in row.fields.items() if isinstance(value, list)]
+    ):
+        hint = "write one record a summary: document_id, system, document, summary, scores"
+        reason = f"a record of several summaries: the fields {', '.join(lists)} are lists"
+        raise RecordError(row.where, reason, hint)
     summary = text_field(row, "summary")
-    texts = _nested(row, "documents", list)
-    documents = tuple(texts) if texts else (text_field(row, "document"),)
-    references = tuple(_nested(row, "references", list) or ())
-    for name, values in (("documents", documents), ("references", references)):
-        if not all(isinstance(text, str) and text.strip() for text in values):
-            raise RecordError(row.where, f"field {name!r} has an entry that is blank or not text")
+    documents = tuple(texts_field(row, "documents") or [text_field(row, "document")])
+    references = tuple(texts_field(row, "references", "reference"))
     half = row.fields.get("half") or ""
     if half not in ("", *HALVES):
         raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
+    given = {name: row.fields.get(name) for name in columns} if columns else _scores(row)
     scores: dict[str, float] = {}
-    for name, value in (_nested(row, "scores", dict) or {}).items():
+    for name, value in given.items():
         number = finite(value)
-        if number is None:
-            unusable.note(f"score {name!r} is not a finite number", row.where)
-        else:
+        if number is not None:
             scores[name] = number
+        elif not columns or value not in (None, ""):
+            unusable.note(f"score {name!r} is not a finite number", row.where)
     return Judged(
         document_id=name_field(row, "document_id", other="doc_id"),
         system=name_field(row, "system"),
@@ -54,16 +94,12 @@ def _judged(row: Row, dataset: str, unusable: Unusable) -> Judged:
     )
 
 
-def _nested(row: Row, name: str, kind: type) -> Any:
-    """A list or object field, or None where there is none; JSON text in CSV and TSV."""
-    value = row.fields.get(name)
-    if isinstance(value, str) and value.strip():
-        try:
+def _scores(row: Row) -> dict[str, Any]:
+    """The object in the field ``scores``, or its JSON text; {} where there is none."""
+    value = row.fields.get("scores") or {}
+    if isinstance(value, str):
+        with suppress(ValueError):
             value = json.loads(value)
-        except ValueError:
-            value = "?"
-    if value is None or value == "":
-        return None
-    if not isinstance(value, kind):
-        raise RecordError(row.where, f"field {name!r} is not {'a list' if kind is list else 'an object'}")
+    if not isinstance(value, dict):
+        raise RecordError(row.where, "field 'scores' is not an object")
     return value

@@ -10,7 +10,7 @@ from functools import partial
 
 from negsample.errors import RecordError
 from negsample.eval.judgments.collect import Collector, Unusable
-from negsample.io.read import Row, read_rows, text_field
+from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.records import Judged
 
 DIMENSIONS = ("coherence", "consistency", "fluency", "relevance")
@@ -28,14 +28,11 @@ def _judged(row: Row, sink: Collector) -> Judged:
         hint = "pair the file with its articles first (SummEval's data_processing/pair_data.py)"
         raise RecordError(row.where, f"no field 'text': {hint}")
     document = text_field(row, "text")
-    references = row.fields.get("references") or []
-    if not isinstance(references, list) or not all(isinstance(text, str) for text in references):
-        raise RecordError(row.where, "field 'references' is not a list of texts")
+    references = texts_field(row, "references")
     experts, crowd = row.fields.get("expert_annotations"), row.fields.get("turker_annotations") or []
     if not isinstance(experts, list) or not isinstance(crowd, list):
         raise RecordError(row.where, "field 'expert_annotations' or 'turker_annotations' is not a list")
     scores = sink.mean_scores(experts, DIMENSIONS, row.where)
     crowd_scores = sink.mean_scores(crowd, DIMENSIONS, row.where)
     scores |= {f"turker_{name}": value for name, value in crowd_scores.items()}
-    kept = tuple(text for text in references if text.strip())
-    return Judged(document_id, system, (document,), summary, kept, scores, "summeval")
+    return Judged(document_id, system, (document,), summary, tuple(references), scores, "summeval")

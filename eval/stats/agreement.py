@@ -20,7 +20,6 @@ NO_SYSTEM = "row without a system"
 FEW_ROWS = "document with fewer than 3 rows"
 CONSTANT_METRIC = "document with constant metric scores"
 CONSTANT_HUMAN = "document with constant human scores"
-UNEQUAL = "system with fewer rows than others (kept)"
 SKIPPED = "resample without a correlation"
 NOT_TAKEN = f"resample not taken (Kendall over more than {lv.KENDALL_ROWS:,} rows)"
 
@@ -31,8 +30,9 @@ class AgreementFigure:
 
     ``value``, ``low``, ``high`` in [−1, 1] and ``p`` in [0, 1], or None where undefined (``reason`` says why there is
     no ``value``). ``n``, ``documents``, ``systems``: what was used. ``left_out``: reason → how many rows, documents,
-    systems or resamples. ``given_length``: the partial correlation given the number of words, of the same coefficient
-    at the same level, with its interval and ``given_documents``, the documents it is averaged over (summary level);
+    systems or resamples. ``uneven``: systems (system level) without a row on a document that another one has a row on;
+    their means are used all the same. ``given_length``: the partial correlation given the number of words, of the same
+    coefficient at the same level, with its interval and ``given_documents``, the documents it is averaged over (summary level);
     ``given_reason`` says why there is none.
     """
 
@@ -49,6 +49,7 @@ class AgreementFigure:
     documents: int
     systems: int
     left_out: dict[str, int] = field(default_factory=dict)
+    uneven: int = 0
     given_length: float | None = None
     given_low: float | None = None
     given_high: float | None = None
@@ -186,6 +187,7 @@ def _figure(
     used = np.ones(len(block.documents), dtype=bool)
     x, y = block.values[pair[0]], block.values[pair[1]]
     p: float | None = None
+    uneven = 0
     value = _number(series.value[k])
     if level == "summary":
         assert series.per_document is not None
@@ -196,8 +198,7 @@ def _figure(
     elif level == "system":
         used = block.systems >= 0
         _count(left_out, NO_SYSTEM, (~used).sum())
-        rows = np.bincount(block.systems[used]) if used.any() else np.zeros(0)
-        _count(left_out, UNEQUAL, ((rows > 0) & (rows < rows.max(initial=0))).sum())
+        uneven = _uneven(block.documents[used], block.systems[used])
         if value is not None:
             means = lv.system_means(block, np.ones((1, block.total_documents)))[0][list(pair)]
             means = means[:, ~np.isnan(means).any(axis=0)]
@@ -224,6 +225,7 @@ def _figure(
         documents=len(np.unique(block.documents[used])),
         systems=len(np.unique(systems[systems >= 0])),
         left_out=left_out,
+        uneven=uneven,
         given_length=given,
         given_low=given_low if given is not None else None,
         given_high=given_high if given is not None else None,
@@ -231,6 +233,12 @@ def _figure(
         reason=None if value is not None else _why_not(block, level, x, y),
         given_reason=None if given is not None else _why_not_given(value, level, block),
     )
+
+
+def _uneven(documents: np.ndarray, systems: np.ndarray) -> int:
+    """How many of the systems have no row on one of ``documents`` [n]."""
+    cells = np.unique(np.stack([systems, documents]), axis=1)
+    return int((np.unique(cells[0], return_counts=True)[1] < len(np.unique(documents))).sum())
 
 
 def _number(value: float) -> float | None:

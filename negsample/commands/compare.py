@@ -35,6 +35,7 @@ def compare(
     ] = "stop",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Which of several systems is better: means, differences to the first, tests, ranks."""
     from negsample.eval.compare import Settings

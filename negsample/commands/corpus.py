@@ -25,6 +25,7 @@ def corpus(
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="Encoder of the map (default use-multilingual).", metavar="NAME")
     ] = None,
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.eval.metrics.corpus import corpus_metric
@@ -66,7 +67,8 @@ def read_texts(path: str, field: str) -> list[str]:
     from negsample.io.files import ENDINGS
     from negsample.io.lines import open_text
     from negsample.io.read import read_rows, text_field
+    from negsample.io.saved import is_saved
 
-    if path.lower().endswith(tuple(ENDINGS)):
+    if path.lower().endswith(tuple(ENDINGS)) or is_saved(path):
         return [text_field(row, field) for row in read_rows(path)]
     return list(open_text(path))

@@ -34,9 +34,16 @@ def correlate(
     half: Annotated[
         str | None, typer.Option("--half", help="Only judgments of this half.", metavar="tune|report")
     ] = None,
+    scores_columns: Annotated[
+        str | None,
+        typer.Option(
+            "--scores-columns", help="Fields of a judgments FILE that hold a human score each.", metavar="A,B,…"
+        ),
+    ] = None,
     level: Annotated[str, typer.Option("--level", help="Levels, separated by commas.")] = "pooled,summary,system",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Agreement of models and metrics with people, beside trivial baselines: figures, intervals, tests, a page."""
     from negsample.eval.correlate import Settings
@@ -54,7 +61,8 @@ def correlate(
         scores=tuple(scores or ()),
         human=tuple(dict.fromkeys(human or ())),
         half=half,
-        levels=tuple(dict.fromkeys(name.strip() for name in level.split(",") if name.strip())),
+        columns=_names(scores_columns or ""),
+        levels=_names(level),
         bootstrap=bootstrap,
         seed=seed,
     )
@@ -63,6 +71,10 @@ def correlate(
     print_correlation(result)
     write_correlation(result, out, watch, ["negsample", *sys.argv[1:]])
     print(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def print_correlation(result: "Correlation") -> None:

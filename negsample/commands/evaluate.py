@@ -16,6 +16,7 @@ def evaluate(
     json: options.Json = None,
     batch_size: options.BatchSize = 32,
     seed: options.Seed = 0,
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded labels), with intervals."""
     from negsample.io.files import atomic_json, check_file

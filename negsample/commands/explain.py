@@ -19,6 +19,7 @@ def explain(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Explain only the first N records.")] = None,
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
     from negsample.io.files import format_of

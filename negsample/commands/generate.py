@@ -1,12 +1,10 @@
 """``negsample generate``."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from negsample.commands import options
-from negsample.errors import InputError
 
 
 def generate(
@@ -23,8 +21,10 @@ def generate(
     summary_field: Annotated[str | None, typer.Option("--summary-field", help="Field of the summary.")] = None,
     corpus_config: Annotated[str | None, typer.Option("--corpus-config", help="Configuration of a hub corpus.")] = None,
     on_bad: options.OnBad = "stop",
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Make labelled examples: every pair, and damaged copies of its summary."""
+    from negsample.io.files import new_folder
     from negsample.io.run_record import Stopwatch, write_run
     from negsample.negatives.recipe import parse_recipe
     from negsample.train.config import make_config
@@ -45,14 +45,10 @@ def generate(
     }
     config = make_config(settings, "arguments")
     parsed = parse_recipe(config.recipe)
-    folder = Path(out)
-    if folder.is_dir() and any(folder.iterdir()):
-        raise InputError(f"{out}: is not empty; give another folder or empty it")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{out}: is a file; give a folder")
-    report = make_examples(config, parsed, folder)
-    settings["recipe"] = str(parsed)
-    write_run(folder / "run.json", watch, config=settings, seed=config.seed, data=report)
+    with new_folder(out) as folder:
+        report = make_examples(config, parsed, folder)
+        settings["recipe"] = str(parsed)
+        write_run(folder / "run.json", watch, config=settings, seed=config.seed, data=report)
     print_report(report)
 
 

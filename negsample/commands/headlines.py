@@ -1,6 +1,5 @@
 """``negsample tables p4-table3``."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,29 +29,26 @@ def p4_table3(
     """Metrics against people on headlines in three tasks, Bonferroni-corrected: Moeed et al. 2020, Tables 3, 4."""
     from negsample.eval.headlines import METRICS, load_headlines
     from negsample.eval.headlines import p4_table3 as correlate_headlines
-    from negsample.io.files import atomic_json, atomic_text, check_folder
+    from negsample.io.files import atomic_json, atomic_text, check_new, new_folder
     from negsample.io.run_record import Stopwatch, write_run
     from negsample.io.write import open_writer
 
     watch = Stopwatch()
     if headlines is None:
         raise InputError("give --headlines FILE: records with story, generated, reference and people's scores")
-    folder = Path(out)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{out}: exists already; give another folder")
-    check_folder(folder)
+    check_new(out)
     table = correlate_headlines(load_headlines(headlines), metrics or METRICS, alpha=alpha)
     # Shown first: what was found is not lost where it can't be written.
     text = markdown(table)
     print(text, end="")
-    folder.mkdir(parents=True, exist_ok=True)
     plain = table.as_dict()
-    atomic_json(folder / "table.json", plain)
-    with open_writer(folder / "table.csv") as writer:
-        for entry in plain["table3"]:
-            writer.write(entry)
-    atomic_text(folder / "table.md", text)
-    write_run(folder / "run.json", watch, headlines=headlines, alpha=alpha, signatures=plain["signatures"])
+    with new_folder(out) as folder:
+        atomic_json(folder / "table.json", plain)
+        with open_writer(folder / "table.csv") as writer:
+            for entry in plain["table3"]:
+                writer.write(entry)
+        atomic_text(folder / "table.md", text)
+        write_run(folder / "run.json", watch, headlines=headlines, alpha=alpha, signatures=plain["signatures"])
 
 
 def markdown(table: "HeadlineTable") -> str:

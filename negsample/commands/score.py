@@ -34,8 +34,12 @@ def score(
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
     aspects: Annotated[bool, typer.Option("--aspects", help="Add the aspects to each record (head align).")] = False,
+    output_field: Annotated[
+        str, typer.Option("--output-field", help="Field of the score; its aspects and reason are called after it.")
+    ] = "score",
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files, by a model or a metric."""
     from negsample.io.files import format_of
@@ -56,6 +60,8 @@ def score(
         raise InputError("give -o OUTPUT (- for standard output)")
     if output is not None:
         format_of(output)
+    if output_field in ("", document_field, summary_field):
+        raise InputError(f"--output-field {output_field!r}: give a name of its own, which holds no text")
     processes: Processes | None = context.obj
     read = [path for path in (source, *targets, *references, *inputs) if path is not None]
     if processes and processes.size > 1 and "-" in read:
@@ -67,13 +73,15 @@ def score(
     if "-" not in read:
         next(table_chunks(inputs[0]) if source is None else line_chunks(source, systems, references), None)
     scorer = _scorer(model, metric, aspects)
-    settings = Settings(document_field, summary_field, batch_size, on_bad, aspects)
+    settings = Settings(document_field, summary_field, batch_size, on_bad, aspects, output_field)
     if source is None:
         tallies = {inputs[0]: score_table(scorer, inputs[0], str(output), settings, processes)}
     else:
         tallies = score_lines(scorer, source, systems, output, references, settings, processes)
     if not (processes and processes.rank):
         print_tallies(tallies, scorer.signature, sys.stderr if output == "-" else sys.stdout)
+    if not any(tally.n for tally in tallies.values()):
+        raise InputError(f"{', '.join(tallies)}: not one record could be scored, for the reasons told")
 
 
 def _same(one: str, other: str) -> bool:
@@ -109,6 +117,10 @@ def print_tallies(tallies: dict[str, "Tally"], signature: str, stream: TextIO) -
     for name, tally in tallies.items():
         if tally.cut:
             print(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", file=stream)
+        for field, count in tally.replaced.items():
+            print(
+                f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", file=stream
+            )
         if tally.bad:
             reasons = ", ".join(f"{count} {reason}" for reason, count in tally.bad.most_common())
             print(f"{name}: {tally.bad.total()} records without a score: {reasons}", file=stream)

@@ -32,6 +32,7 @@ def train(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or begin it.")] = False,
     smoke: options.Smoke = False,
+    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample.train …"""
     from negsample.train.config import read_config

@@ -14,6 +14,7 @@ from negsample.corpora import files, hub
 from negsample.corpora.pairs import CorpusOptions, describe_skipped
 from negsample.errors import InputError
 from negsample.io.files import ENDINGS
+from negsample.io.saved import is_saved
 from negsample.records import Pair
 from negsample.registry import Registry
 
@@ -40,7 +41,8 @@ def load_pairs(name: str, options: CorpusOptions | None = None, skipped: Counter
     - a registered name (``sample``, ``cnn_dailymail``), or ``name:argument`` (``sample:news``, ``newsroom:DIR``, and
       ``cnn_dailymail:DIR`` for a folder that holds a copy of the corpus as the hub has it);
     - a file ending in .jsonl, .csv, .tsv (each also .gz) or .parquet, or ``-`` for JSON lines on standard input;
-    - a folder laid out like a hub data set, written as an absolute path or with a leading ``./``;
+    - a folder laid out like a hub data set, written as an absolute path or with a leading ``./``; a folder that
+      ``save_to_disk`` of ``datasets`` has written, by any path;
     - a hub id, which has one ``/``.
 
     ``skipped`` counts the records that were passed over, by reason, where ``options.on_bad`` is ``"skip"``
@@ -60,6 +62,8 @@ def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[
         return CORPORA.get(head)(argument, options, skipped)
     if name == "-" or os.path.isfile(name):
         return files.load(name, options, skipped)
+    if is_saved(name):
+        return hub.load_folder(name, options, skipped)
     if name.startswith((".", "/", "~")):
         if os.path.isdir(name):
             return hub.load_folder(name, options, skipped)

@@ -4,7 +4,7 @@ import itertools
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,9 @@ from typing import Any
 from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError
 from negsample.io.read import Row
+from negsample.io.saved import is_saved, load_saved
 from negsample.records import Pair
+from negsample.registry import suggestion
 
 # The branch in which the hub keeps a Parquet copy of data sets that are published as a loading script.
 _PARQUET_BRANCH = "refs/convert/parquet"
@@ -48,7 +50,7 @@ def load_id(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterato
 
 
 def load_folder(folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
-    """The pairs of a folder of data files laid out as ``datasets`` reads them (splits told from names)."""
+    """The pairs of a folder of data files laid out as ``datasets`` reads them (splits told from names) or saves them."""
     name = os.path.basename(os.path.abspath(folder))
     return _load(HubCorpus(name, ""), folder, options, skipped)
 
@@ -94,6 +96,8 @@ LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}
 
 def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> dict[str, Any]:
     """Streams of a local folder by split. Streaming writes no cache, and local files can be read again at no cost."""
+    if is_saved(folder):
+        return _saved_splits(folder, options)
     arguments: dict[str, Any] = {}
     card = os.path.join(folder, "README.md")
     if config is not None and os.path.isfile(card) and _has_configs(card):
@@ -104,6 +108,22 @@ def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> di
     elif options.config is not None:
         raise InputError(f"{folder}: has no configuration {options.config!r}; leave it out or check the folder")
     return _splits(os.path.abspath(folder), options.split, streaming=True, **arguments)
+
+
+def _saved_splits(folder: str, options: CorpusOptions) -> dict[str, Any]:
+    """The splits of a folder that ``save_to_disk`` has written."""
+    options.refuse(f"{folder}: a folder of save_to_disk", "config")
+    found = load_saved(folder)
+    if options.split is None:
+        return _in_order(found)
+    if options.split not in found:
+        raise InputError(f"{folder}: has no split {options.split!r}; {suggestion(options.split, list(found))}")
+    return {options.split: found[options.split]}
+
+
+def _in_order(found: Mapping[Any, Any]) -> dict[str, Any]:
+    order = [name for name in _FIRST_SPLITS if name in found] + [name for name in found if name not in _FIRST_SPLITS]
+    return {str(name): found[name] for name in order}
 
 
 def _has_configs(card: str) -> bool:
@@ -142,9 +162,7 @@ def _splits(path: str, split: str | None, streaming: bool, **arguments: Any) -> 
         # A slice such as train[:10%] can't be streamed.
         data = datasets.load_dataset(path, split=split, streaming=streaming and "[" not in split, **arguments)
         return {split: data}
-    found = datasets.load_dataset(path, streaming=streaming, **arguments)
-    order = [name for name in _FIRST_SPLITS if name in found] + [name for name in found if name not in _FIRST_SPLITS]
-    return {str(name): found[name] for name in order}
+    return _in_order(datasets.load_dataset(path, streaming=streaming, **arguments))
 
 
 def _rows(label: str, splits: dict[str, Any]) -> Iterator[Row]:

@@ -26,7 +26,7 @@ ENDINGS = {
     ".tsv.gz": "tsv",
     ".parquet": "parquet",
 }
-_KNOWN = ".jsonl[.gz], .json[.gz] (one object a line), .csv[.gz], .tsv[.gz], .parquet"
+_KNOWN = ".jsonl[.gz], .json[.gz] (one object a line, or an array), .csv[.gz], .tsv[.gz], .parquet"
 
 _HINTS = {
     errno.ENOENT: "no such file or folder; check the path",
@@ -38,6 +38,8 @@ _HINTS = {
     errno.ENOSPC: "the disk is full; free some space or choose another place",
     errno.EDQUOT: "the disk quota is used up; free some space or choose another place",
     errno.EFBIG: "the file would be larger than allowed here; choose another place",
+    errno.ENOTEMPTY: "has been filled meanwhile, by another process; give another folder",
+    errno.EEXIST: "has been made meanwhile, by another process; give another folder",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
 }
 

@@ -1,9 +1,8 @@
 """Records as streams: JSON lines, CSV, TSV and Parquet, plain or gzipped, read with flat memory."""
 
-import csv
+import codecs
 import gzip
 import io
-import itertools
 import json
 import math
 import os
@@ -20,12 +19,10 @@ from typing import Any, BinaryIO, cast
 from negsample.errors import InputError, RecordError
 from negsample.io.files import failure, format_of
 
-# 256 million characters: far above any document, far below what would exhaust memory when a quote is never closed.
-_CSV_FIELD_LIMIT = 1 << 28
 _PARQUET_BATCH = 128
 # White space, control characters and invisible marks: a text of nothing else is blank to a reader.
+_SPACE = re.compile("[ \t\r\n]*")
 _BLANK = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]*")
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +60,8 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
             stream = raw = open(path, "rb")  # noqa: SIM115 - closed below; standard input must stay open
         peek = getattr(stream, "peek", None)
         if str(path).lower().endswith(".gz") or (peek is not None and peek(2)[:2] == b"\x1f\x8b"):
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb"))
-        else:
-            yield stream
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb"))
+        yield _utf8(stream, name)
     except EOFError as error:
         raise InputError(f"{name}: the gzip file is cut short; get it again") from error
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -75,6 +71,40 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
     finally:
         if raw is not None:
             raw.close()
+
+
+class _Recoded(io.RawIOBase):
+    """The UTF-8 bytes of a stream in another encoding."""
+
+    def __init__(self, stream: BinaryIO, encoding: str, name: str) -> None:
+        self._stream, self._name = stream, name
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            data = self._stream.read(1 << 16)
+            try:
+                self._rest = self._decoder.decode(data, final=not data).encode("utf-8")
+            except UnicodeError as error:
+                raise InputError(f"{self._name}: not sound UTF-16 ({error}); save it as UTF-8") from None
+            if not data:
+                break
+        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _utf8(stream: BinaryIO, name: str) -> BinaryIO:
+    """``stream``, or its text in UTF-8 where it is in UTF-16 or UTF-32, which zeros among its first bytes (or a mark) tell."""
+    peek = getattr(stream, "peek", None)
+    encoding = json.detect_encoding(peek(4)[:4]) if peek is not None else "utf-8"
+    return (
+        stream if encoding.startswith("utf-8") else cast(BinaryIO, io.BufferedReader(_Recoded(stream, encoding, name)))
+    )
 
 
 def check_exists(path: str | Path) -> None:
@@ -94,26 +124,34 @@ def check_exists(path: str | Path) -> None:
 def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
     """The records of ``path`` in order, one at a time; ``"-"`` is standard input.
 
-    ``format`` is ``"jsonl"``, ``"csv"``, ``"tsv"`` or ``"parquet"``, by default told from the name. Text is UTF-8, with
-    or without a byte order mark and with either line end; ``.gz`` is unpacked. A CSV's first line names its fields, and
-    all its values are text. Blank lines are passed over. A record that is broken on its own comes as a Row with
-    ``error`` set.
+    ``format`` is ``"jsonl"``, ``"csv"``, ``"tsv"`` or ``"parquet"``, by default told from the name; a folder is what
+    ``datasets`` leaves with ``save_to_disk``. Text is UTF-8, with or without a byte order mark (or UTF-16), with either
+    line end; ``.gz`` is unpacked. JSON that is not one object a line, an array of objects or indented ones, is held in
+    memory as a whole. A CSV's first line names its fields, and all its values are text. Blank lines are passed over. A
+    record that is broken on its own comes as a Row with ``error`` set.
 
     Raises InputError, at the call for a missing file or an unknown format, else on the way: no records, damaged gzip or
     Parquet, a CSV header that is missing or names a field twice, a quote that never closes.
     """
-    kind = format or format_of(path)
+    # These two make rows of their own.
+    from negsample.io.csv_rows import read_csv
+    from negsample.io.saved import is_saved, saved_rows
+
+    saved = is_saved(path)
+    kind = "saved" if saved else format or format_of(path)
     readers: dict[str, Callable[[str | Path], Iterator[Row]]] = {
         "jsonl": _read_json_lines,
-        "csv": lambda source: _read_csv(source, ","),
-        "tsv": lambda source: _read_csv(source, "\t"),
+        "csv": lambda source: read_csv(source, ","),
+        "tsv": lambda source: read_csv(source, "\t"),
         "parquet": _read_parquet,
+        "saved": saved_rows,
     }
     if kind not in readers:
         raise InputError(f"{display(path)}: no format is called {kind!r}; known: {', '.join(readers)}")
     if kind == "parquet" and str(path) == "-":
         raise InputError("standard input: Parquet can't be read from a pipe; name the file")
-    check_exists(path)
+    if not saved:
+        check_exists(path)
     return _at_least_one(path, readers[kind](path))
 
 
@@ -128,11 +166,45 @@ def _at_least_one(path: str | Path, rows: Iterator[Row]) -> Iterator[Row]:
 def _read_json_lines(path: str | Path) -> Iterator[Row]:
     name = display(path)
     with reading(path) as stream:
+        first = True
         for number, line in enumerate(stream, start=1):
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
-            if line.strip():
-                yield _json_row(f"{name}, line {number}", line)
+            if not line.strip():
+                continue
+            if first and (line.lstrip().startswith(b"[") or line.strip() == b"{"):
+                yield from _json_values(name, number, line + stream.read())
+                return
+            first = False
+            yield _json_row(f"{name}, line {number}", line)
+
+
+def _json_values(name: str, number: int, data: bytes) -> Iterator[Row]:
+    """The records of a file that is not one object a line: an array of objects, or objects one after another.
+
+    ``data`` begins at line ``number``. It is held in memory as a whole.
+    """
+    values: list[Any] = []
+    try:
+        text = data.decode("utf-8")
+        place = _after_space(text, 0)
+        while place < len(text):
+            value, end = json.JSONDecoder().raw_decode(text, place)
+            values.append(value)
+            place = _after_space(text, end)
+    except (ValueError, RecursionError) as error:
+        at = f" at line {number + error.lineno - 1}" if isinstance(error, json.JSONDecodeError) else ""
+        told = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+        raise InputError(f"{name}: not JSON ({told}{at}); mend it, or give one JSON object a line") from None
+    if len(values) == 1 and isinstance(values[0], list):
+        values = values[0]
+    for place, value in enumerate(values, start=1):
+        yield _object_row(f"{name}, record {place}", value, "give an array of objects, or one JSON object a line")
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    return found.end() if found else place
 
 
 def _json_row(where: str, line: bytes) -> Row:
@@ -148,83 +220,13 @@ def _json_row(where: str, line: bytes) -> Row:
     except ValueError:
         # json reads integers with int(), which refuses very long ones.
         return Row(where, {}, RecordError(where, "has a number that is too long", hint))
+    return _object_row(where, value, hint)
+
+
+def _object_row(where: str, value: Any, hint: str) -> Row:
     if not isinstance(value, dict):
         return Row(where, {}, RecordError(where, f"not a JSON object ({_kind(value)})", hint))
     return Row(where, value)
-
-
-def _next_cells(reader: Iterator[list[str]]) -> list[str] | None:
-    # The limit belongs to the process, so it is raised for the length of one call only.
-    before = csv.field_size_limit(_CSV_FIELD_LIMIT)
-    try:
-        return next(reader, None)
-    finally:
-        csv.field_size_limit(before)
-
-
-def _read_csv(path: str | Path, delimiter: str) -> Iterator[Row]:
-    name = display(path)
-    with reading(path) as stream:
-        # Bytes that are not UTF-8 become surrogates, so that they spoil their own record and not the whole file.
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        try:
-            yield from _csv_rows(name, csv.reader(text, delimiter=delimiter, strict=True))
-        finally:
-            # Else the wrapper, once forgotten, would close standard input.
-            text.detach()
-
-
-def _csv_rows(name: str, reader: Any) -> Iterator[Row]:
-    """The rows of a ``csv.reader``, whose first record is the header."""
-    header: list[str] | None = None
-    while True:
-        where = f"{name}, line {reader.line_num + 1}"
-        try:
-            cells = _next_cells(reader)
-        except csv.Error as error:
-            reason = _csv_reason(where, str(error))
-            if header is None:
-                raise reason from error
-            yield Row(where, dict.fromkeys(header), reason)
-            continue
-        if cells is None:
-            return
-        if not cells:
-            continue
-        if header is None:
-            header = _checked_header(where, cells)
-        else:
-            yield _csv_row(where, header, cells)
-
-
-def _csv_reason(where: str, message: str) -> RecordError:
-    """The error of one broken record; raises InputError where the records after it can't be found either."""
-    if "unexpected end of data" in message:
-        raise InputError(f"{where}: a quoted field begins here and never ends; close the quote or double it")
-    if "field larger" in message:
-        raise InputError(f"{where}: a field of more than {_CSV_FIELD_LIMIT} characters; close its quote or shorten it")
-    return RecordError(where, f"not a CSV record ({message})", "double each quote inside a quoted field")
-
-
-def _checked_header(where: str, cells: list[str]) -> list[str]:
-    if any(_ESCAPED_BYTE.search(cell) for cell in cells):
-        raise InputError(f"{where}: the header is not UTF-8; save the file as UTF-8")
-    twice = sorted({cell for cell in cells if cells.count(cell) > 1})
-    if twice:
-        raise InputError(f"{where}: the header names {', '.join(map(repr, twice))} more than once; rename one")
-    return cells
-
-
-def _csv_row(where: str, header: list[str], cells: list[str]) -> Row:
-    fields: dict[str, Any] = dict(zip(header, itertools.chain(cells, itertools.repeat(None)), strict=False))
-    if len(cells) != len(header):
-        reason = f"wrong number of cells ({len(cells)}, the header has {len(header)})"
-        return Row(where, fields, RecordError(where, reason, "quote fields that hold the separator or a line break"))
-    broken = [key for key, cell in fields.items() if _ESCAPED_BYTE.search(cell)]
-    if broken:
-        fields.update(dict.fromkeys(broken))
-        return Row(where, fields, RecordError(where, f"field {broken[0]!r} is not UTF-8", "save the file as UTF-8"))
-    return Row(where, fields)
 
 
 def _read_parquet(path: str | Path) -> Iterator[Row]:
@@ -305,6 +307,23 @@ def text_field(row: Row, name: str, *, other: str | None = None) -> str:
         reason = f"field {name!r} has a lone surrogate (character {error.start + 1})"
         raise RecordError(row.where, reason, "remove it: it is half a character") from None
     return value
+
+
+def texts_field(row: Row, *names: str) -> list[str]:
+    """Return the texts of the first field of ``names`` that holds any: a list, its JSON text, or one text; [] without.
+
+    Raises RecordError where they are not texts, or one of them is blank, naming it.
+    """
+    name = next((name for name in names if row.fields.get(name) not in (None, "", [])), None)
+    value = [] if name is None else row.fields[name]
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError):
+            value = json.loads(value)
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list):
+        raise RecordError(row.where, f"field {name!r} is not a list of texts ({_kind(texts)})", "give a list of texts")
+    labels = [f"{name}: text {place}" for place in range(1, len(texts) + 1)]
+    return [text_field(Row(row.where, {label: text}), label) for label, text in zip(labels, texts, strict=True)]
 
 
 def number_field(row: Row, name: str) -> float:

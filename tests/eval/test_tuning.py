@@ -114,7 +114,10 @@ def test_judgments_that_are_refused(tmp_path, half_of, human, message):
 
 def test_a_document_in_both_halves_is_refused(tmp_path):
     records = rows()
-    records[-1]["document"] = records[0]["document"].upper()
+    last = records[-1]["document_id"]
+    for record in records:
+        if record["document_id"] == last:
+            record["document"] = records[0]["document"].upper()
     with pytest.raises(InputError, match="1 documents stand in both halves \\(such as document_id 'd0'\\)"):
         load_tune_halves([write(tmp_path / "j.jsonl", records)], ["good"])
 

@@ -46,7 +46,7 @@ def test_own_layout(tmp_path: Path) -> None:
     records = [
         _own(),
         _own(doc_id=None, document_id=7, system=2, half=None, references=None),
-        _own(system="s3", document=None, documents=["First article.", "Second article."]),
+        _own(doc_id="d2", system="s3", document=None, documents=["First article.", "Second article."]),
     ]
     unusable = Unusable()
     rows = load_judgments(str(_lines(tmp_path / "judged.jsonl", records)), unusable)
@@ -54,7 +54,7 @@ def test_own_layout(tmp_path: Path) -> None:
     assert [(row.document_id, row.system, row.half) for row in rows] == [
         ("d1", "s1", "tune"),
         ("7", "2", ""),
-        ("d1", "s3", "tune"),
+        ("d2", "s3", "tune"),
     ]
     assert rows[0].scores == {"relevance": 4.0, "fluency": 4.5}
     assert rows[0].references == ("The mill shut on Monday.",)
@@ -86,7 +86,7 @@ def test_own_layout_counts_what_it_cannot_use(tmp_path: Path) -> None:
     assert unusable["the same document and system again (the first row is kept)"] == 1
     assert unusable["field 'summary' is blank"] == 1
     assert unusable["field 'half' is neither 'tune' nor 'report'"] == 1
-    assert unusable["field 'references' has an entry that is blank or not text"] == 1
+    assert unusable["field 'references: text 1' is blank"] == 1
     assert unusable["no field 'system'"] == 1
     # Every record is either a row or counted; three of the counts are scores of rows that were kept or counted again.
     assert sum(unusable.values()) == 11

@@ -139,7 +139,9 @@ def test_what_is_left_out_is_counted():
     assert summary.p is None  # one document has no spread
     assert summary.given_reason == "all summaries have the same number of words"
     system = one(figures, "m", "system", "spearman")
-    assert system.left_out[ag.UNEQUAL] == 1  # system 3: rows a, b, c; the others four
+    # Used are all rows but the second and third of d and the first of e: system 1 has a, b, c, d; 2 a, b, c, e; 3 a, b, c;
+    # 4 a, b, c, d. None has all five documents.
+    assert system.uneven == 4
     assert system.n == 15
 
 

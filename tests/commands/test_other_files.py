@@ -1,0 +1,219 @@
+"""Commands on files as people have them: what is refused, what is counted, which exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests_support import story, write_pairs
+
+from negsample.cli import main
+
+HUMAN = {"a": 4.5, "b": 3, "c": 2, "d": 1.5}  # by system, less 0.1 for each document before
+
+
+def judged() -> list[dict]:
+    rows = []
+    for number in range(4):
+        document, summary = story(number)
+        for place, (system, value) in enumerate(HUMAN.items()):
+            texts = {"document": document, "summary": " ".join(summary.split()[: 9 - place])}
+            rows.append({"doc_id": f"d{number}", "system": system, **texts, "coh": value - number / 10, "year": "2020"})
+    return rows
+
+
+def write(path: Path, rows: list[dict]) -> str:
+    if path.suffix == ".csv":
+        lines = [";".join(rows[0]), *(";".join(map(str, row.values())) for row in rows)]
+        path.write_text("\r\n".join(lines) + "\r\n", encoding="utf-8")
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def ends(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    told = capsys.readouterr()
+    return int(end.value.code or 0), told.out, told.err
+
+
+def correlate(capsys: pytest.CaptureFixture[str], path: str, out: Path, *more: str) -> tuple[dict, str]:
+    code, shown, err = ends(capsys, "correlate", "--judgments", path, "--out", str(out), "--bootstrap", "0", *more)
+    assert code == 0, err
+    return json.loads((out / "agreement.json").read_text()), shown
+
+
+# --- score
+
+
+def test_scores_of_the_users_own_are_told_or_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"document": "a b c", "summary": "a", "score": 0.9, "reason": "mine"}, {"document": "a", "summary": "a b"}]
+    source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
+    code, shown, _ = ends(capsys, "score", "--metric", "words", source, "-o", str(out))
+    assert code == 0
+    assert f"{source}: 1 records had their own 'score', replaced; keep it with --output-field" in shown
+    assert f"{source}: 1 records had their own 'reason', replaced; keep it with --output-field" in shown
+    assert [json.loads(line).get("score") for line in out.read_text().splitlines()] == [1.0, 2.0]
+    kept = tmp_path / "kept.jsonl"
+    code, shown, _ = ends(capsys, "score", "--metric", "words", source, "-o", str(kept), "--output-field", "length")
+    assert (code, "replaced" in shown) == (0, False)
+    assert [json.loads(line) for line in kept.read_text().splitlines()] == [
+        {**rows[0], "length": 1.0},
+        {**rows[1], "length": 2.0},
+    ]
+    code, _, err = ends(capsys, "score", "--metric", "words", source, "-o", "x.csv", "--output-field", "summary")
+    assert (code, "--output-field 'summary': give a name of its own" in err) == (2, True)
+
+
+def test_a_reason_goes_by_the_name_of_its_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"document": "a b", "summary": " ", "reason": "mine"}, {"document": "a b", "summary": "a", "reason": ""}]
+    source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out.csv"
+    more = ["--output-field", "n", "--on-bad", "skip"]
+    assert ends(capsys, "score", "--metric", "words", source, "-o", str(out), *more)[0] == 0
+    assert out.read_text().splitlines() == [
+        "document,summary,reason,n,n_reason",
+        f"a b, ,mine,,\"{source}, line 1: field 'summary' is blank\"",
+        "a b,a,,1.0,",
+    ]
+
+
+def test_where_nothing_could_be_scored_the_exit_code_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write(tmp_path / "in.jsonl", [{"text": "a", "sum": "b"}] * 3)
+    code, _, err = ends(
+        capsys, "score", "--metric", "words", source, "-o", str(tmp_path / "o.jsonl"), "--on-bad", "skip"
+    )
+    assert (code, "not one record could be scored" in err) == (2, True)
+    # What there is in place of the field is said where it stops.
+    code, _, err = ends(capsys, "score", "--metric", "words", source, "-o", str(tmp_path / "p.jsonl"))
+    assert (code, "it has: 'text', 'sum'" in err, "--on-bad skip" in err) == (2, True, True)
+    rows = judged()
+    path = write(tmp_path / "judged.jsonl", rows)
+    code, _, err = ends(capsys, "correlate", "--judgments", path, "--out", str(tmp_path / "c"), "--scores", f"x={path}")
+    assert (code, "no usable score" in err) == (2, True)
+    for row in rows:
+        row["document"] = row["summary"] = "...!!!"
+    code, _, err = ends(
+        capsys, "correlate", "--judgments", write(tmp_path / "none.jsonl", rows), "--out", str(tmp_path / "d"),
+        "--metric", "novelty2",
+    )  # fmt: skip
+    assert (code, "not one judged summary could be scored: novelty2: 16 × " in err) == (2, True)
+    assert not (tmp_path / "d").exists()
+
+
+# --- judgments
+
+
+@pytest.mark.parametrize("name", ["j.jsonl", "j.csv"])
+def test_flat_judgments(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    rows = judged()
+    rows[3]["coh"] = ""
+    rows[7]["coh"] = "n/a"
+    path = write(tmp_path / name, rows)
+    found, shown = correlate(capsys, path, tmp_path / "o", "--metric", "words")
+    data = found["datasets"][0]
+    assert (data["human"], data["summaries"]) == (["coh", "year"], 16)
+    told = "human scores are the fields with numbers: coh, year (--scores-columns names others)"
+    assert data["missing_judgments"][0] == told
+    assert "1 × score 'coh' is not a finite number" in data["missing_judgments"][1]
+    assert told in " ".join(shown.split())
+    found, _ = correlate(capsys, path, tmp_path / "p", "--metric", "words", "--scores-columns", "coh")
+    data = found["datasets"][0]
+    assert (data["human"], data["summaries"]) == (["coh"], 14)
+    assert [line.split(" (")[0] for line in data["missing_judgments"]] == [
+        "2 × no usable human score",
+        "1 × score 'coh' is not a finite number",
+    ]
+    code, _, err = ends(
+        capsys, "correlate", "--judgments", path, "--out", str(tmp_path / "q"), "--scores-columns", "cohh"
+    )
+    assert (code, "--scores-columns cohh" in err, "did you mean coh?" in err) == (2, True, True)
+
+
+def test_lists_of_summaries_are_told_for_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    record = {"text": "Cats.", "machine_summaries": ["a", "b"], "relevance": [1.0, 2.0], "id": "d"}
+    pq.write_table(pa.Table.from_pylist([record]), tmp_path / "s.parquet")
+    code, _, err = ends(capsys, "correlate", "--judgments", str(tmp_path / "s.parquet"), "--out", str(tmp_path / "o"))
+    assert code == 2
+    assert "a record of several summaries: the fields machine_summaries, relevance are lists" in err
+    assert "write one record a summary: document_id, system, document, summary, scores" in err
+
+
+def test_one_id_with_two_texts_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = judged()
+    rows[5]["document"] = "Another text."
+    rows[6]["document"] = rows[6]["document"].upper()  # the same to a reader
+    rows.append(rows[0])  # the same document and system again
+    found, shown = correlate(capsys, write(tmp_path / "j.jsonl", rows), tmp_path / "o", "--scores-columns", "coh")
+    data = found["datasets"][0]
+    assert data["summaries"] == 15
+    assert sorted(line.split(" (")[0] for line in data["missing_judgments"]) == [
+        "1 × the document has another text than in an earlier row of its id",
+        "1 × the same document and system again",
+    ]
+    # System b has no row on d1 now.
+    (note,) = [note for note in found["notes"] if "system level" in note]
+    assert note.startswith("j: system level: 1 of 4 systems lack documents that others have")
+    assert note in " ".join(shown.split())
+    assert "(kept)" not in shown
+
+
+def test_data_sets_in_one_file_may_have_the_same_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{**row, "dataset": "one"} for row in judged()]
+    rows += [{**row, "dataset": "two", "document": "Other: " + row["document"]} for row in judged()]
+    found, _ = correlate(capsys, write(tmp_path / "j.jsonl", rows), tmp_path / "o", "--scores-columns", "coh")
+    assert [(data["name"], data["summaries"]) for data in found["datasets"]] == [("one", 16), ("two", 16)]
+    assert not [line for data in found["datasets"] for line in data["missing_judgments"]]
+
+
+def test_systems_judged_on_other_documents_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Systems a and b on d0 and d1, c and d on d2 and d3: as many rows each.
+    rows = [row for row in judged() if (row["system"] in "ab") == (row["doc_id"] in ("d0", "d1"))]
+    found, _ = correlate(capsys, write(tmp_path / "j.jsonl", rows), tmp_path / "o", "--scores-columns", "coh")
+    assert any(note.startswith("j: system level: 4 of 4 systems lack documents") for note in found["notes"])
+    assert {figure["uneven"] for figure in found["datasets"][0]["figures"] if figure["level"] == "system"} == {4}
+    found, _ = correlate(capsys, write(tmp_path / "k.jsonl", judged()), tmp_path / "p", "--scores-columns", "coh")
+    assert not any("system level" in note for note in found["notes"])
+
+
+# --- started twice
+
+
+def test_generate_started_twice_leaves_one_whole_folder(tmp_path: Path) -> None:
+    write_pairs(tmp_path / "pairs.jsonl", 40)
+    command = [sys.executable, "-m", "negsample.cli", "generate", "--corpus", "pairs.jsonl", "--recipe", "delete"]
+    options = {"cwd": tmp_path, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen([*command, "--out", "out"], **options) for _ in range(2)]
+    told = [process.communicate() for process in running]
+    assert sorted(process.returncode for process in running) == [0, 2]
+    (refused,) = [err for (_, err), process in zip(told, running, strict=True) if process.returncode]
+    assert "another process; give another folder" in refused or "is not empty" in refused
+    assert subprocess.run([*command, "--out", "alone"], cwd=tmp_path, capture_output=True).returncode == 0
+    for name in ("train", "validation", "test"):
+        one, other = (tmp_path / folder / f"{name}.jsonl.gz" for folder in ("out", "alone"))
+        assert one.read_bytes() == other.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone", "out", "pairs.jsonl"]
+
+
+def test_a_folder_that_is_filled_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    from negsample.errors import InputError
+    from negsample.io.files import new_folder
+
+    out = tmp_path / "out"
+
+    def fill() -> None:
+        with new_folder(str(out)) as draft:
+            (draft / "mine").write_text("1")
+            out.mkdir()
+            (out / "theirs").write_text("2")
+
+    with pytest.raises(InputError, match="has been filled meanwhile, by another process"):
+        fill()
+    assert [path.name for path in out.iterdir()] == ["theirs"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
