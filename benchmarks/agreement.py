@@ -16,7 +16,7 @@ from scipy import stats
 
 from negsample.eval.stats.agreement import agreement
 from negsample.eval.stats.correlation_levels import Resamples, ScoreTable, make_resamples, make_table
-from negsample.eval.stats.significance import compare_metrics
+from negsample.eval.stats.metric_differences import compare_metrics
 
 COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 

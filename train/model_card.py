@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import negsample
-from negsample.formats import figure_text
 from negsample.models.build import Parts
+from negsample.number_text import figure_text
 
 
 def model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, TESTS
 from negsample.eval.correlate import Correlation, Measured, unscored
 from negsample.eval.report import plots, view
 from negsample.eval.report.page import about, render, texts
-from negsample.eval.stats.significance import BeatsMatrix, MetricsComparison, bonferroni, holm
-from negsample.formats import number, p_text
+from negsample.eval.stats.metric_differences import BeatsMatrix, MetricsComparison, bonferroni, holm
+from negsample.number_text import number, p_text
 
 CSV_COLUMNS = tuple(
     "dataset human metric level coefficient value low high p n documents systems left_out given_length".split()

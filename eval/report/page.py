@@ -9,8 +9,8 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
 from negsample.eval.score_columns import ScoreColumn
-from negsample.formats import interval_of, number, p_text, percent, short
 from negsample.io.run_record import versions
+from negsample.number_text import interval_of, number, p_text, percent, short
 from negsample.records import Judged
 
 # Characters of a document that are printed; the rest is counted.

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 from markupsafe import Markup
 
-from negsample.formats import short
+from negsample.number_text import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from typing import Any
 
 from negsample.eval.report.page import render
 from negsample.eval.report.plots import CURVES, Spot, curve_plot
-from negsample.formats import TITLES, interval_of, not_run_text, percent, size_title
+from negsample.number_text import TITLES, interval_of, not_run_text, percent, size_title
 
 Row = Mapping[str, Any]
 """A figure of ``transfer.json``: a model, and the target it was tested on."""

@@ -7,7 +7,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
-from negsample.formats import number, p_text
+from negsample.number_text import number, p_text
 
 if TYPE_CHECKING:
     from negsample.eval.compare import SystemsComparison

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands import options
-from negsample.formats import number
+from negsample.number_text import number
 
 if TYPE_CHECKING:
     from negsample.eval.correlate import Correlation

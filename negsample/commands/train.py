@@ -95,7 +95,7 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
 
 def print_figures(found: dict[str, Any]) -> None:
     """Test figures with their intervals, means by kind, and what was cut."""
-    from negsample.formats import figure_text
+    from negsample.number_text import figure_text
 
     for name, figure in found["test"].items():
         print(f"test {name}: {figure_text(figure)}")

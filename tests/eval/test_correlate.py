@@ -28,7 +28,7 @@ from negsample.eval.report.files import write_correlation
 from negsample.eval.score_columns import score_columns
 from negsample.eval.stats.agreement import AgreementFigure
 from negsample.eval.stats.correlation_levels import make_table
-from negsample.eval.stats.significance import MetricsComparison
+from negsample.eval.stats.metric_differences import MetricsComparison
 from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from negsample.formats import aligned, four_decimals, number
+from negsample.number_text import aligned, four_decimals, number
 from negsample.train.config import TrainConfig
 from negsample.train.experiments.published import published
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.formats import not_run_text
 from negsample.io.files import replacing
 from negsample.io.run_record import Stopwatch
 from negsample.io.work_folder import waiting, work_folder
@@ -19,6 +18,7 @@ from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
+from negsample.number_text import not_run_text
 from negsample.train.config import TrainConfig
 from negsample.train.data.examples import find_corpora
 from negsample.train.data.prepare import Split

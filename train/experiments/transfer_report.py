@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from negsample.formats import TITLES, aligned, four_decimals, interval_of, not_run_text, percent, size_title
 from negsample.io.run_record import Stopwatch
 from negsample.models.evaluation import BINARY, GRADED, ONE_DOCUMENT, RESAMPLES, UNDEFINED, document_resamples
+from negsample.number_text import TITLES, aligned, four_decimals, interval_of, not_run_text, percent, size_title
 from negsample.resampling import percentile_interval
 from negsample.train.experiments.grid import file_name, write_outputs
 from negsample.train.experiments.published import published

@@ -19,7 +19,7 @@ from negsample.eval.report.page import render
 from negsample.eval.report.plots import curve_plot, scatter, shared_scale
 from negsample.eval.report.view import lines
 from negsample.eval.stats.sample_size import SampleSize
-from negsample.formats import number, p_text, short
+from negsample.number_text import number, p_text, short
 
 HOSTILE = (
     "<script>alert('x')</script><img src=http://example.com/a.png onerror=alert(1)> & \"quoted\" {{ 7*7 }} ]]> </p>"

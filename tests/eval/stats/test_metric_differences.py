@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from negsample.eval.stats import significance as sg
+from negsample.eval.stats import metric_differences as sg
 from negsample.eval.stats.correlation_levels import make_block, make_resamples, make_table
-from negsample.eval.stats.permutation import swapped_differences
-from negsample.eval.stats.significance import (
+from negsample.eval.stats.metric_differences import (
     MetricsComparison,
     beats_matrix,
     bonferroni,
@@ -19,6 +18,7 @@ from negsample.eval.stats.significance import (
     holm,
     williams,
 )
+from negsample.eval.stats.permutation import swapped_differences
 from negsample.resampling import bootstrap_p, patterns, permutation_p
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}

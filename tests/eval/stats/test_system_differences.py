@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from negsample.eval.stats import paired
-from negsample.eval.stats.paired import largest_differences
+from negsample.eval.stats import system_differences
+from negsample.eval.stats.system_differences import largest_differences
 
 
 def compare_systems(scores, systems="abcd", **options):
-    return paired.compare_systems(scores, systems[: scores.shape[1]], **options)
+    return system_differences.compare_systems(scores, systems[: scores.shape[1]], **options)
 
 
 def test_exact_permutation_by_hand():
