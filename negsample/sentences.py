@@ -129,7 +129,8 @@ def unwrapped_lines(text: str) -> list[str]:
         elif bare:
             stretches.append([bare])
         open_line = bool(bare) and not bare.endswith(":") and not SENTENCE_END.search(bare[-_NEAR:])
-    return [" ".join(stretch) for stretch in stretches]
+    # A soft hyphen at the end of a line parts one word.
+    return ["\n".join(stretch).replace("\u00ad\n", "").replace("\n", " ") for stretch in stretches]
 
 
 def split_sentences(text: str) -> list[str]:

@@ -20,21 +20,27 @@ LETTERS = r"\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 # A word's letters, marks and digits in the scripts that set spaces.
 SPACED = rf"[[\w\p{{N}}]--[{CHARACTERS}{LETTERS}]]"
 
-_ASCII_WORD = re.compile(r"\w+(?:'\w+)*")
+_PLAIN_WORD = re.compile(r"\w+(?:'\w+)*")
 _WORD = rf"(?P<run>[{LETTERS}&&\w]+)|[{CHARACTERS}&&\w]\p{{M}}*|{SPACED}+(?:'{SPACED}+)*"
 _UNSPACED = rf"[{CHARACTERS}{LETTERS}]"
 _UNIT = rf"[{_UNSPACED}&&\w--\p{{M}}]|{SPACED}+"
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _FOREIGN_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
 _LETTER = re.compile(r"[a-zA-Z]")
+# Marks, and scripts that need more than runs of letters.
+_INTRICATE = re.compile("[\u0300-\u036f\u0483-\u0489\u0591-\u1dff\u20d0-\u20ff\u2c00-\U0010ffff]")
 # Unicode's "default ignorable": soft hyphens (with the line break that they were for), zero-width marks, directions,
 # variation selectors. Two joiners mean something after letters of Arabic and Indian scripts (Unicode 16, §23.2).
+_MAYBE_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 _UNSEEN = (
-    r"\u00ad\s*|[\p{DI}--[\u200c\u200d]]|"
+    r"\u00ad(?:[ \t]*[\r\n]+\s*)?|[\p{DI}--[\u200c\u200d]]|"
     r"(?<![^\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Common}\p{Inherited}])"
     r"[\u200c\u200d]"
 )
-_CLUSTER = r"\u00ad\s*|\X(?:\p{DI}+\p{M}*)*"
+_CLUSTER = r"\u00ad(?:[ \t]*[\r\n]+\s*)?|\X(?:\p{DI}+\p{M}*)*"
 _POWER = re.compile("(?<=[0-9])(?=[⁰¹²³⁴⁵⁶⁷⁸⁹])")
 # Other shapes of a letter or digit: presentation forms, full width, mathematical letters.
 _SHAPES = frozenset(["<wide", "<narrow", "<initial", "<medial", "<final", "<isolated", "<font"])
@@ -71,11 +77,13 @@ def _straight(letter: str) -> str:
 
 def _fold(letter: str) -> str:
     letter = _straight(letter)
-    folded = unicodedata.normalize("NFKC", letter)
+    folded = "".join(map(_straight, unicodedata.normalize("NFKC", letter)))
     if unicodedata.decomposition(letter).startswith("<fraction>"):
         return " " + folded.replace("\u2044", "/")
+    if letter.isspace():
+        return _read(letter)
     # A spacing accent would become a space.
-    return letter if folded.startswith(" ") and not letter.isspace() else folded
+    return letter if folded.startswith(" ") else folded
 
 
 _READ, _STRAIGHT, _FOLD = map(_Letters, (_read, _straight, _fold))
@@ -93,6 +101,14 @@ def _translate(text: str, table: _Letters) -> str:
     return _BEYOND_ASCII.sub(lambda found: found[0].translate(table), text)
 
 
+def _seen(text: str) -> str:
+    """``text`` composed, without what is not seen."""
+    text = unicodedata.normalize("NFC", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    if not _MAYBE_UNSEEN.search(text):
+        return text
+    return unicodedata.normalize("NFC", pattern(_UNSEEN).sub("", text))
+
+
 def readable(text: str) -> str:
     """Return ``text`` as encoders were trained to read it; the same again for what this returns.
 
@@ -101,9 +117,7 @@ def readable(text: str) -> str:
     """
     if text.isascii():
         return text
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    text = _translate(unicodedata.normalize("NFC", pattern(_UNSEEN).sub("", text)), _READ)
-    return unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", _translate(_seen(text), _READ))
 
 
 def straight(text: str) -> str:
@@ -119,7 +133,7 @@ def fold(text: str) -> str:
     """
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", _translate(_POWER.sub("^", readable(text)), _FOLD))
+    return unicodedata.normalize("NFC", _translate(_POWER.sub("^", _seen(text)), _FOLD))
 
 
 def find_spans(words: str, text: str) -> Iterator[tuple[int, int]]:
@@ -147,12 +161,14 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 def word_tokens(text: str) -> list[str]:
     """Return the words of ``text`` (see ``word_spans``), folded and in lower case."""
     text = fold(text).lower()
-    return _ASCII_WORD.findall(text) if text.isascii() else [text[begin:stop] for begin, stop in word_spans(text)]
+    if not _INTRICATE.search(text):
+        return _PLAIN_WORD.findall(text)
+    return [text[begin:stop] for begin, stop in word_spans(text)]
 
 
 def has_no_spaces(word: str) -> bool:
     """Tell whether ``word`` has a character of a script that sets no spaces between words."""
-    return not word.isascii() and pattern(_UNSPACED).search(word) is not None
+    return _INTRICATE.search(word) is not None and pattern(_UNSPACED).search(word) is not None
 
 
 def word_count(text: str) -> int:

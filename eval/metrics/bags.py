@@ -37,7 +37,8 @@ def reads_tokens(encoder: "Encoder") -> bool:
 def make_space(texts: Sequence[str], encoder: "Encoder", *, words: bool, sentences: bool) -> Space:
     """The bags of ``texts`` with ``words``, ``sentences`` or both as points.
 
-    Stop words and punctuation are left out, and so are words without a vector, unless they are most; n is the number of words that remain.
+    Stop words and punctuation are left out, and so are words without a vector, unless they are most; n is the number of
+    words that remain.
     A word's weight is its count / n, a sentence's the number of its words / n, halved where both are points. A
     sentence's vector is the mean of its words' vectors; only with an encoder of whole sentences (which can't give
     ``words``) it is the encoder's, and then every content word counts.
