@@ -9,7 +9,7 @@ from negsample.sentences import normalise
 
 
 def document_key(text: str) -> str:
-    """Key of a document's text: equal for texts that differ only in case and white space. 32 hex digits."""
+    """Key of a document's text: equal for texts that ``normalise`` holds to be the same. 32 hex digits."""
     return digest(normalise(text)).hex()
 
 

@@ -1,12 +1,15 @@
 """Splitting text into sentences and words: one rule, used everywhere.
 
-A *word* is a white-space-separated token. A *sentence* ends at ``.``, ``!``, ``?``, ``…`` or their
-CJK, Arabic and Devanagari counterparts, with closing quotes and brackets, when white space and something that
-can open a sentence follow; and at every line break. Abbreviations, initials, and decimal numbers do not end one.
+A *word* is a white-space-separated token (what counts as one in scripts without spaces: ``negsample.text``). A *sentence*
+ends at ``.``, ``!``, ``?``, ``…`` with closing quotes and brackets, when white space and something that can open a
+sentence follow; at the marks of scripts that set no space after them; and at a line break, but not where a line was
+only wrapped. Abbreviations, initials, ordinals and decimal numbers do not end one, nor does a mark before lower case.
 Texts whose publishers set spaces before punctuation ("He left . She stayed .") are split as well.
 """
 
 import re
+
+from negsample.text import fold
 
 # Abbreviations after which a full stop does not end the sentence, lower case, without the last full stop.
 ABBREVIATIONS = frozenset(
@@ -18,17 +21,42 @@ ABBREVIATIONS = frozenset(
 )
 # These abbreviations often stand at the end of a sentence: a capital after them is taken as a new sentence.
 _MAY_END = frozenset(["etc", "inc", "ltd", "co", "corp", "jr", "sr", "al", "u.s", "u.k", "u.n", "a.m", "p.m"])
+# Names with a mark of their own.
+_MARKED_NAMES = frozenset(["yahoo", "jeopardy"])
 _STARTERS = frozenset(
     """
     the a an he she it they we i you this that these those his her its their our my but and in on at
     for with as if when while after before however there here what who why how not no
     """.split()
 )
+# A number with a full stop is an ordinal after these and before these (German).
+_BEFORE_ORDINAL = frozenset(
+    "der die das dem den des am im zum zur vom beim bis ab seit und ein eine einem einen einer jeder jede jedes".split()
+)
+_MONTHS = frozenset(
+    """
+    januar jänner februar märz april mai juni juli august september oktober november dezember
+    """.split()
+)
 
-_END = re.compile(r"""(?:[.!?…]+["'”’»)\]]*(?=\s|$)|[。！？؟।۔]+["'”’»」』）)\]]*)""")
-_LINE = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+# Marks that end a sentence whether or not a space follows: Chinese and Japanese, Arabic, Indian, Armenian, Ethiopic,
+# Burmese, Khmer.
+_FULL = "。｡！？؟۔।॥։።፧။។៕"
+# Closing quotes and brackets, and what is not seen.
+_CLOSERS = r"""["'”’»)\]」』）】》〉\u00ad\u200b-\u200f\u2060\ufeff]*"""
+_WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_END = re.compile(
+    rf"(?:[{_FULL}][.!?…{_FULL}]*{_CLOSERS}|[.!?…‼⁇⁈⁉]+{_CLOSERS}(?=\s|$)|(?<=[{_WIDE}])[.!?]+{_CLOSERS}(?=[{_WIDE}]))"
+)
+_LINE = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _OPENERS = "\"'“‘«([{¿¡-–—*•`#$£€"
-SENTENCE_END = re.compile(r"""[.!?…。！？؟।۔]+["'”’»」』）)\]]*$""")
+SENTENCE_END = re.compile(rf"[.!?…‼⁇⁈⁉{_FULL}]+{_CLOSERS}$")
+# A quote that stands alone after the mark, as some publishers set it: ``Will you go ? '' he was asked .
+_SPACED_QUOTE = re.compile(r"""\s+(?:''|["”’»]+)\s+""")
+# What tells that a quotation goes on, in scripts without letter case: Japanese particles, Chinese verbs of saying.
+_SAID = re.compile(r"と|って|[、，]|[^、，。！？；：\s]{0,8}[说說问問答喊叫称稱道]")
+# Characters looked at on each side of a mark.
+_NEAR = 200
 
 
 def words(text: str) -> list[str]:
@@ -36,53 +64,86 @@ def words(text: str) -> list[str]:
     return text.split()
 
 
-def _ends_sentence(line: str, start: int, stop: int) -> bool:
-    """Whether the run of end marks ``line[start:stop]`` closes a sentence."""
+def _ends_sentence(line: str, begin: int, start: int, stop: int) -> bool:
+    """Whether the run of end marks ``line[start:stop]`` closes the sentence that begins at ``begin``."""
     marks = line[start:stop]
-    rest = line[stop:].lstrip()
+    quote = _SPACED_QUOTE.match(line, stop)
+    rest = line[stop : stop + _NEAR].lstrip()
     if not rest:
         return True
-    if marks[0] in "。！？؟।۔":
-        return True
+    if marks[0] in _FULL:
+        return not (marks[-1] in "”’」』" and _SAID.match(rest))
     following = rest.lstrip(_OPENERS)
     if not following:
         # Only quotes or dashes are left: they belong to this sentence.
         return False
-    if not marks.startswith(".") or marks.startswith(".."):
-        return not following[0].islower() or marks[0] in "!?"
-    before = line[:start]
-    token = before.rsplit(None, 1)[-1] if before.strip() else ""
+    opens = re.split(r"\W", line[quote.end() : stop + _NEAR] if quote else following, maxsplit=1)[0]
+    lower, first = _is_lower(opens), opens.lower()
+    before = line[max(begin, start - _NEAR) : start].split()
     spaced = start > 0 and line[start - 1].isspace()
+    bare = before[-1].lstrip(_OPENERS).lower() if before else ""
+    if not marks.startswith(".") or marks.startswith(".."):
+        if bare in _MARKED_NAMES and marks == "!" and not spaced:
+            return first in _STARTERS
+        # Lower case tells nothing in a sentence that begins so itself, nor where the marks stand alone.
+        tells = not line[begin : begin + _NEAR].lstrip(_OPENERS + " ")[:1].islower() and (quote or not spaced)
+        return not lower or (marks[0] in "!?‼⁇⁈⁉" and not tells)
     if spaced:
         # Detokenised style: the stop stands alone. An abbreviation keeps its stop attached, so this is an end.
         return True
-    bare = token.lstrip(_OPENERS).lower()
-    if following[0].islower():
+    if lower:
         return False
-    if marks[-1] in "\"'”’»)]":
+    if marks[-1] in "\"'”’»)":
         return True
+    if bare.isdecimal() and len(bare) < 3:
+        # The number of an item ("1. Introduction"), or an ordinal ("am 3. Oktober", "der 2. Weltkrieg").
+        german = before[-2:-1] and before[-2].lower() in _BEFORE_ORDINAL and before[-3:-1] != ["I", "am"]
+        german = german and first not in _STARTERS
+        return len(before) > 1 and not german and first not in _MONTHS
     if bare in ("no", "nos", "sec", "mon", "sun", "sat", "mar") and not following[0].isdigit():
         # Words of their own more often than short for number, section, or a day.
         return True
     if bare in ABBREVIATIONS:
-        if bare not in _MAY_END:
-            return False
-        first = re.split(r"\W", following, maxsplit=1)[0].lower()
-        return first in _STARTERS
+        return bare in _MAY_END and first in _STARTERS
     # An initial such as "J." before a capitalised name.
     return not (len(bare) == 1 and bare.isalpha() and bare != "i" and following[0].isupper())
+
+
+def _is_lower(word: str) -> bool:
+    """Whether ``word`` begins in lower case, not as names such as eBay do."""
+    return word[:1].islower() and word.islower()
+
+
+def unwrapped_lines(text: str) -> list[str]:
+    """Return the lines of ``text`` that are not blank, a sentence that was wrapped put on one.
+
+    A line was wrapped where it has no end mark and the next begins in lower case, while the first line of the stretch
+    does not (in a text without capitals, or a list, lower case says nothing).
+    """
+    stretches: list[list[str]] = []
+    open_line = False
+    for line in _LINE.split(text):
+        bare = line.strip()
+        if open_line and _is_lower(bare.split(None, 1)[0] if bare else "") and not stretches[-1][0][0].islower():
+            stretches[-1].append(bare)
+        elif bare:
+            stretches.append([bare])
+        open_line = bool(bare) and not bare.endswith(":") and not SENTENCE_END.search(bare[-_NEAR:])
+    # A soft hyphen at the end of a line parts one word.
+    return ["\n".join(stretch).replace("\u00ad\n", "").replace("\n", " ") for stretch in stretches]
 
 
 def split_sentences(text: str) -> list[str]:
     """Sentences of ``text`` in order, each stripped and not blank; white space inside a sentence is folded.
 
-    Joining the result with spaces gives the words of ``text`` back: ``" ".join(split_sentences(t)).split() == t.split()``.
+    Joining the result with spaces gives the words of ``text`` back: ``" ".join(split_sentences(t)).split() == t.split()``,
+    but where marks that need no space end a sentence inside a token.
     """
     sentences = []
-    for line in _LINE.split(text):
+    for line in unwrapped_lines(text):
         begin = 0
         for match in _END.finditer(line):
-            if match.start() < begin or not _ends_sentence(line, match.start(), match.end()):
+            if match.start() < begin or not _ends_sentence(line, begin, match.start(), match.end()):
                 continue
             sentences.append(line[begin : match.end()])
             begin = match.end()
@@ -92,5 +153,5 @@ def split_sentences(text: str) -> list[str]:
 
 
 def normalise(text: str) -> str:
-    """Case and white space folded: two texts that agree after this count as the same."""
-    return " ".join(text.split()).casefold()
+    """What a reader would not see (``fold``), case and white space folded: texts that agree after this are the same."""
+    return " ".join(fold(text).split()).casefold()

@@ -28,6 +28,44 @@ CASES = [
     (" \n\t ", []),
     ("Version 2.0 came out. It was 1.5 times faster.", ["Version 2.0 came out.", "It was 1.5 times faster."]),
     ("Wait... what happened?", ["Wait... what happened?"]),
+    # A sentence goes on after a quotation, and after a mark before lower case.
+    ("“Will you resign?” he was asked. He left.", ["“Will you resign?” he was asked.", "He left."]),
+    ('"Stop!" she said. "Stop!" They went.', ['"Stop!" she said.', '"Stop!"', "They went."]),
+    ("« Partez-vous ? » demanda-t-il. Il part.", ["« Partez-vous ? » demanda-t-il.", "Il part."]),
+    ("`` Will you go ? '' he asked . She left .", ["`` Will you go ? '' he asked .", "She left ."]),
+    ("Yahoo! shares fell. Toto! won it.", ["Yahoo! shares fell.", "Toto! won it."]),
+    ("Yahoo! Inc. grew. He used Yahoo! The firm grew.", ["Yahoo! Inc. grew.", "He used Yahoo!", "The firm grew."]),
+    ("who came? nobody! we waited.", ["who came?", "nobody!", "we waited."]),
+    ("He owns one. iPhones sold well.", ["He owns one.", "iPhones sold well."]),
+    ("“你会辞职吗？”他被问道。他走了。", ["“你会辞职吗？”他被问道。", "他走了。"]),
+    ("“我走了。”她站起来。", ["“我走了。”", "她站起来。"]),
+    ("「もう帰る。」と彼は言った。雨だ。", ["「もう帰る。」と彼は言った。", "雨だ。"]),
+    # Other scripts' marks.
+    ("今天下雨!明天晴.好?是的。", ["今天下雨!", "明天晴.", "好?", "是的。"]),
+    ("هل ستستقيل؟ لا۔ نعم.", ["هل ستستقيل؟", "لا۔", "نعم."]),
+    ("वह गया। क्या सच में? ठीक है॥", ["वह गया।", "क्या सच में?", "ठीक है॥"]),
+    ("ភ្លៀង។ ខ្យល់។", ["ភ្លៀង។", "ខ្យល់។"]),
+    ("He left.\u200b She stayed.\u200b", ["He left.\u200b", "She stayed.\u200b"]),
+    # Ordinals, and numbers of items.
+    ("Am 3. Oktober kam er. Es war so.", ["Am 3. Oktober kam er.", "Es war so."]),
+    ("Berlin, 3. Oktober 2004: Es regnet.", ["Berlin, 3. Oktober 2004: Es regnet."]),
+    ("Der 2. Weltkrieg endete. Im 19. Jahrhundert auch.", ["Der 2. Weltkrieg endete.", "Im 19. Jahrhundert auch."]),
+    ("Er kam als 3. Dann ging er.", ["Er kam als 3.", "Dann ging er."]),
+    ("I am 30. Tom is 5. They won in 2004. It rained.", ["I am 30.", "Tom is 5.", "They won in 2004.", "It rained."]),
+    ("1. FC Köln gewann. 2. Some rain fell.", ["1. FC Köln gewann.", "2. Some rain fell."]),
+    # A wrapped line is none of its own; a highlight is.
+    (
+        "The council voted to close\nthe old bridge. The mayor\nagreed.",
+        ["The council voted to close the old bridge.", "The mayor agreed."],
+    ),
+    (
+        "Police say a man was shot\neBay shares fall\nHe was taken away",
+        ["Police say a man was shot", "eBay shares fall", "He was taken away"],
+    ),
+    ("police say a man was shot\nhe was taken away", ["police say a man was shot", "he was taken away"]),
+    ("The office co\u00ad\noperated at once.", ["The office cooperated at once."]),
+    ("You need:\nflour\nsugar", ["You need:", "flour", "sugar"]),
+    ("The heading\n\nand a paragraph.", ["The heading", "and a paragraph."]),
 ]
 
 
@@ -70,3 +108,6 @@ def test_a_long_text_takes_linear_time():
     assert len(split_sentences("It was so. " * 20_000)) == 20_000
     assert len(split_sentences("a" * 100_000)) == 1
     assert len(split_sentences("x." * 50_000)) == 1
+    assert len(split_sentences("Dr. " * 50_000)) == 1
+    assert len(split_sentences("yes! " * 50_000)) == 50_000
+    assert len(split_sentences("A line of\n" + "many words\n" * 50_000)) == 1

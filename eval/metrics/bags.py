@@ -10,12 +10,13 @@ from negsample.eval.metrics.tokens import content_spans
 from negsample.eval.metrics.transport import Bag
 from negsample.eval.metrics.vectors import encode_distinct
 from negsample.sentences import split_sentences
+from negsample.text import readable
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
 
 NO_WORD = "has no content word"
-UNKNOWN = "has no content word that the encoder knows"
+UNKNOWN = "has more content words that the encoder does not know than others"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,8 @@ def reads_tokens(encoder: "Encoder") -> bool:
 def make_space(texts: Sequence[str], encoder: "Encoder", *, words: bool, sentences: bool) -> Space:
     """The bags of ``texts`` with ``words``, ``sentences`` or both as points.
 
-    Stop words and punctuation are left out, and so are words without a vector; n is the number of words that remain.
+    Stop words and punctuation are left out, and so are words without a vector, unless they are most; n is the number of
+    words that remain.
     A word's weight is its count / n, a sentence's the number of its words / n, halved where both are points. A
     sentence's vector is the mean of its words' vectors; only with an encoder of whole sentences (which can't give
     ``words``) it is the encoder's, and then every content word counts.
@@ -44,19 +46,20 @@ def make_space(texts: Sequence[str], encoder: "Encoder", *, words: bool, sentenc
     An encoder with ``unit="word"`` gives each word type one vector; a token encoder gives each token in each sentence
     its own.
     """
-    split = {text: split_sentences(text) for text in texts}
+    split = {text: split_sentences(readable(text)) for text in texts}
     distinct = sorted({sentence for found in split.values() for sentence in found})
     if encoder.unit != "word" and not reads_tokens(encoder):
         if words:
             raise ValueError("an encoder of whole sentences has no word vectors")
         return _sentence_space(split, distinct, encoder)
-    vectors, ids_of, any_word = _word_points(distinct, encoder)
+    vectors, ids_of, total_of = _word_points(distinct, encoder)
     centres: dict[tuple[int, ...], int] = {}
     bags: dict[str, Bag | str] = {}
     for text, found in split.items():
         pieces = [ids for sentence in found if len(ids := ids_of[sentence])]
-        if not pieces:
-            bags[text] = UNKNOWN if any(sentence in any_word for sentence in found) else NO_WORD
+        total = sum(total_of[sentence] for sentence in found)
+        if not total or 2 * sum(map(len, pieces)) < total:
+            bags[text] = UNKNOWN if total else NO_WORD
             continue
         points: list[np.ndarray] = []
         counts: list[np.ndarray] = []
@@ -84,8 +87,10 @@ def _summed(keys: np.ndarray, amounts: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return distinct, np.bincount(places, weights=amounts)
 
 
-def _word_points(distinct: Sequence[str], encoder: "Encoder") -> tuple[np.ndarray, dict[str, np.ndarray], set[str]]:
-    """Vectors of the words [p, d], the ascending ids of each sentence's known words, and which sentences have words."""
+def _word_points(
+    distinct: Sequence[str], encoder: "Encoder"
+) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, int]]:
+    """Vectors of the words [p, d], the ascending ids of each sentence's known words, and how many it has."""
     if reads_tokens(encoder):
         from negsample.eval.metrics.contextual import words_in_context
 
@@ -96,7 +101,7 @@ def _word_points(distinct: Sequence[str], encoder: "Encoder") -> tuple[np.ndarra
             for sentence, block, end in zip(distinct, blocks, ends, strict=True)
         }
         vectors = np.concatenate(blocks) if blocks else np.zeros((0, encoder.dim))
-        return vectors.astype(np.float64), ids_of, {sentence for sentence, ids in ids_of.items() if len(ids)}
+        return vectors.astype(np.float64), ids_of, {sentence: len(ids) for sentence, ids in ids_of.items()}
     # Lower case is the type, unless the vectors tell cases apart.
     lower = getattr(encoder, "lower", True)
     words_of = {
@@ -109,7 +114,7 @@ def _word_points(distinct: Sequence[str], encoder: "Encoder") -> tuple[np.ndarra
         sentence: np.array(sorted(row_of[word] for word in found if word in row_of), dtype=np.int64)
         for sentence, found in words_of.items()
     }
-    return vectors, ids_of, {sentence for sentence, found in words_of.items() if found}
+    return vectors, ids_of, {sentence: len(found) for sentence, found in words_of.items()}
 
 
 def _sentence_space(split: Mapping[str, Sequence[str]], distinct: Sequence[str], encoder: "Encoder") -> Space:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from negsample.eval.metrics.tokens import STOP_WORDS
 from negsample.sentences import split_sentences
+from negsample.text import readable
 
 Span = tuple[int, int]
 # For each sentence of one text the character spans of its entities, in order.
@@ -26,7 +27,7 @@ def questions(text: str, find: Finder, mask: str = "MASKED") -> list[Question]:
 
     Sentences are those of ``negsample.sentences``. An entity named twice gives two questions.
     """
-    sentences = split_sentences(text)
+    sentences = split_sentences(readable(text))
     return [
         Question(sentence[:start] + mask + sentence[stop:], (start, start + len(mask)), sentence[start:stop])
         for sentence, spans in zip(sentences, find(sentences), strict=True)

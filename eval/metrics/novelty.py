@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
-from negsample.eval.metrics.tokens import ngram_set, word_tokens
+from negsample.eval.metrics.tokens import ngram_set
+from negsample.text import word_tokens
 
 
 def _score(items: Sequence[Item], *, n: int, length: str) -> Scores:

@@ -16,7 +16,8 @@ from negsample.eval.metrics.cloze import Question, Span
 from negsample.eval.metrics.pretrained import pick_window
 from negsample.models.batching import like_lengths
 from negsample.models.language.head_models import HeadModel, load_head
-from negsample.models.language.transformer_models import clean, padded
+from negsample.models.language.transformer_models import padded
+from negsample.text import fold, readable, straight
 
 # The fewest tokens a window may have: half of it is left for the question, a quarter overlaps.
 _SMALLEST_WINDOW = 16
@@ -43,8 +44,8 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
 def squad_tokens(text: str) -> list[str]:
-    """Words of an answer as SQuAD compares them: lower case, ASCII punctuation out, then a, an, the out."""
-    return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
+    """Words of an answer as SQuAD compares them: folded, lower case, ASCII punctuation out, then a, an, the out."""
+    return _ARTICLES.sub(" ", fold(text).lower().translate(_PUNCTUATION)).split()
 
 
 def squad_f1(predicted: str, truth: str) -> float:
@@ -60,13 +61,13 @@ def squad_f1(predicted: str, truth: str) -> float:
 
 def occurrences(answer: str, text: str) -> list[Span]:
     """Character spans where ``answer`` stands in ``text`` as whole words, case and a leading article aside."""
-    wanted = answer.split()
+    wanted = straight(answer).split()
     if len(wanted) > 1 and wanted[0].lower() in ("a", "an", "the"):
         wanted = wanted[1:]
     if not wanted:
         return []
     pattern = r"(?<!\w)" + r"\s+".join(map(re.escape, wanted)) + r"(?!\w)"
-    return [match.span() for match in re.finditer(pattern, text, re.IGNORECASE)]
+    return [match.span() for match in re.finditer(pattern, straight(text), re.IGNORECASE)]
 
 
 def span_probabilities(logits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -154,14 +155,14 @@ class QaModel:
 
     def _read(self, queries: Sequence[tuple[Question, str]]) -> tuple[list[Answer], int]:
         windows: list[_Window] = []
-        texts = [clean(text) for _, text in queries]
+        texts = [readable(text) for _, text in queries]
         cut = 0
         for number_, ((question, _), text) in enumerate(zip(queries, texts, strict=True)):
             asked, shortened = self._fitted(question)
             cut += shortened
             windows.extend(self._windows(number_, asked, text))
         answers = [NO_ANSWER] * len(queries)
-        places = [occurrences(clean(question.answer), text) for (question, _), text in zip(queries, texts, strict=True)]
+        places = [occurrences(question.answer, text) for (question, _), text in zip(queries, texts, strict=True)]
         for window, start, end in self._logits(windows):
             here = self._answer(window, start, end, texts[window.query], places[window.query])
             best = answers[window.query]
@@ -171,7 +172,7 @@ class QaModel:
 
     def _fitted(self, question: Question) -> tuple[str, bool]:
         """The question's text, and whether it had to be shortened to half the window around its mask."""
-        text = clean(question.text)
+        text = question.text
         room = (self.window - self.model.tokenizer.num_special_tokens_to_add(pair=True)) // 2
         offsets = self.model.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)[
             "offset_mapping"

@@ -1,7 +1,9 @@
 """ROUGE-N, -L, -Lsum and -W (Lin 2004, "ROUGE: a package for automatic evaluation of summaries").
 
 Precision is over the summary, recall over the target (a reference, or the document), F is their harmonic mean
-(α = 0.5). Tokens and values are those of the ``rouge-score`` package where it has the measure. ROUGE-Lsum there
+(α = 0.5). Tokens and values are those that the ``rouge-score`` package finds in the folded text (``text.fold``; ASCII
+is its own fold), where it has the measure and both texts have an n-gram: without one it says 0, and here the value is
+missing. ROUGE-Lsum there
 splits sentences at line breaks only, so that a text without line breaks is one sentence and Lsum quietly equals L;
 here sentences are split by the project's own rule unless ``sentences="newline"`` is asked for.
 """
@@ -16,6 +18,7 @@ from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, wei
 from negsample.eval.metrics.targets import AGAINST, needs_of, targets_of
 from negsample.eval.metrics.tokens import STOP_WORDS, ngrams, rouge_tokens
 from negsample.sentences import split_sentences
+from negsample.text import mostly_foreign, word_tokens
 
 WEIGHT = 1.2  # f(k) = k^1.2 in ROUGE-W, as in ROUGE-1.5.5's usual call
 
@@ -27,8 +30,6 @@ class PRF(NamedTuple):
     recall: float
     f1: float
 
-
-NOTHING = PRF(0.0, 0.0, 0.0)
 
 Tokeniser = Callable[[str], list[str]]
 Splitter = Callable[[str], list[str]]
@@ -50,6 +51,10 @@ class _Sequence(NamedTuple):
     tokens: list[str]
     masks: dict[str, int]
 
+    @property
+    def total(self) -> int:
+        return len(self.tokens)
+
 
 class _Sentences(NamedTuple):
     sentences: list[list[str]]
@@ -66,7 +71,7 @@ def _grams(tokens: list[str], n: int) -> _Grams:
 def _compare_grams(summary: _Grams, target: _Grams) -> PRF:
     common = summary.counts.keys() & target.counts.keys()
     hits = sum(map(min, map(summary.counts.__getitem__, common), map(target.counts.__getitem__, common)))
-    return _prf(hits / max(summary.total, 1), hits / max(target.total, 1))
+    return _prf(hits / summary.total, hits / target.total)
 
 
 def _sequence(tokens: list[str]) -> _Sequence:
@@ -74,8 +79,6 @@ def _sequence(tokens: list[str]) -> _Sequence:
 
 
 def _compare_sequences(summary: list[str], target: _Sequence) -> PRF:
-    if not summary or not target.tokens:
-        return NOTHING
     hits = lcs_length(target.masks, len(target.tokens), summary)
     return _prf(hits / len(summary), hits / len(target.tokens))
 
@@ -86,8 +89,6 @@ def _sentences(sentences: list[list[str]]) -> _Sentences:
 
 
 def _compare_sentences(summary: _Sentences, target: _Sentences) -> PRF:
-    if not summary.total or not target.total:
-        return NOTHING
     covered: Counter[str] = Counter()
     for sentence, masks in zip(target.sentences, target.masks, strict=True):
         union = 0
@@ -104,8 +105,6 @@ def _compare_sentences(summary: _Sentences, target: _Sentences) -> PRF:
 
 
 def _compare_weighted(summary: list[str], target: list[str]) -> PRF:
-    if not summary or not target:
-        return NOTHING
     common = weighted_lcs(summary, target, WEIGHT)
     # f⁻¹(WLCS / f(length)) = WLCS^(1/w) / length; rounding may lift it above 1 by an ulp.
     root = common ** (1 / WEIGHT)
@@ -119,13 +118,14 @@ def _porter() -> Callable[[str], str]:
     return lru_cache(maxsize=1 << 18)(PorterStemmer().stem)
 
 
-def _tokeniser(*, stem: bool, stopwords: str) -> Tokeniser:
-    """ROUGE's tokeniser with the options: function words left out first (``remove``), then stems."""
+def _tokeniser(*, tokenize: str, stem: bool, stopwords: str) -> Tokeniser:
+    """ROUGE's tokeniser, or words of any script, with the options: function words left out first, then stems."""
+    plain = word_tokens if tokenize == "words" else rouge_tokens
     if not stem and stopwords == "keep":
-        return rouge_tokens
+        return plain
 
     def tokens(text: str) -> list[str]:
-        found = rouge_tokens(text)
+        found = plain(text)
         if stopwords == "remove":
             found = [token for token in found if token not in STOP_WORDS]
         if stem:
@@ -170,22 +170,48 @@ def _combine(results: Sequence[PRF], references: str, value: str) -> float:
 
 
 def _score(
-    items: Sequence[Item], *, kind: str, value: str, tokens: Tokeniser, split: Splitter, references: str, against: str
+    items: Sequence[Item],
+    *,
+    kind: str,
+    value: str,
+    tokenize: str,
+    tokens: Tokeniser,
+    split: Splitter,
+    references: str,
+    against: str,
 ) -> Scores:
     read_summary, read_target, compare = _prepare(kind, tokens, split)
-    # Systems share documents and references, so each distinct text is read once; gone when the call returns.
-    summary_of, target_of = lru_cache(maxsize=None)(read_summary), lru_cache(maxsize=None)(read_target)
-    has_tokens = lru_cache(maxsize=None)(lambda text: bool(tokens(text)))
+    counted = "tokenize=words counts those of any script"
+    lacking = f"no word that ROUGE counts (a–z, 0–9; {counted})" if tokenize == "rouge" else "no word"
+    if kind[-1] in "234":
+        lacking = f"fewer than {kind[-1]} words" + lacking.removeprefix("no word")
+
+    def readable(read: Callable[[str], Any]) -> Callable[[str], Any]:
+        """What ``read`` makes of a text, or why nothing can be said of it."""
+
+        def one(text: str) -> Any:
+            if tokenize == "rouge" and mostly_foreign(text):
+                return f"mostly letters that ROUGE does not count (not a–z; {counted})"
+            found = read(text)
+            return found if (len(found) if isinstance(found, list) else found.total) else lacking
+
+        # Systems share documents and references, so each distinct text is read once; gone when the call returns.
+        return lru_cache(maxsize=None)(one)
+
+    summary_of, target_of = readable(read_summary), readable(read_target)
 
     def one(item: Item) -> float | str:
         given = targets_of(item, against)
         if not given:
             return "no reference"
-        targets = [target for target in given if has_tokens(target)]
-        if not targets:
-            return "no word that ROUGE counts (a–z, 0–9) in the document or references"
+        targets = [target_of(target) for target in given]
+        useful = [target for target in targets if not isinstance(target, str)]
+        if not useful:
+            return f"the {'reference' if item.references and against != 'document' else 'document'} has {targets[0]}"
         summary = summary_of(item.summary)
-        return _combine([compare(summary, target_of(target)) for target in targets], references, value)
+        if isinstance(summary, str):
+            return f"the summary has {summary}"
+        return _combine([compare(summary, target) for target in useful], references, value)
 
     return collect(map(one, items))
 
@@ -198,6 +224,7 @@ def _metric(
     stopwords: str,
     references: str,
     against: str,
+    tokenize: str,
     **sentences: str,
 ) -> Metric:
     options = {
@@ -206,13 +233,15 @@ def _metric(
         "stopwords": choice("stopwords", stopwords, ("keep", "remove")),
         "references": choice("references", references, ("max", "mean", "jackknife")),
         "against": choice("against", against, AGAINST),
+        "tokenize": choice("tokenize", tokenize, ("rouge", "words")),
         **sentences,
     }
     score = partial(
         _score,
         kind=kind,
         value=value,
-        tokens=_tokeniser(stem=flag("stem", stem), stopwords=stopwords),
+        tokenize=tokenize,
+        tokens=_tokeniser(tokenize=tokenize, stem=flag("stem", stem), stopwords=stopwords),
         split=(lambda text: text.split("\n")) if sentences.get("sentences") == "newline" else split_sentences,
         references=references,
         against=against,
@@ -228,8 +257,9 @@ def _rouge(kind: str) -> Callable[..., Metric]:
         stopwords: str = "keep",
         references: str = "max",
         against: str = "auto",
+        tokenize: str = "rouge",
     ) -> Metric:
-        return _metric(kind, make, value, stem, stopwords, references, against)
+        return _metric(kind, make, value, stem, stopwords, references, against, tokenize)
 
     make.__name__ = make.__qualname__ = kind.lower()
     make.__doc__ = f"""The metric ``{kind}``, in [0, 1], higher is better.
@@ -239,7 +269,9 @@ def _rouge(kind: str) -> Callable[..., Metric]:
     largest F1 (rouge-score's rule, whatever ``value`` is), ``mean`` the mean over them, ``jackknife`` the mean over
     the sets with one left out of the ``max`` in each (ROUGE-1.5.5's; one reference alone is taken as it is).
     ``against``: ``references``, ``document``, or ``auto``, the references where the record has any, else the document.
-    Missing where there is nothing to compare with; a reference without tokens is passed over.
+    ``tokenize``: ``rouge``, runs of a–z and 0–9, or ``words``, those of any script (in one without spaces its characters:
+    ``text.word_spans``). Missing where the summary, or every text to compare it with, has no n-gram or is mostly in
+    letters that are not counted; a reference of that kind beside others is passed over.
     """
     return make
 
@@ -251,12 +283,13 @@ def rougelsum(
     stopwords: str = "keep",
     references: str = "max",
     against: str = "auto",
+    tokenize: str = "rouge",
     sentences: str = "rule",
 ) -> Metric:
     """The metric ``rougeLsum``: options as for ``rouge1``, and ``sentences``: ``rule`` (the project's own splitter,
     the default) or ``newline`` (line breaks only: what rouge-score does)."""
     choice("sentences", sentences, ("rule", "newline"))
-    return _metric("rougeLsum", rougelsum, value, stem, stopwords, references, against, sentences=sentences)
+    return _metric("rougeLsum", rougelsum, value, stem, stopwords, references, against, tokenize, sentences=sentences)
 
 
 rouge1, rouge2, rouge3, rouge4 = (_rouge(f"rouge{n}") for n in range(1, 5))

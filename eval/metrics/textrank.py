@@ -6,8 +6,9 @@ from functools import lru_cache, partial
 import numpy as np
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
-from negsample.eval.metrics.tokens import content_words, word_tokens
+from negsample.eval.metrics.tokens import content_words
 from negsample.sentences import split_sentences
+from negsample.text import word_tokens
 
 DAMPING = 0.85  # Mihalcea & Tarau (2004), §2
 # A graph of n sentences takes n² numbers: 128 MB at this limit.

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, number, pair_metric
-from negsample.eval.metrics.tokens import content_words, ngram_set, ngrams, word_tokens
+from negsample.eval.metrics.tokens import content_words, ngram_set, ngrams
 from negsample.sentences import split_sentences
-from negsample.sentences import words as split_words
+from negsample.text import word_count, word_tokens
 
 
 def words() -> Metric:
-    """``words``: number of white-space-separated tokens of the summary. Needs nothing; 0 for a blank summary."""
+    """``words``: number of words of the summary (``text.word_count``). Needs nothing; 0 for a blank summary."""
     return pair_metric("words", words, {}, (), _words)
 
 
 def _words(items: Sequence[Item]) -> Scores:
-    return collect(float(len(split_words(item.summary))) for item in items)
+    return collect(float(word_count(item.summary)) for item in items)
 
 
 def copied(*, n: int | str = 1) -> Metric:
@@ -47,7 +47,7 @@ def tf_recall() -> Metric:
     """``tf-recall``: how much of the document's content words, by frequency, the summary names, in [0, 1].
 
     Σ over the content-word types of the summary of tf_document / Σ over all content-word types of tf_document.
-    Content words are those outside ``tokens.STOP_WORDS``. Missing where the document has none.
+    Content words are those outside ``tokens.STOP_WORDS``. Missing where the document has none, or the summary no word.
     """
     return pair_metric("tf-recall", tf_recall, {}, {"document"}, _tf_recall)
 
@@ -59,6 +59,8 @@ def _tf_recall(items: Sequence[Item]) -> Scores:
         frequencies = frequencies_of(item.document)
         if not frequencies:
             return "the document has no content words"
+        if not word_tokens(item.summary):
+            return "the summary has no words"
         named = set(content_words(item.summary))
         return sum(frequencies[word] for word in named if word in frequencies) / frequencies.total()
 
@@ -70,7 +72,7 @@ def lead_overlap(*, sentences: int | str = 3, value: str = "recall") -> Metric:
 
     ``sentences``: how many (3). ``value``: ``recall`` (the default: the share of the lead's words that the summary
     has; it agrees with people more than the others, so it is the harder baseline), ``precision`` or ``f1``. Words in
-    lower case without punctuation, clipped counts. Missing where the lead has no words.
+    lower case without punctuation, clipped counts. Missing where the lead or the summary has no words.
     """
     count = number("sentences", sentences, 1, 1000)
     options = {"sentences": count, "value": choice("value", value, ("precision", "recall", "f1"))}
@@ -85,9 +87,11 @@ def _lead_overlap(items: Sequence[Item], *, count: int, value: str) -> Scores:
         lead, summary = lead_of(item.document), Counter(word_tokens(item.summary))
         if not lead:
             return "the document has no words in its first sentences"
+        if not summary:
+            return "the summary has no words"
         shared = (lead & summary).total()
         if value == "f1":
             return 2 * shared / (lead.total() + summary.total())
-        return shared / lead.total() if value == "recall" else shared / max(summary.total(), 1)
+        return shared / lead.total() if value == "recall" else shared / summary.total()
 
     return collect(map(one, items))

@@ -10,6 +10,7 @@ from negsample.errors import InputError
 from negsample.eval.metrics.base import choice
 from negsample.sentences import split_sentences
 from negsample.sentences import words as split_words
+from negsample.text import readable
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -87,6 +88,7 @@ def text_vectors(texts: Sequence[str], encoder: "Encoder", pool: str = "mean") -
 
 
 def _units(text: str, encoder: "Encoder", pool: str) -> list[str]:
+    text = readable(text)
     if pool == "whole":
         return [text] if text.strip() else []
     if encoder.unit == "word":

@@ -12,7 +12,7 @@ import numpy as np
 from negsample.eval.stats.correlation import correlation_matrix, standardised, weighted_pooled
 from negsample.records import Judged
 from negsample.seeds import generator
-from negsample.sentences import words as split_words
+from negsample.text import word_count
 
 LEVELS = ("pooled", "summary", "system")
 MIN_ROWS = 3  # a document or a pool with fewer rows has no correlation
@@ -77,7 +77,7 @@ def judged_table(
         [row.system or None for row in rows],
         {name: [row.scores.get(name, np.nan) for row in rows] for name in human},
         metrics,
-        [len(split_words(row.summary)) for row in rows],
+        [word_count(row.summary) for row in rows],
     )
 
 

@@ -1,6 +1,7 @@
 """Why a pair scores as it does: what is covered, what each sentence rests on, what has no support, what is repeated."""
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from negsample.models.align.alignment import Alignment, DocumentView
 from negsample.models.align.named_features import matches, repetitions, telling_facts
 from negsample.models.align.reader import Text
 from negsample.models.align.words import read_words
+from negsample.text import as_written
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Scored
@@ -38,7 +40,8 @@ def explain(
     match, [0, 1]), ``by`` (which summary sentence, from 0) and ``weight`` (its share of the salience); ``missing``: the
     places of salient sentences that the summary leaves out; ``summary``: for each sentence ``support`` ([0, 1]),
     ``rests_on`` (place of the document sentence), ``unsupported`` words, and ``faults`` (``"no end mark"``,
-    ``"fragment"``); ``repetitions``: pairs of alike sentences, and runs of three words said again.
+    of fewer than five words: ``"fragment"`` without one, else ``"short"``); ``repetitions``: pairs of alike sentences, and
+    runs of three words said again.
     """
     pair = features.view_pairs([document], [summary])[0]
     told: dict[str, Any] = {
@@ -55,18 +58,20 @@ def explain(
     covered = _covered(pair.document, pair.summary, pair.alignment)
     order = np.argsort(-weights, kind="stable")
     likely = order[: max(1, len(order) // 4)]
+    source, own = pair.document.text.pieces, pair.summary.pieces
     told["document"] = [
         {
-            "sentence": sentence,
+            "sentence": show(0, len(sentence)),
             "covered": round(float(covered[place]), 4),
             "by": int(np.argmax(pair.alignment.focus[place] + pair.alignment.sentences[place])),
             "weight": round(float(weights[place]), 4),
         }
-        for place, sentence in enumerate(pair.document.text.pieces)
+        for place, (sentence, show) in enumerate(zip(source, as_written(document, source), strict=True))
     ]
     told["missing"] = [int(place) for place in likely if covered[place] < _COVERED][:_MOST_MISSING]
     told["summary"] = [
-        _sentence(pair.document, pair.summary, pair.alignment, m) for m in range(len(pair.summary.pieces))
+        _sentence(pair.document, pair.summary, pair.alignment, m, show)
+        for m, show in enumerate(as_written(summary, own))
     ]
     told["repetitions"] = {"sentences": _alike(pair.summary), "phrases": repetitions(pair.summary)}
     return told
@@ -87,41 +92,47 @@ def _covered(document: DocumentView, summary: Text, alignment: Alignment) -> np.
     return np.clip((found[:, 1] + found[:, 2]) / 2, 0, 1)
 
 
-def _sentence(document: DocumentView, summary: Text, alignment: Alignment, place: int) -> dict[str, Any]:
+def _sentence(
+    document: DocumentView, summary: Text, alignment: Alignment, place: int, show: Callable[[int, int], str]
+) -> dict[str, Any]:
+    """What is told of sentence ``place``; ``show`` gives a part of it as the user wrote it."""
     piece = summary.pieces[place]
     own = np.flatnonzero(summary.place == place)
     faults = []
     if not summary.ends[place]:
         faults.append("no end mark")
     if len(own) < 5 and summary.whole[place]:
-        faults.append("fragment")
+        faults.append("short" if summary.ends[place] else "fragment")
     if _doubled(piece):
         faults.append("a word stands twice in a row")
     return {
-        "sentence": piece,
+        "sentence": show(0, len(piece)),
         "support": round(float(np.clip(alignment.focus[:, place].max(), 0, 1)), 4),
         "rests_on": int(alignment.rests_on[place]),
-        "unsupported": _unsupported(document, summary, alignment, place, own),
+        "unsupported": [show(begin, stop) for begin, stop in _unsupported(document, summary, alignment, place, own)],
         "faults": faults,
     }
 
 
-def _unsupported(document: DocumentView, summary: Text, alignment: Alignment, place: int, own: np.ndarray) -> list[str]:
+def _unsupported(
+    document: DocumentView, summary: Text, alignment: Alignment, place: int, own: np.ndarray
+) -> list[tuple[int, int]]:
     facts = telling_facts(summary)
     spans = read_words(summary.pieces[place], lambda _: 0.0).spans
-    told = []
+    told: dict[str, tuple[int, int]] = {}
     for (begin, stop), word in zip(spans, own, strict=True):
         unknown = summary.forms[word] not in document.frequency
         weak = alignment.support[word] < _UNSUPPORTED and summary.weights[word] > _TELLING
         if unknown and (facts[word] or weak):
-            told.append(_whole(summary.pieces[place], begin, stop))
-    return list(dict.fromkeys(told))
+            begin, stop = _whole(summary.pieces[place], begin, stop)
+            told.setdefault(summary.pieces[place][begin:stop], (begin, stop))
+    return list(told.values())
 
 
-def _whole(piece: str, begin: int, stop: int) -> str:
+def _whole(piece: str, begin: int, stop: int) -> tuple[int, int]:
     """The word, or all of the number of which it is a part."""
     number = next((found for found in _NUMBER.finditer(piece) if found.start() <= begin and stop <= found.end()), None)
-    return number.group() if number else piece[begin:stop]
+    return number.span() if number else (begin, stop)
 
 
 def _doubled(piece: str) -> bool:

@@ -23,9 +23,9 @@ _ROWS, _TOKENS = 64, 8192
 class Text:
     """A text, read.
 
-    ``pieces``: its S sentences; ``ends`` bool [S]: those that close with an end mark, or go on in the next piece;
-    ``whole`` bool [S]: those that are not a stretch of a very long sentence; ``vectors`` float32 [S, d], unit length;
-    ``forms`` of its W words in order;
+    ``pieces``: its S sentences, as encoders read them; ``ends`` bool [S]: those that close with an end mark, or go on in
+    the next piece; ``whole`` bool [S]: those that are not a stretch of a very long sentence; ``vectors`` float32 [S, d],
+    unit length; ``forms`` of its W words in order;
     ``place`` int [W], the sentence of each; ``starts`` int [S'], the first word of each sentence that has one, and
     ``worded`` int [S'], those sentences; ``weights`` float32 [W], ``facts`` bool [W] (see ``words``);
     ``words`` float16 [W, d], unit length or zero.

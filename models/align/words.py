@@ -10,15 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.sentences import SENTENCE_END, split_sentences
+from negsample.text import CHARACTERS, LETTERS, SPACED, find_spans, fold, has_no_spaces, readable, straight
 
-# Scripts written without spaces: each character is a word of its own.
-_DENSE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 # The digits of a number between its marks stand apart, because publishers write "1,600" and "1 , 600" alike.
-_WORD = re.compile(rf"\d+|[{_DENSE}]|[^\W_{_DENSE}]+(?:['’][^\W_{_DENSE}]+)*")
-_POSSESSIVE = re.compile(r"['’]s?$")
+_LETTER = rf"[{SPACED}--_]"
+_WORD = rf"\d+|(?P<run>[{LETTERS}&&\w]+)|[{CHARACTERS}&&\w]\p{{M}}*|{_LETTER}+(?:'{_LETTER}+)*"
+_POSSESSIVE = re.compile(r"'s?$")
 # Characters of a piece; one beyond ASCII counts as four, because tokenizers cut such text finer.
 _PIECE = 600
 _WIDE = 4
+# Term weight of what is no whole word.
+_OTHER_SCRIPT = 0.5
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str) -> list[Piece]:
-    """The sentences of ``text``, one that is too long for an encoder cut between words (or inside an endless one)."""
-    return [piece for sentence in split_sentences(text) for piece in Piece(sentence).split(_cut(sentence))]
+    """The sentences of ``readable(text)``, one that is too long for an encoder cut between words (or inside one)."""
+    return [piece for sentence in split_sentences(readable(text)) for piece in Piece(sentence).split(_cut(sentence))]
 
 
 def cut_tokens(text: str, starts: Sequence[int], most: int) -> list[str]:
@@ -102,8 +104,8 @@ def _cut(sentence: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Lower case, without possessive and plural endings: ``Banks'`` and ``bank`` are one form."""
-    form = _POSSESSIVE.sub("", word.lower())
+    """Folded, in lower case, without possessive and plural endings: ``Banks'`` and ``bank`` are one form."""
+    form = _POSSESSIVE.sub("", fold(word).lower())
     if len(form) > 3 and form.endswith("s") and not form.endswith(("ss", "us", "is")):
         return form[:-1]
     return form
@@ -111,18 +113,22 @@ def stem(word: str) -> str:
 
 def without_clitic(word: str) -> str:
     """``word`` up to its first apostrophe: ``they`` of "they're"."""
-    return re.split("['’]", word)[0]
+    return straight(word).partition("'")[0]
 
 
 def count_words(text: str) -> int:
     """How many words ``text`` has, as the alignment counts them: in scripts without spaces its characters."""
-    return sum(1 for _ in _WORD.finditer(text))
+    return len(_spans(text))
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    return list(find_spans(_WORD, straight(text)))
 
 
 def read_words(piece: str, weigh: Callable[[str], float]) -> Words:
-    """The words of ``piece``; ``weigh`` gives the term weight of a lower-case word."""
-    found = list(_WORD.finditer(piece))
-    raw = [match.group() for match in found]
+    """The words of ``piece``, which is ``readable``; ``weigh`` gives the term weight of a lower-case word."""
+    spans = _spans(piece)
+    raw = [piece[begin:stop] for begin, stop in spans]
     facts = [
         any(letter.isdigit() for letter in word) or (place > 0 and word[0].isupper() and len(word) > 1)
         for place, word in enumerate(raw)
@@ -130,8 +136,8 @@ def read_words(piece: str, weigh: Callable[[str], float]) -> Words:
     return Words(
         piece,
         tuple(map(stem, raw)),
-        tuple(match.span() for match in found),
-        np.array([weigh(word.lower()) for word in raw], np.float32),
+        tuple(spans),
+        np.array([weigh(fold(word).lower()) for word in raw], np.float32),
         np.array(facts, bool),
         bool(SENTENCE_END.search(piece)),
     )
@@ -141,8 +147,9 @@ class TermWeights:
     """How much a word tells, from its place in the tokenizer's vocabulary, which is ordered by frequency.
 
     weight = (log(1 + rank) / log(1 + last rank))², the rank counted from ``the`` where that is an entry; 1 for a word that
-    is cut into several pieces and for numbers; 0.5 for single letters of other scripts. No corpus is needed, so that an
-    untrained head has weights as well. Zipf's law makes log rank a stand-in for inverse document frequency.
+    is cut into several pieces and for numbers; 0.5 for single letters of other scripts,
+    and where no spaces are set. No corpus is needed, so that an untrained head has weights as well.
+    Zipf's law makes log rank a stand-in for inverse document frequency.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -160,7 +167,9 @@ class TermWeights:
         if place is None:
             # The clitics of English ("it's", "don't") are function words with an ending.
             head = without_clitic(word)
-            return self(head) if head and head != word else 1.0
+            if head and head != word:
+                return self(head)
+            return _OTHER_SCRIPT if has_no_spaces(word) else 1.0
         if place <= self._first:
-            return 0.5 if not word.isascii() else 0.0
+            return _OTHER_SCRIPT if not word.isascii() else 0.0
         return min(1.0, (math.log(1 + place - self._first) / self._scale) ** 2)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.language.transformer_models import clean
+from negsample.text import readable
 
 
 class Encoder(Protocol):
@@ -43,7 +43,7 @@ class Encoder(Protocol):
 
 
 def as_texts(texts: Sequence[str]) -> list[str]:
-    """Return ``texts`` as a list, surrogates (which no tokenizer takes) replaced by U+FFFD.
+    """Return ``texts`` as a list, each as encoders read it (``readable``).
 
     Raises InputError for a single string or anything that is not a string.
     """
@@ -52,4 +52,4 @@ def as_texts(texts: Sequence[str]) -> list[str]:
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {number} is {type(text).__name__}, not a string; encode() takes a list of strings")
-    return [clean(text) for text in texts]
+    return [readable(text) for text in texts]

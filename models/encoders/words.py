@@ -13,6 +13,7 @@ from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.vectors import WordVectors, save_vectors
 from negsample.models.language.model_files import fingerprint
 from negsample.models.language.transformer_models import choice
+from negsample.text import straight
 
 UNITS = ("word", "sentence")
 POOLS = ("mean", "max")
@@ -42,7 +43,7 @@ def find_rows(token: str, index: Mapping[str, int], lower: bool) -> list[int]:
     splits them, and a number apart from its unit ("don't" → "do", "n't"; "rock-pop" → "rock", "pop"; "$2.5bn" → "2.5",
     "bn"). ``lower`` looks up lower case only; otherwise a form is tried as written and then in lower case.
     """
-    token = token.replace("’", "'")
+    token = straight(token)
     for form in _forms(token):
         row = _row(form, index, lower)
         if row is not None:

@@ -19,6 +19,7 @@ from negsample.models.batching import pad, percentile_length
 from negsample.models.store.embedding_cache import EmbeddingCache
 from negsample.models.store.text_keys import KEY_BYTES, keys
 from negsample.sentences import split_sentences, words
+from negsample.text import readable
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -53,6 +54,7 @@ class RowFeatures:
         self._met_units = 0
 
     def _units(self, text: str) -> list[str]:
+        text = readable(text)
         return split_sentences(text) if self.unit == "sentence" else words(text)
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from negsample.errors import InputError
 from negsample.models.batching import pad
-from negsample.models.language.transformer_models import clean
+from negsample.text import readable
 
 # The longest part of a pair that the summary's floor may claim, so that a small max_length still shows the document.
 _FLOOR_SHARE = 0.75
@@ -74,7 +74,7 @@ class TokenFeatures:
         if not texts:
             return []
         encoded = self.tokenizer(
-            [clean(text) for text in texts],
+            [readable(text) for text in texts],
             add_special_tokens=False,
             truncation=False,
             return_attention_mask=False,

@@ -11,7 +11,8 @@ from negsample.errors import InputError
 from negsample.models.batching import like_lengths
 from negsample.models.language.head_models import HeadModel, load_head, read_head
 from negsample.models.language.model_files import model_folder
-from negsample.models.language.transformer_models import clean, padded
+from negsample.models.language.transformer_models import padded
+from negsample.text import readable
 
 KINDS = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}
 """Kind of language model → the class that loads it."""
@@ -124,7 +125,7 @@ def _tokens(head: HeadModel, texts: Sequence[str]) -> list[list[int]]:
     """Token ids of each text, without special tokens and uncut."""
     if not texts:
         return []
-    read = head.tokenizer([clean(text) for text in texts], add_special_tokens=False, verbose=False)
+    read = head.tokenizer([readable(text) for text in texts], add_special_tokens=False, verbose=False)
     return read["input_ids"]
 
 

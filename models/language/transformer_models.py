@@ -1,6 +1,5 @@
 """Transformers models as this project uses them: loaded quietly from local files, and run over texts in batches."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,6 @@ from negsample.models.language.model_files import need_weights, one_line, quiet
 
 _CHUNK = 4096
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def clean(text: str) -> str:
-    """Return the text with surrogates, which no tokenizer takes, replaced by U+FFFD; its length stays."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def choice(name: str, value: str, allowed: Sequence[str]) -> str:

@@ -23,6 +23,7 @@ from negsample.models.store.cache_folders import LABEL, LOCK, cache_root, read_l
 from negsample.models.store.text_keys import KEY_BYTES, first_of_each, halves, keys
 from negsample.models.store.vector_files import Damaged, VectorFile
 from negsample.seeds import digest
+from negsample.text import readable
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -209,7 +210,7 @@ class EmbeddingCache:
         positions = positions[self._find(wanted[positions]) < 0]
         if not positions.size:
             return
-        chosen = [texts[position] for position in positions]
+        chosen = [readable(texts[position]) for position in positions]
         counts = getattr(self.encoder, "counts", {})
         before = counts.get("truncated", 0)
         vectors = self._checked(chosen, np.asarray(self.encoder.encode(chosen)))

@@ -5,12 +5,14 @@ from hashlib import blake2b
 
 import numpy as np
 
+from negsample.text import readable
+
 KEY_BYTES = 16
 
 
 def key(text: str) -> bytes:
-    """Return the key of a text."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+    """Return the key of what encoders read of a text."""
+    return blake2b(readable(text).encode(), digest_size=KEY_BYTES).digest()
 
 
 def keys(texts: Sequence[str]) -> np.ndarray:

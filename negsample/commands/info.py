@@ -125,7 +125,7 @@ def _run(path: Path) -> None:
 
 def _file(path: str) -> None:
     from negsample.io.read import read_rows
-    from negsample.sentences import words
+    from negsample.text import word_count
 
     fields: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
@@ -139,7 +139,7 @@ def _file(path: str) -> None:
             kinds[row.fields["kind"]] += 1
         for name in ("document", "summary"):
             if isinstance(row.fields.get(name), str):
-                lengths[name] += len(words(row.fields[name]))
+                lengths[name] += word_count(row.fields[name])
     print(f"{path}: {records} records" + (f", {broken} of them broken" if broken else ""))
     for name, count in fields.items():
         mean = f", {lengths[name] / count:.1f} words on average" if name in lengths else ""

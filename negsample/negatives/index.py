@@ -15,7 +15,7 @@ _DTYPE = np.dtype([("key", "S16"), ("summary", "S16"), ("self", "S8"), ("id", "S
 
 
 def summary_digest(text: str) -> bytes:
-    """Hash of a summary, equal for texts that differ only in case and white space. 16 bytes."""
+    """Hash of a summary, equal for texts that ``normalise`` holds to be the same. 16 bytes."""
     return digest(normalise(text))
 
 

@@ -17,6 +17,7 @@ from negsample.negatives.rebuild import (
 )
 from negsample.records import Pair
 from negsample.sentences import normalise, split_sentences
+from negsample.text import fold
 
 _RUN = 4
 # Shares of a document sentence's letter runs above which it counts as being in one sentence of the summary, or in all
@@ -85,6 +86,6 @@ def _strangers(document: str, summary: str) -> tuple[str, ...]:
 
 def _runs(sentence: str) -> frozenset[str]:
     """The runs of four letters or digits, all else left out: the same however a text is tokenised."""
-    text = "".join(letter for letter in sentence.casefold() if letter.isalnum())
+    text = "".join(letter for letter in fold(sentence).casefold() if letter.isalnum())
     starts = range(max(len(text) - _RUN + 1, 1)) if text else ()
     return frozenset(text[start : start + _RUN] for start in starts)

@@ -11,7 +11,7 @@ import numpy as np
 from negsample.negatives.context import CannotDamage
 from negsample.negatives.english import is_function_word
 from negsample.records import Pair
-from negsample.sentences import SENTENCE_END, normalise, split_sentences
+from negsample.sentences import SENTENCE_END, normalise, split_sentences, unwrapped_lines
 
 # Marks that would look odd in front of the full stop of a sentence that lost its last words.
 _PAUSES = ",;:-–—"
@@ -26,7 +26,7 @@ class Sentence:
     """One sentence: its ``words`` (white-space-separated, punctuation attached, at least one).
 
     ``ending`` is the run of marks that closes it, which the last word ends with; ``""`` where it has none.
-    ``new_line`` tells whether it begins a line (a line break always ends a sentence).
+    ``new_line`` tells whether it begins a line (one that was only wrapped does not count).
     """
 
     words: tuple[str, ...]
@@ -49,7 +49,7 @@ def take_apart(text: str) -> tuple[Sentence, ...]:
     Sentences are those of ``split_sentences``, but a border inside a word (scripts without spaces) is none here.
     """
     sentences = []
-    for number, line in enumerate(line for line in text.splitlines() if line.strip()):
+    for number, line in enumerate(unwrapped_lines(text)):
         words = tuple(line.split())
         begin = 0
         for stop in _borders(line, words):
@@ -85,7 +85,7 @@ def put_together(sentences: Sequence[Sentence], words: Sequence[Sequence[str]] |
 
     So that the sentences stay apart, each keeps its ending (attached to the word that is last now), its line, and an
     upper-case letter at its beginning if it had one. Words are joined by single spaces. Where the sentences still run
-    together (an initial now stands last, say), each gets its own line.
+    together (an initial now stands last, say), each gets its own line, or its own paragraph.
     """
     pieces: list[str] = []
     text = ""
@@ -99,8 +99,9 @@ def put_together(sentences: Sequence[Sentence], words: Sequence[Sequence[str]] |
         pieces.append(" ".join([*body, _ended(last, sentence.ending)]))
         text += ("\n" if new_line else " ") + pieces[-1]
         new_line = False
-    if len(pieces) > 1 and len(split_sentences(text)) < len(pieces):
-        return "\n".join(pieces)
+    for joint in ("\n", "\n\n"):
+        if len(pieces) > 1 and len(split_sentences(text)) < len(pieces):
+            text = " " + joint.join(pieces)
     return text[1:]
 
 

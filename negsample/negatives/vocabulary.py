@@ -9,6 +9,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.seeds import digest
+from negsample.text import fold
 
 MAX_TYPES = 100_000
 # Longer tokens are links, encoded data and the like, or lines of a script that sets no spaces.
@@ -37,8 +38,8 @@ def _is_outer(letter: str) -> bool:
 
 
 def same_word(one: str, other: str) -> bool:
-    """Whether two words agree but for case and outer punctuation."""
-    return bare(one).casefold() == bare(other).casefold()
+    """Whether two words agree but for case, outer punctuation and what ``fold`` takes away."""
+    return fold(bare(one)).casefold() == fold(bare(other)).casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from negsample.negatives.context import CannotDamage, Context, Damaged
 from negsample.negatives.rebuild import Sentence, each_word, put_together, summary_of
 from negsample.negatives.vocabulary import same_word
 from negsample.records import Pair
+from negsample.text import fold
 
 
 def draw_count(total: int, most: int, rng: np.random.Generator) -> int:
@@ -79,7 +80,7 @@ def _check_vocabulary(context: Context) -> None:
 def _unlike(word: str, drawn: str, context: Context, rng: np.random.Generator) -> str:
     """``drawn``, or another word of the vocabulary where it is the same as ``word``."""
     # The first test is the cheaper one and nearly always enough.
-    if drawn.casefold() not in word.casefold() or not same_word(word, drawn):
+    if fold(drawn).casefold() not in fold(word).casefold() or not same_word(word, drawn):
         return drawn
     other = context.vocabulary.draw_unlike(word, rng)
     if other is None:

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import unicodedata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests_support import story
@@ -87,3 +89,36 @@ def test_a_model_without_aspects_says_so(
         "head 'cls' has no aspects; train a model that has: negsample train --config align" in capsys.readouterr().err
     )
     assert run("score", "--model", tmp_path / "cls", records, "-o", tmp_path / "o.jsonl", "--aspects") == 2
+
+
+def explained(model: Path, folder: Path, document: str, summary: str) -> dict:
+    path = folder / "given.jsonl"
+    path.write_text(json.dumps({"document": document, "summary": summary}) + "\n", encoding="utf-8")
+    assert run("explain", "--model", model, path, "-o", folder / "told.jsonl") == 0
+    return json.loads((folder / "told.jsonl").read_text(encoding="utf-8"))["explanation"]
+
+
+def test_a_short_whole_sentence_is_no_fragment(model: Path, tmp_path: Path) -> None:
+    document = (
+        "“Will you resign?” he was asked on Monday. He left the hall. Yahoo! shares fell. Repairs take two years."
+    )
+    summary = "“Will you resign?” he was asked. Repairs take two years. Yahoo! shares fell. An old broken"
+    told = explained(model, tmp_path, document, summary)["summary"]
+    assert [(one["sentence"], one["faults"]) for one in told] == [
+        ("“Will you resign?” he was asked.", []),
+        ("Repairs take two years.", ["short"]),
+        ("Yahoo! shares fell.", ["short"]),
+        ("An old broken", ["no end mark", "fragment"]),
+    ]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_an_explanation_shows_the_text_as_it_was_written(model: Path, tmp_path: Path, form: Any) -> None:
+    document = "Le café de Besançon a fermé lundi. Les élèves étaient déçus."
+    summary = unicodedata.normalize(form, "Le café\u00a0a fermé\u200b lundi. Un théâtre oﬃciel a ouvert ici.")
+    told = explained(model, tmp_path, unicodedata.normalize(form, document), summary)
+    assert " ".join(one["sentence"] for one in told["document"]) == unicodedata.normalize(form, document)
+    assert " ".join(one["sentence"] for one in told["summary"]) == summary.replace("\u00a0", " ")
+    assert told["summary"][0]["unsupported"] == []
+    assert set(told["summary"][1]["unsupported"]) & {unicodedata.normalize(form, "théâtre"), "oﬃciel"}
+    assert all(word in summary for word in told["summary"][1]["unsupported"])

@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import random
+import unicodedata
 from dataclasses import asdict
 from pathlib import Path
 
@@ -354,3 +355,26 @@ def test_a_full_disk_while_storing(tmp_path, monkeypatch):
         monkeypatch.setattr(store, "_file", Full())
         with pytest.raises(InputError, match="disk is full"):
             store.append(Pair("x", "y" * 2_000_000, "s"))
+
+
+def test_copies_that_only_look_different_are_one_document(tmp_path):
+    pairs = []
+    for pair in corpus(12):
+        document = pair.document.replace("e", "é").replace("fi", "ﬁ")
+        forms = [
+            document,
+            unicodedata.normalize("NFD", document),
+            document.replace(" ", "\u00a0"),
+            document.replace("é", "é\u00ad").replace("ﬁ", "fi"),
+        ]
+        pairs += [Pair(f"{pair.id}{n}", text, f"{n} {pair.summary}", "made") for n, text in enumerate(forms)]
+    report = generate(pairs, options("delete", negatives=1), tmp_path / "out")
+    assert report.documents == 12
+    places = {}
+    for name, rows in read(tmp_path / "out").items():
+        for row in rows:
+            places.setdefault(row["document"].split()[1], set()).add(name)
+            # What is written stays the user's own text.
+            assert row["document"] in {pair.document for pair in pairs}
+    assert len(places) == 12
+    assert all(len(found) == 1 for found in places.values())

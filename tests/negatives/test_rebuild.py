@@ -74,3 +74,22 @@ def test_sentences_that_would_run_together_get_lines(text, now):
     joined = put_together(take_apart(text), now)
     assert "\n" in joined
     assert len(split_sentences(joined)) == 2
+
+
+def test_a_wrapped_sentence_is_one_sentence_on_one_line():
+    sentences = take_apart("The mayor closed\nthe old bridge. The\nferry sailed\nThe end")
+    assert [sentence.words for sentence in sentences] == [
+        ("The", "mayor", "closed", "the", "old", "bridge."),
+        ("The", "ferry", "sailed"),
+        ("The", "end"),
+    ]
+    assert [sentence.new_line for sentence in sentences] == [False, False, True]
+    now = [["The", "bridge."], ["The", "ferry"], ["The", "end"]]
+    assert put_together(sentences, now) == "The bridge. The ferry\nThe end"
+
+
+def test_lines_that_would_be_taken_for_wrapped_ones_get_paragraphs():
+    # Without its number the second line begins in lower case, and the first has no end mark.
+    joined = put_together(take_apart("Two men came\n3 boats sank"), [["Two", "men"], ["boats", "sank"]])
+    assert joined == "Two men\n\nboats sank"
+    assert len(split_sentences(joined)) == 2
