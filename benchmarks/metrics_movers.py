@@ -40,7 +40,7 @@ def problems(words: int, pairs: int, dim: int, shared: int) -> list[Problem]:
 
 
 def by_linprog(vectors: np.ndarray, a: Bag, b: Bag) -> float:
-    """Equation 2 of P0 as it stands."""
+    """Equation 2 of Clark et al. 2019 as it stands."""
     n, m = len(a.points), len(b.points)
     costs = cdist(vectors[a.points], vectors[b.points])
     rows = np.concatenate([np.kron(np.eye(n), np.ones(m)), np.kron(np.ones(n), np.eye(m))])

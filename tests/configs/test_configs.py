@@ -78,7 +78,7 @@ def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem.startswith("p3_")], ids=lambda path: path.stem)
 def test_says_what_it_is_and_how_it_is_run(path):
     text = path.read_text(encoding="utf-8")
-    assert text.startswith("# P3, ")
+    assert text.startswith("# Bao et al. 2021, ")
     command = kind_of(read_values(path.stem))
     assert f"negsample {command} " in text
     assert f"--config {path.stem} " in text

@@ -29,8 +29,8 @@ OFFLINE = ("sentence-transformer", "glove", "use-multilingual", "hf:special=true
 ROW_HEADS = ("fc", "cnn", "lstm")
 # What has to be fetched first, and how it is then given.
 DOWNLOADS = {
-    "use": "google/universal-sentence-encoder/4 from tfhub.dev (P3's USE-DAN); then use:FOLDER",
-    "use-large": "google/universal-sentence-encoder-large/5 from tfhub.dev (P3's USE-Trans); then use-large:FOLDER",
+    "use": "google/universal-sentence-encoder/4 from tfhub.dev (USE-DAN of Bao et al. 2021); then use:FOLDER",
+    "use-large": "google/universal-sentence-encoder-large/5 from tfhub.dev (USE-Trans of Bao et al. 2021); then use-large:FOLDER",
     "infersent": "InferSent's weights and its word vectors; then infersent:weights=FILE,vectors=FILE",
     "word2vec": "word vectors in word2vec's format; then word2vec:FILE",
     "bert": (

@@ -93,20 +93,22 @@ def table_of(
 def _notes(config: TrainConfig, cells: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return where the table is not that of Bao et al. 2021."""
     notes = [
-        "P3 took 30,000 pairs of each corpus, one negative each, split 80/10/10; here: "
+        "Bao et al. 2021 took 30,000 pairs of each corpus, one negative each, split 80/10/10; here: "
         f"{', '.join(config.corpora())}, {config.negatives} negative(s) a pair, same shares."
     ]
     encoders = {cell["encoder"] for cell in cells}
     if "glove" in encoders:
-        notes.append("glove: the packaged 50-d vectors; P3 took 100-d ones (glove:FILE).")
+        notes.append("glove: the packaged 50-d vectors; the paper took 100-d ones (glove:FILE).")
     if others := sorted(encoders - {"glove", "use", "use-large", "infersent"}):
-        notes.append(f"Not in P3: {', '.join(others)}.")
+        notes.append(f"Not in the paper: {', '.join(others)}.")
     told = ("corpus", "limit", "seed", "negatives")
     own = {key: value for key, value in config.as_dict().items() if key not in told}
     changed = [f"{key}={value}" for key, value in own.items() if value != getattr(TrainConfig, key)]
     if changed:
         notes.append(f"Other settings: {', '.join(changed)}.")
-    notes.append("P3 names neither the corpus of Table 2 nor the batch size; its learning rate is read as 0.001.")
+    notes.append(
+        "The paper names neither the corpus of Table 2 nor the batch size; its learning rate is read as 0.001."
+    )
     return notes
 
 

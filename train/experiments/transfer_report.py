@@ -193,7 +193,7 @@ def _interval(value: float, samples: np.ndarray, scale: float) -> dict[str, floa
 def _notes(grid: Transfer) -> list[str]:
     notes = [
         "A target's test documents are the same whatever was trained on; none of them is in any training or validation.",
-        "A smaller size is a part of a larger one; in P3's Table 4 the target is sampled at each size, test and all.",
+        "A smaller size is a part of a larger one; in the paper's Table 4 the target is sampled at each size, test and all.",
     ]
     config = grid.settings
     plain = [(cell, found) for cell, found in grid.finished if not cell.shots]
