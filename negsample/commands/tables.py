@@ -81,7 +81,9 @@ def _table_command(table: str, about: str) -> Callable[..., None]:
     return command
 
 
-p3_table1 = _table_command("p3-table1", "Encoders x heads on cross pairing: accuracy, beside Table 1 of Bao et al. 2021.")
+p3_table1 = _table_command(
+    "p3-table1", "Encoders x heads on cross pairing: accuracy, beside Table 1 of Bao et al. 2021."
+)
 p3_table2 = _table_command(
     "p3-table2", "Encoders x heads on words added, deleted, replaced: Pearson x 100, beside Table 2 of Bao et al. 2021."
 )

@@ -1,4 +1,4 @@
-"""Damaged summaries: each kind of negative is one function in one file, and one line here.
+"""Damaged summaries: each kind of negative is one function in ``kinds``, and one line here.
 
 A kind is called as ``make(pair, context, rng) -> Damaged`` and raises ``CannotDamage`` where the pair does not allow it
 (``negsample.negatives.context`` has these types). Its labels are shares of the summary that were left alone and are
@@ -10,21 +10,21 @@ from negsample.registry import Registry
 NEGATIVES = Registry(
     "negative",
     {
-        "crosspair": "negsample.negatives.crosspair:make",
-        "add": "negsample.negatives.words:add",
-        "delete": "negsample.negatives.words:delete",
-        "replace": "negsample.negatives.words:replace",
-        "sentence-delete": "negsample.negatives.sentences:delete",
-        "sentence-replace": "negsample.negatives.sentences:replace",
-        "swap": "negsample.negatives.order:swap",
-        "repeat": "negsample.negatives.repeat:make",
-        "intrude": "negsample.negatives.intrude:make",
-        "entity": "negsample.negatives.entity:make",
-        "negate": "negsample.negatives.negate:make",
-        "truncate": "negsample.negatives.truncate:make",
-        "shuffle": "negsample.negatives.order:shuffle",
-        "drop": "negsample.negatives.form:drop",
-        "double": "negsample.negatives.form:double",
-        "glue": "negsample.negatives.form:glue",
+        "crosspair": "negsample.negatives.kinds.crosspair:make",
+        "add": "negsample.negatives.kinds.word_mutation:add",
+        "delete": "negsample.negatives.kinds.word_mutation:delete",
+        "replace": "negsample.negatives.kinds.word_mutation:replace",
+        "sentence-delete": "negsample.negatives.kinds.sentence_mutation:delete",
+        "sentence-replace": "negsample.negatives.kinds.sentence_mutation:replace",
+        "swap": "negsample.negatives.kinds.order:swap",
+        "repeat": "negsample.negatives.kinds.repeat:make",
+        "intrude": "negsample.negatives.kinds.intrude:make",
+        "entity": "negsample.negatives.kinds.entity:make",
+        "negate": "negsample.negatives.kinds.negate:make",
+        "truncate": "negsample.negatives.kinds.truncate:make",
+        "shuffle": "negsample.negatives.kinds.order:shuffle",
+        "drop": "negsample.negatives.kinds.form:drop",
+        "double": "negsample.negatives.kinds.form:double",
+        "glue": "negsample.negatives.kinds.form:glue",
     },
 )

@@ -6,8 +6,8 @@ from negsample.negatives import NEGATIVES, mentions
 from negsample.negatives.aspects import ALSO_DAMAGES, ASPECT_OF, ASPECTS, kinds_for
 from negsample.negatives.context import CannotDamage, context_of
 from negsample.negatives.english import is_function_word
+from negsample.negatives.kinds.negate import contrary
 from negsample.negatives.mentions import by_rule
-from negsample.negatives.negate import contrary
 from negsample.records import Pair
 from negsample.seeds import generator
 from negsample.sentences import split_sentences

@@ -84,7 +84,7 @@ def test_replace_never_takes_the_word_itself():
     [(0.0, 1, 1), (0.01, 1, 1), (0.5, 4, 4), (0.99, 8, 7), (0.9999, 8, 7)],
 )
 def test_bounds_of_k(share, add, delete):
-    from negsample.negatives.words import draw_count
+    from negsample.negatives.kinds.word_mutation import draw_count
 
     assert draw_count(8, 8, Fixed(share)) == add
     assert draw_count(8, 7, Fixed(share)) == delete

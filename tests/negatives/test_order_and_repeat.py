@@ -7,7 +7,7 @@ import pytest
 
 from negsample.negatives import NEGATIVES
 from negsample.negatives.context import CannotDamage, context_of
-from negsample.negatives.order import WINDOW
+from negsample.negatives.kinds.order import WINDOW
 from negsample.records import Pair
 from negsample.seeds import generator
 from negsample.sentences import split_sentences

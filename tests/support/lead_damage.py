@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from negsample.negatives import entity
 from negsample.negatives.context import CannotDamage, context_of
+from negsample.negatives.kinds import entity
 from negsample.records import Pair
 from negsample.sentences import split_sentences
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from negsample.negatives.context import CannotDamage, Context, Damaged
+from negsample.negatives.kinds.word_mutation import draw_count
 from negsample.negatives.rebuild import (
     Sentence,
     different_texts,
@@ -19,7 +20,6 @@ from negsample.negatives.rebuild import (
     without_capital,
     without_end,
 )
-from negsample.negatives.words import draw_count
 from negsample.records import Pair
 
 WINDOW = 8

@@ -7,9 +7,9 @@ is deleted or replaced instead, k drawn as for single words. Places in ``change`
 import numpy as np
 
 from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
+from negsample.negatives.kinds.word_mutation import draw_count, take_out
 from negsample.negatives.rebuild import Sentence, count_words, draw_places, put_together, sentence_change, summary_of
 from negsample.negatives.vocabulary import bare
-from negsample.negatives.words import draw_count, take_out
 from negsample.records import Pair
 from negsample.sentences import normalise
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from negsample.negatives.context import CannotDamage, Context, Damaged
 from negsample.negatives.english import is_function_word
+from negsample.negatives.kinds.word_mutation import take_out
 from negsample.negatives.rebuild import (
     Sentence,
     count_words,
@@ -21,7 +22,6 @@ from negsample.negatives.rebuild import (
     without_end,
 )
 from negsample.negatives.vocabulary import bare
-from negsample.negatives.words import take_out
 from negsample.records import Pair
 
 # A phrase that is doubled has up to this many words.

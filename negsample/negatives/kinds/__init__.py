@@ -1,0 +1,1 @@
+"""The kinds of negatives: each is one function here, and one line of ``NEGATIVES``."""
