@@ -31,11 +31,14 @@ def p_text(p: float | None) -> str:
 
 
 def figure_text(figure: Mapping[str, Any]) -> str:
-    """A figure with its interval: ``"0.953 (95 % interval 0.940 to 0.970, n = 320)"``, or why there is none."""
+    """A figure with its interval: ``"0.953 (95 % interval 0.940 to 0.970, n = 320)"``, or why there is none.
+
+    With an ASCII minus sign: it goes to terminals and model cards, where programs read it.
+    """
     if figure["value"] is None:
         return f"not defined: {figure['reason']} (n = {figure['n']})"
-    span = f"95 % interval {interval(figure['low'], figure['high'])}, " if figure["low"] is not None else ""
-    return f"{number(figure['value'])} ({span}n = {figure['n']})"
+    span = f"95 % interval {figure['low']:.3f} to {figure['high']:.3f}, " if figure["low"] is not None else ""
+    return f"{figure['value']:.3f} ({span}n = {figure['n']})"
 
 
 # --- transfer between domains: the same words on the page and in Markdown

@@ -1,4 +1,4 @@
-"""Optimisers and learning rates of every loop that trains a network."""
+"""The optimiser and learning rate of the training loop and of the judge's (head ``align`` has an Adam of its own)."""
 
 from typing import Any
 
