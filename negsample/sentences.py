@@ -17,6 +17,7 @@ ABBREVIATIONS = frozenset(
     mr mrs ms dr prof sr jr st mt gen col lt sgt capt cmdr maj rep sen gov pres hon rev fr vs etc al
     fig figs eq eqs ref refs sec no nos vol pp ed eds approx est dept univ inc ltd co corp jan feb mar
     apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun e.g i.e cf viz u.s u.k u.n a.m p.m
+    ft supt atty mme messrs nr str mio mrd bzw ул
     """.split()
 )
 # These abbreviations often stand at the end of a sentence: a capital after them is taken as a new sentence.
@@ -41,7 +42,7 @@ _MONTHS = frozenset(
 
 # Marks that end a sentence whether or not a space follows: Chinese and Japanese, Arabic, Indian, Armenian, Ethiopic,
 # Burmese, Khmer.
-_FULL = "。｡！？؟۔।॥։።፧။។៕"
+_FULL = "。｡！？．؟۔।॥։።፧။។៕"
 # Closing quotes and brackets, and what is not seen.
 _CLOSERS = r"""["'”’»)\]」』）】》〉\u00ad\u200b-\u200f\u2060\ufeff]*"""
 _WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -71,6 +72,8 @@ def _ends_sentence(line: str, begin: int, start: int, stop: int) -> bool:
     rest = line[stop : stop + _NEAR].lstrip()
     if not rest:
         return True
+    if marks == "．" and rest[:1].isdecimal() and stop < len(line) and not line[stop].isspace():
+        return False  # a decimal number in full-width digits
     if marks[0] in _FULL:
         return not (marks[-1] in "”’」』" and _SAID.match(rest))
     following = rest.lstrip(_OPENERS)
@@ -88,6 +91,9 @@ def _ends_sentence(line: str, begin: int, start: int, stop: int) -> bool:
         # Lower case tells nothing in a sentence that begins so itself, nor where the marks stand alone.
         tells = not line[begin : begin + _NEAR].lstrip(_OPENERS + " ")[:1].islower() and (quote or not spaced)
         return not lower or (marks[0] in "!?‼⁇⁈⁉" and not tells)
+    if spaced and (rest[:1] == "." or (lower and line[begin:start].rstrip().endswith("."))):
+        # A spaced ellipsis (". . ."): a capital after its last stop ends the sentence.
+        return False
     if spaced:
         # Detokenised style: the stop stands alone. An abbreviation keeps its stop attached, so this is an end.
         return True
@@ -103,6 +109,8 @@ def _ends_sentence(line: str, begin: int, start: int, stop: int) -> bool:
     if bare in ("no", "nos", "sec", "mon", "sun", "sat", "mar") and not following[0].isdigit():
         # Words of their own more often than short for number, section, or a day.
         return True
+    if bare in ("p", "c", "ca") and following[0].isdigit():
+        return False
     if bare in ABBREVIATIONS:
         return bare in _MAY_END and first in _STARTERS
     # An initial such as "J." before a capitalised name.

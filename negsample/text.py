@@ -42,6 +42,8 @@ _UNSEEN = (
 )
 _CLUSTER = r"\u00ad(?:[ \t]*[\r\n]+\s*)?|\X(?:\p{DI}+\p{M}*)*"
 _POWER = re.compile("(?<=[0-9])(?=[⁰¹²³⁴⁵⁶⁷⁸⁹])")
+# In Chinese and Japanese these marks are the usual ones; after a full-width letter or digit they belong to it.
+_WIDE_MARK = re.compile("(?<=[０-９Ａ-Ｚａ-ｚ])[！-／：-＠［-｀｛-～]")
 # Other shapes of a letter or digit: presentation forms, full width, mathematical letters.
 _SHAPES = frozenset(["<wide", "<narrow", "<initial", "<medial", "<final", "<isolated", "<font"])
 _QUOTES = dict.fromkeys("‘’‚‛‹›´ʹʻʼʽˈ′‵＇", "'") | dict.fromkeys("“”„‟«»″‶〝〞〟＂", '"')
@@ -104,6 +106,7 @@ def _translate(text: str, table: _Letters) -> str:
 def _seen(text: str) -> str:
     """``text`` composed, without what is not seen."""
     text = unicodedata.normalize("NFC", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    text = _WIDE_MARK.sub(lambda found: chr(ord(found[0]) - 0xFEE0), text)
     if not _MAYBE_UNSEEN.search(text):
         return text
     return unicodedata.normalize("NFC", pattern(_UNSEEN).sub("", text))

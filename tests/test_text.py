@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.store.embedding_cache import key
+from negsample.models.store.text_keys import key
 from negsample.negatives.index import summary_digest
 from negsample.records import document_key
 from negsample.text import as_written, fold, readable, word_count, word_tokens
@@ -118,3 +118,8 @@ def test_any_text_is_found_again(text: str) -> None:
     assert not show(0, 0)
     if text == whole:
         assert show(0, len(text)).split() == text.split()
+
+
+def test_marks_after_full_width_letters_are_read_as_theirs_and_those_of_chinese_stay() -> None:
+    assert readable("Ｔｈｅ ｃａｔ， １．５ ｋｇ！") == "The cat, 1.5 kg!"
+    assert readable("他走了，她也走了！") == "他走了，她也走了！"

@@ -282,7 +282,7 @@ def _why_not(block: lv.Block, level: str, x: np.ndarray, y: np.ndarray) -> str:
     if level == "system":
         count = len(block.known_systems())
         if not count:
-            return "no row names its system, so there is no system level"
+            return f"no row {'names its system' if len(x) else 'has both scores'}, so there is no system level"
         if count < lv.MIN_SYSTEMS:
             return f"{count} system{'s' if count > 1 else ''}; the system level needs at least {lv.MIN_SYSTEMS}"
         if len(block.systems) < 2 * count:
