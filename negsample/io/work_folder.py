@@ -122,7 +122,7 @@ def _wait(lock: FileLock, what: str) -> None:
             lock.acquire(timeout=seconds)
             return
         except Timeout:
-            print(f"{what}: waiting for another process, which is working on this", file=sys.stderr, flush=True)
+            print(f"{what}: waiting for another process, which is working on this, to end", file=sys.stderr, flush=True)
 
 
 def _hold(out: Path, alone: bool) -> tuple[FileLock, list[Path]]:

@@ -91,7 +91,7 @@ def test_who_waits_says_for_what(tmp_path, monkeypatch, capsys):
         other.join(0.6)
     other.join(30)
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["the encoder of fc: waiting for another process, which is working on this"] * 2
+    assert lines == ["the encoder of fc: waiting for another process, which is working on this, to end"] * 2
 
 
 def test_who_only_tries_does_not_wait(tmp_path):

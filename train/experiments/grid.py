@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import re
 import shutil
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -139,15 +140,21 @@ def run_cells(grid: Grid[C], *, jobs: int = 1, say: Callable[[str], None] = prin
     if finished:
         say(f"{len(finished)} of {len(grid.cells)} trainings are finished already")
     jobs = min(jobs, len({cell.config.encoder for cell in grid.cells if cell.folder not in finished}))
-    trained = _by_workers(grid, finished, jobs) if jobs > 1 else _by_turns(grid, grid.cells, finished)
+    trained = _by_workers(grid, finished, jobs) if jobs > 1 else _by_turns(grid, grid.cells, finished, told=True)
     for cell, found, own in trained:
         finished[cell.folder] = found
         say(f"{len(finished)}/{len(grid.cells)} {grid.line(cell, found)}{'' if own else ', by another process'}")
     return [(cell, finished[cell.folder]) for cell in grid.cells]
 
 
-def _by_turns(grid: Grid[C], cells: Sequence[C], finished: dict[Path, dict[str, Any]]) -> Iterator[Trained[C]]:
-    """Go through ``cells`` until all are ``finished``: who is free is trained, what others have finished is read."""
+def _by_turns(
+    grid: Grid[C], cells: Sequence[C], finished: dict[Path, dict[str, Any]], *, told: bool = False
+) -> Iterator[Trained[C]]:
+    """Go through ``cells`` until all are ``finished``: who is free is trained, what others have finished is read.
+
+    With ``told``, waiting for others is said after five seconds and then once a minute.
+    """
+    looks = 0
     while waiting := [cell for cell in cells if cell.folder not in finished]:
         before = len(finished)
         for cell in waiting:
@@ -162,8 +169,15 @@ def _by_turns(grid: Grid[C], cells: Sequence[C], finished: dict[Path, dict[str, 
             if found is not None:
                 finished[cell.folder] = found
                 yield cell, found, own
-        if len(finished) == before:
-            time.sleep(POLL_SECONDS)
+        if len(finished) > before:
+            looks = 0
+            continue
+        time.sleep(POLL_SECONDS)
+        looks += 1
+        if told and looks * POLL_SECONDS % 60 == 5:
+            print(
+                f"{grid.out}: waiting for other processes to end their trainings ({len(waiting)} left)", file=sys.stderr
+            )
 
 
 def _train(grid: Grid[C], cell: C, finished: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:

@@ -146,7 +146,11 @@ def _begin(execute: Callable[[str], Any], storage: str) -> None:
             if "locked" not in str(error):
                 raise
             if number % (60 // _BUSY_SECONDS) == 0:
-                print(f"{storage}: the database is locked by another process; waiting", file=sys.stderr, flush=True)
+                print(
+                    f"{storage}: the database is locked by another process; waiting until it is free",
+                    file=sys.stderr,
+                    flush=True,
+                )
 
 
 def open_study(storage: BaseStorage, name: str, *, maximised: bool, content: Mapping[str, Any]) -> Study:

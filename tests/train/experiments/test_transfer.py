@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests_support import story
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.io.examples import read_examples
-from negsample.io.work_folder import work_folder
+from negsample.io.work_folder import trying, work_folder
 from negsample.models.encoders import ENCODERS
 from negsample.train.experiments import grid, transfer
 from negsample.train.experiments.published import published
@@ -400,3 +401,22 @@ def test_published_tables_are_those_of_the_paper():
         "100,000": 98.4,
         "300,000": 98.3,
     }
+
+
+def test_waiting_for_the_trainings_of_other_processes_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks: list[float] = []
+    monkeypatch.setattr(grid, "POLL_SECONDS", 2.5)
+    monkeypatch.setattr(grid.time, "sleep", looks.append)
+    cell = SimpleNamespace(folder=Path("cell"), base=None)
+    shared = SimpleNamespace(
+        out=tmp_path,
+        lock=lambda _: tmp_path / "cell.lock",
+        read=lambda _: {"seconds": 1.0} if len(looks) == 3 else None,
+    )
+    with trying(tmp_path / "cell.lock"):
+        found = list(grid._by_turns(shared, [cell], {}, told=True))  # type: ignore[arg-type]
+    assert found == [(cell, {"seconds": 1.0}, False)]
+    assert looks == [2.5] * 3
+    assert capsys.readouterr().err == f"{tmp_path}: waiting for other processes to end their trainings (1 left)\n"

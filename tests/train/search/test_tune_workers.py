@@ -276,7 +276,7 @@ def test_a_locked_database_is_waited_for_and_told(tmp_path, config, monkeypatch,
     threading.Timer(2.5, lambda: holder.execute("ROLLBACK")).start()
     tune(read_search(config), "s", f"sqlite:///{path}", 1, tmp_path / "out", trainer=stub)
     told = capsys.readouterr().err
-    assert told == f"sqlite:///{path}: the database is locked by another process; waiting\n"
+    assert told == f"sqlite:///{path}: the database is locked by another process; waiting until it is free\n"
 
 
 def test_another_configuration_or_folder_is_refused(tmp_path, config):
