@@ -1,10 +1,12 @@
 """SummaQA: questions about the document or the references, answered from the summary (Scialom et al. 2019, §2.2)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from operator import attrgetter
+from typing import Any
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
+from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, defaults_of, pair_metric
 from negsample.eval.metrics.cloze import Finder, Question, questions, rule_entities, spacy_finder
 from negsample.eval.metrics.pretrained import need_model
 from negsample.eval.metrics.qa_model import Answer, QaModel, load_qa, squad_f1
@@ -34,8 +36,7 @@ def summaqa_f1(
     word that its authors' program writes). ``window``, ``stride``, ``longest``: see ``qa_model.load_qa``. Missing where
     the source has no entity; a blank summary scores 0.
     """
-    options = {"model": model, "against": against, "entities": entities, "mask": mask}
-    return _metric("summaqa-f1", summaqa_f1, options, window, stride, longest, device, _f1)
+    return _metric("summaqa-f1", summaqa_f1, locals(), lambda question, answer: squad_f1(answer.text, question.answer))
 
 
 def summaqa_conf(
@@ -56,44 +57,30 @@ def summaqa_conf(
     largest of its occurrences in the summary, 0 where it has none; or ``predicted``, that of the answer the model gave.
     The paper says both; this reads the first. The other options, and what is missing, as for ``summaqa-f1``.
     """
-    choice("confidence", confidence, ("true", "predicted"))
-    options = {"model": model, "confidence": confidence, "against": against, "entities": entities, "mask": mask}
-    value = _true if confidence == "true" else _predicted
-    return _metric("summaqa-conf", summaqa_conf, options, window, stride, longest, device, value)
-
-
-def _f1(question: Question, answer: Answer) -> float:
-    return squad_f1(answer.text, question.answer)
-
-
-def _true(_: Question, answer: Answer) -> float:
-    return answer.true
-
-
-def _predicted(_: Question, answer: Answer) -> float:
-    return answer.predicted
+    # The fields of an answer have the options' names.
+    value = attrgetter(choice("confidence", confidence, ("true", "predicted")))
+    return _metric("summaqa-conf", summaqa_conf, locals(), lambda _, answer: value(answer))
 
 
 def _metric(
     name: str,
     factory: Callable[..., Metric],
-    options: dict[str, str],
-    window: int | str,
-    stride: int | str,
-    longest: int | str,
-    device: str,
+    given: Mapping[str, Any],
     value: Callable[[Question, Answer], float],
 ) -> Metric:
+    """Make the metric of what its ``factory`` was given, which stands in the signature in the factory's order."""
+    options = {key: given[key] for key in defaults_of(factory) if key != "device"}
     model, against, mask = options["model"], choice("against", options["against"], AGAINST), options["mask"]
     need_model(name, model, "an extractive question-answering model")
     if not mask.strip():
         raise InputError("option mask: give a word to stand in the place of the entity")
     find, found_by = _finder(options["entities"])
-    reader = load_qa(model, window=window, stride=stride, longest=longest, device=device)
-    lengths = {"window": int(window), "stride": int(stride), "longest": int(longest)}
+    lengths = {key: options[key] for key in ("window", "stride", "longest")}
+    reader = load_qa(model, **lengths, device=given["device"])
+    options |= {key: int(length) for key, length in lengths.items()}
     score = partial(_score, reader=reader, find=find, against=against, mask=mask, value=value)
     more = f"|read:{reader.window}/{reader.stride}|found:{found_by}|weights:{reader.model.fingerprint[:12]}"
-    return pair_metric(name, factory, {**options, **lengths}, needs_of(against), score, more=more)
+    return pair_metric(name, factory, options, needs_of(against), score, more=more)
 
 
 def _finder(entities: str) -> tuple[Finder, str]:
