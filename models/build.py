@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from negsample.errors import InputError
+from negsample.models.align.evidence import MOST_TOKENS, load_evidence, new_evidence
 from negsample.models.align.fluency import load_fluency, new_fluency
 from negsample.models.align.judge import load_judge
 from negsample.models.encoders import ENCODERS, load_encoder, make_encoder
@@ -17,6 +18,8 @@ from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.models.features.tokens import TokenFeatures
 from negsample.models.heads import HEADS, make_rows_head
+from negsample.models.language.gguf import lm_folder
+from negsample.models.language.language_models import lm_kind
 from negsample.models.language.pretrained import load_pretrained, load_shell
 
 
@@ -51,12 +54,16 @@ def new_parts(
     freeze: bool = False,
     attention: str = "sdpa",
     lm: str | None = None,
+    lm_prompt: str | None = None,
+    lm_tokens: int = MOST_TOKENS,
+    copy_lm: bool = False,
     seed: int = 0,
 ) -> Parts:
     """Return parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
 
-    ``lm``: a language model for head ``align``; other heads have none. Raises InputError for an unknown head, encoder or
-    language model, or a ``max_length`` beyond the encoder's positions.
+    ``lm``: a language model for head ``align`` (other heads have none): a masked one reads the summary alone
+    (``fluency``), any other the document too (``evidence``), as ``lm_prompt`` and ``lm_tokens`` say. Raises InputError
+    for an unknown head, encoder or language model, or a ``max_length`` beyond the encoder's positions.
     """
     kind = takes(head)
     if kind in ("rows", "align"):
@@ -65,7 +72,11 @@ def new_parts(
         if kind == "rows":
             features = RowFeatures(made, max_document, max_summary)
         else:
-            features = AlignFeatures(made, lm=new_fluency(lm) if lm is not None else None)
+            features = AlignFeatures(made, copy_lm=copy_lm)
+            if lm is not None and lm_kind(str(lm_folder(lm))) == "masked":
+                features.lm = new_fluency(lm)
+            elif lm is not None:
+                features.evidence = new_evidence(lm, made, lm_prompt, lm_tokens)
         return Parts(head, {}, features, None, {"name": encoder, "fingerprint": made.fingerprint})
     if (name := encoder.partition(":")[0]) in ENCODERS and not Path(encoder).exists():
         raise InputError(
@@ -122,10 +133,12 @@ def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "s
             raise InputError(
                 f"{folder}: trained by an earlier negsample, whose align had other features; train it again"
             )
-        saved, lm = settings.get("judge"), settings.get("lm")
+        saved, lm, reads = (settings.get(name) for name in ("judge", "lm", "evidence"))
         judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
         fluency = load_fluency(folder / "lm", lm) if lm else None
-        features = AlignFeatures(load_encoder(settings["encoder"], folder / "encoder"), judge, fluency)
+        made = load_encoder(settings["encoder"], folder / "encoder")
+        evidence = load_evidence(folder / "evidence", reads, made) if reads else None
+        features = AlignFeatures(made, judge, fluency, evidence, copy_lm=bool(reads and reads["copied"]))
     parts = Parts(head, options, features, None, dict(description["encoder"]))
     make_network(parts, seed=0)
     return parts

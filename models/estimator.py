@@ -174,4 +174,7 @@ class Estimator:
                 outputs[batch] = torch.sigmoid(logits.float()).cpu().numpy().reshape(len(batch), -1)
         if not np.isfinite(outputs[:, 0]).all():
             raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
-        return outputs, self._features.was_cut(sizes[:, 0], sizes[:, 1])
+        cut = self._features.was_cut(sizes[:, 0], sizes[:, 1])
+        if isinstance(self._features, AlignFeatures):
+            cut |= self._features.read_in_part([units[text] for text in documents])
+        return outputs, cut

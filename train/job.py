@@ -148,6 +148,9 @@ def parts_of(config: TrainConfig) -> Parts:
         freeze=config.freeze_encoder,
         attention=config.attention,
         lm=config.lm,
+        lm_prompt=config.lm_prompt,
+        lm_tokens=config.lm_tokens,
+        copy_lm=config.copy_lm,
         seed=config.seed,
     )
 

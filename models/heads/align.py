@@ -14,6 +14,8 @@ _MOST = 4.0
 # How far trained aspects of the summaries of one document spread (machine-made summaries of news; no human score went into
 # it), so that each counts alike in the mix. Training stretches support and form most.
 _SPREADS = {"coverage": 0.80, "support": 0.99, "coherence": 0.55, "form": 0.91}
+# How much each aspect, and the weakest of them, counts in the mix as made (docs/recipes.md).
+_MIX = {"coverage": 1.0, "support": 1.0, "coherence": 1.0, "form": 1.0, "weakest": 1.0}
 # What an untrained head takes for salience: likeness to the whole document, and an early place.
 _PRIOR = (0.0, 0.5, 0.0, 3.0, 0.0, 0.0)
 
@@ -55,9 +57,12 @@ class Align(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         self.salience = nn.Sequential(nn.Linear(SALIENCE, hidden), nn.Tanh(), last)
-        sizes = [len(columns) + (len(MATCHES) if aspect == "coverage" else 0) for aspect, columns in self._named()]
-        self.aspects = nn.ModuleList(Monotone(size) for size in sizes)
-        self.mix = Monotone(len(ASPECTS) + 1)
+        weights = [
+            [features[i].weight for i in columns] + [1.0] * (len(MATCHES) if aspect == "coverage" else 0)
+            for aspect, columns in self._named()
+        ]
+        self.aspects = nn.ModuleList(Monotone(len(own), weights=own) for own in weights)
+        self.mix = Monotone(len(ASPECTS) + 1, weights=[*_MIX.values()])
 
     def _named(self) -> Sequence[tuple[str, list[int]]]:
         return list(zip(ASPECTS, self._columns, strict=True))
