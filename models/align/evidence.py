@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.models.align.alignment import sentence_means
 from negsample.models.align.named_features import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
 from negsample.models.language.conditional import Asked, losses_given
@@ -28,12 +29,14 @@ PROMPTS = {"causal": "{document}\n\nTL;DR:\n", "encoder-decoder": "{document}"}
 """What a model of each kind reads before the summary by default."""
 MOST_TOKENS = 2048
 """Tokens of a document that are read by default; of a longer one its lead and what matches the summary best, half each."""
-_LOWEST = 0.2
+# Shares of the tokens: the least likely, and those that the document explains least.
+_LOWEST, _LEAST_EXPLAINED = 0.1, 0.2
 # Nats, of each feature: the mean over machine-made summaries of news, and the spread between those of one document, for
 # the packaged model (docs/recipes.md). No human score went into them.
 _PACKAGED_SCALES = {
     "lm_mean": (-1.15, 0.44),
-    "lm_lowest": (-4.18, 1.19),
+    "lm_lowest": (-5.85, 1.38),
+    "lm_least_sentence": (-1.7, 0.68),
     "lm_facts": (-0.8, 0.6),
     "lm_explained": (222.0, 75.0),
     "lm_unexplained": (-0.11, 0.33),
@@ -41,6 +44,8 @@ _PACKAGED_SCALES = {
 # A smaller spread would be that of texts that are nearly the same, and blow up every other mark.
 _LEAST_SPREAD = 0.02
 _REMEMBERED = 512
+# Function words count a little when passages are chosen.
+_LEAST_WEIGHT = 0.02
 _SEPARATOR = "\0"
 
 
@@ -48,11 +53,13 @@ _SEPARATOR = "\0"
 class Told:
     """Log probabilities, in nats, of a summary's T tokens: ``given`` the document, ``alone`` without it, float64 [T].
 
-    Each token is given those before it as well. ``facts`` bool [T]: tokens of names and numbers.
+    Each token is given those before it as well. ``place`` int [T]: the sentence of each token, in order; ``facts``
+    bool [T]: tokens of names and numbers.
     """
 
     given: np.ndarray
     alone: np.ndarray
+    place: np.ndarray
     facts: np.ndarray
 
 
@@ -60,7 +67,8 @@ def evidence_values(told: Told) -> np.ndarray:
     """The features of ``SOURCES["evidence"]``, in nats, float32 [F]; NaN where the summary has no token.
 
     ``lm_mean``: mean log P(token | document) (BARTScore's direction *faithfulness*, Yuan et al. 2021 §3.2);
-    ``lm_lowest``: of the least likely fifth; ``lm_facts``: of names and numbers (``lm_mean`` where there are none);
+    ``lm_lowest``: of the least likely tenth; ``lm_least_sentence``: of the sentence with the lowest mean; ``lm_facts``:
+    of names and numbers (``lm_mean`` where there are none);
     ``lm_explained``: Σ log P(token | document) − log P(token), how much the document explains in all;
     ``lm_unexplained``: the mean of that difference over the fifth of the tokens that it explains least.
     """
@@ -68,13 +76,15 @@ def evidence_values(told: Told) -> np.ndarray:
     if not len(given):
         return np.full(len(SOURCES["evidence"]), np.nan, np.float32)
     even = np.ones(len(given), np.float32)
+    _, sentence = np.unique(told.place, return_inverse=True)
     return np.array(
         [
             given.mean(),
             lowest_mean(given, even, _LOWEST),
+            (np.bincount(sentence, given) / np.bincount(sentence)).min(),
             given[told.facts].mean() if told.facts.any() else given.mean(),
             explained.sum(),
-            lowest_mean(explained, even, _LOWEST),
+            lowest_mean(explained, even, _LEAST_EXPLAINED),
         ],
         np.float32,
     )
@@ -137,7 +147,7 @@ class Evidence:
     @property
     def fingerprint(self) -> str:
         """64 hex digits of all that decides the features before they are scaled."""
-        options = {"prompt": self.prompt, "most_tokens": self.most_tokens, "lowest": _LOWEST}
+        options = {"prompt": self.prompt, "most_tokens": self.most_tokens, "lowest": [_LOWEST, _LEAST_EXPLAINED]}
         return fingerprint(self._encoder.fingerprint, options, [("lm", self.head.fingerprint.encode())])
 
     def _ids(self, text: str) -> tuple[int, ...]:
@@ -164,7 +174,10 @@ class Evidence:
         sentences = pair.document.text.pieces
         sizes = [len(self._ids(piece)) for piece in sentences]
         later = np.flatnonzero(np.cumsum(sizes) > self.most_tokens // 2)
-        best = pair.alignment.focus.max(axis=1) if pair.alignment is not None else np.zeros(len(sentences))
+        best = np.zeros(len(sentences))
+        if pair.alignment is not None:
+            weights = pair.summary.weights + _LEAST_WEIGHT
+            best = sentence_means(pair.alignment.word_by_sentence, weights, pair.summary, -1.0).max(axis=1)
         room, chosen = self.most_tokens - self.most_tokens // 2, []
         for place in sorted(later.tolist(), key=lambda place: (-round(float(best[place]), 3), place)):
             if sizes[place] <= room:
@@ -177,7 +190,7 @@ class Evidence:
 
         Raises InputError where the model's answers are no numbers.
         """
-        targets, facts = zip(*(self._summary(pair.summary) for pair in pairs), strict=True)
+        targets, places, facts = zip(*(self._summary(pair.summary) for pair in pairs), strict=True)
         asked = []
         for pair, target in zip(pairs, targets, strict=True):
             ids, cut = self._document(" ".join(pair.document.text.pieces))
@@ -186,8 +199,8 @@ class Evidence:
         alone = {target: self._asked(self._before, self._after, target) for target in dict.fromkeys(targets)}
         found = self._log_probabilities([*asked, *alone.values()])
         without = dict(zip(alone, found[len(asked) :], strict=True))
-        told = zip(found, targets, facts, strict=False)
-        return np.stack([evidence_values(Told(given, without[target], own)) for given, target, own in told])
+        told = zip(found, targets, places, facts, strict=False)
+        return np.stack([evidence_values(Told(given, without[target], *own)) for given, target, *own in told])
 
     def _asked(self, shared: tuple[int, ...], own: tuple[int, ...], target: tuple[int, ...]) -> list[Asked]:
         """One question, or several where the summary is longer than the model can read after the document."""
@@ -207,20 +220,22 @@ class Evidence:
             raise InputError(f"lm={self.lm}: this language model's answers are no numbers; take another")
         return found
 
-    def _summary(self, summary: "Text") -> tuple[tuple[int, ...], np.ndarray]:
-        """The tokens of a summary, and which belong to names and numbers, bool [T]."""
+    def _summary(self, summary: "Text") -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
+        """The tokens of a summary, the sentence of each, int [T], and which belong to names and numbers, bool [T]."""
         read = self.head.tokenizer(
             " ".join(summary.pieces), add_special_tokens=self._decodes, return_offsets_mapping=True, verbose=False
         )
         begins, stops = np.array(read["offset_mapping"], int).reshape(-1, 2).T
         known = iter(telling_facts(summary).tolist())
-        facts, start = np.zeros(len(begins), bool), 0
-        for piece in summary.pieces:
+        facts, place, start = np.zeros(len(begins), bool), np.zeros(len(begins), int), 0
+        for number, piece in enumerate(summary.pieces):
+            # A token that begins with the space before a sentence is of that sentence.
+            place[begins >= max(0, start - 1)] = number
             for begin, stop in read_words(piece, lambda _: 0.0).spans:
                 if next(known):
                     facts |= (begins < start + stop) & (stops > start + begin)
             start += len(piece) + 1
-        return tuple(read["input_ids"]), facts
+        return tuple(read["input_ids"]), place, facts
 
     def marks(self, pairs: Sequence["PairView"]) -> np.ndarray:
         """The features on the scale of machine-made summaries, float32 [n, F]; 0, the ordinary, where there is no token."""

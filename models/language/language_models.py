@@ -74,7 +74,7 @@ def lm_kind(model: str) -> str:
         return "masked"
     if name.endswith(("ForCausalLM", "LMHeadModel")):
         return "causal"
-    if told.get("is_encoder_decoder") and name.endswith("ForConditionalGeneration"):
+    if name.endswith("ForConditionalGeneration") and told.get("is_encoder_decoder"):
         return "encoder-decoder"
     raise InputError(
         f"{model}: made as {name or 'nothing that its config.json names'}, which is no masked or causal language model "
