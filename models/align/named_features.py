@@ -81,11 +81,11 @@ FEATURES: tuple[Feature, ...] = (
     # What a language model says of the summary alone, on the scale of real summaries.
     Feature("lm_fluency", ("form",), +1, 0.0, 1.0, source="lm"),
     # What one says that has read the document (``evidence``), on the scale of real summaries.
-    Feature("lm_mean", ("coverage", "support", "form"), +1, 0.0, 1.0, source="evidence", weight=1.5),
-    Feature("lm_lowest", ("coverage", "coherence", "form"), +1, 0.0, 1.0, source="evidence", weight=1.5),
+    Feature("lm_mean", ("coverage", "support", "form"), +1, 0.0, 1.0, source="evidence"),
+    Feature("lm_lowest", ("coherence", "form"), +1, 0.0, 1.0, source="evidence", weight=1.5),
     Feature("lm_least_sentence", ("support", "coherence"), +1, 0.0, 1.0, source="evidence"),
     Feature("lm_facts", ("support",), +1, 0.0, 1.0, source="evidence", weight=0.5),
-    Feature("lm_explained", ("coverage",), +1, 0.0, 1.0, source="evidence"),
+    Feature("lm_explained", ("coverage",), +1, 0.0, 1.0, source="evidence", weight=0.5),
     Feature("lm_unexplained", ("support",), +1, 0.0, 1.0, source="evidence"),
 )
 SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
