@@ -90,6 +90,21 @@ def evidence_values(told: Told) -> np.ndarray:
     )
 
 
+def framed(head: HeadModel, prompt: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The tokens before and after ``{document}`` in ``prompt``, with the special ones that the model expects there."""
+    before, after = (
+        head.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
+        for part in prompt.split("{document}")
+    )
+    begin = head.tokenizer.bos_token_id
+    first, last = (
+        special_frame(head.tokenizer)
+        if head.network.config.is_encoder_decoder
+        else ([] if begin is None else [begin], [])
+    )
+    return (*first, *before), (*after, *last)
+
+
 class _Cached:
     """Evidence as the embedding cache sees it: an "encoder" of (document, summary) pairs joined into one text."""
 
@@ -134,10 +149,7 @@ class Evidence:
         self.most_tokens = min(most_tokens, room)
         self.scales = dict(scales) if scales is not None else None
         self._encoder = encoder
-        before, after = map(self._ids, prompt.split("{document}"))
-        begin = head.tokenizer.bos_token_id
-        first, last = special_frame(head.tokenizer) if self._decodes else ([] if begin is None else [begin], [])
-        self._before, self._after = (*first, *before), (*after, *last)
+        self._before, self._after = framed(head, prompt)
         if not self._before and not self._after:
             raise InputError(f"lm={lm}: it has no beginning token, so lm_prompt needs words beside {{document}}")
         self._documents: OrderedDict[bytes, tuple[tuple[int, ...], bool]] = OrderedDict()
