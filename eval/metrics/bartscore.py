@@ -49,8 +49,10 @@ def _score(items: Sequence[Item], *, head: HeadModel, direction: str) -> Scores:
     asked, owner = [], []
     for number, item in enumerate(items):
         pairs = [(item.document, item.summary)]
-        if direction != "faithfulness":
-            pairs = [(one, item.summary)[:: 1 if direction == "precision" else -1] for one in item.references]
+        if direction == "precision":
+            pairs = [(reference, item.summary) for reference in item.references]
+        elif direction == "recall":
+            pairs = [(item.summary, reference) for reference in item.references]
         for given, target in pairs:
             wanted = ids(target, special=decodes)[:half]
             room = head.window - len(before) - len(after) - (0 if decodes else len(wanted))
