@@ -36,6 +36,7 @@ _LOWEST, _LEAST_EXPLAINED = 0.1, 0.2
 _PACKAGED_SCALES = {
     "lm_mean": (-1.15, 0.44),
     "lm_lowest": (-5.85, 1.38),
+    "lm_total": (-9.8, 3.44),
     "lm_least_sentence": (-1.7, 0.68),
     "lm_facts": (-0.8, 0.6),
     "lm_explained": (222.0, 75.0),
@@ -67,7 +68,8 @@ def evidence_values(told: Told) -> np.ndarray:
     """The features of ``SOURCES["evidence"]``, in nats, float32 [F]; NaN where the summary has no token.
 
     ``lm_mean``: mean log P(token | document) (BARTScore's direction *faithfulness*, Yuan et al. 2021 §3.2);
-    ``lm_lowest``: of the least likely tenth; ``lm_least_sentence``: of the sentence with the lowest mean; ``lm_facts``:
+    ``lm_lowest``: of the least likely tenth; ``lm_total``: their sum over √T, between sum and mean, for a long summary has
+    more places to go wrong; ``lm_least_sentence``: of the sentence with the lowest mean; ``lm_facts``:
     of names and numbers (``lm_mean`` where there are none);
     ``lm_explained``: Σ log P(token | document) − log P(token), how much the document explains in all;
     ``lm_unexplained``: the mean of that difference over the fifth of the tokens that it explains least.
@@ -81,6 +83,7 @@ def evidence_values(told: Told) -> np.ndarray:
         [
             given.mean(),
             lowest_mean(given, even, _LOWEST),
+            given.sum() / np.sqrt(len(given)),
             (np.bincount(sentence, given) / np.bincount(sentence)).min(),
             given[told.facts].mean() if told.facts.any() else given.mean(),
             explained.sum(),

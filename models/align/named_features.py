@@ -83,7 +83,8 @@ FEATURES: tuple[Feature, ...] = (
     # What one says that has read the document (``evidence``), on the scale of real summaries.
     Feature("lm_mean", ("coverage", "support", "form"), +1, 0.0, 1.0, source="evidence"),
     Feature("lm_lowest", ("coherence", "form"), +1, 0.0, 1.0, source="evidence", weight=1.5),
-    Feature("lm_least_sentence", ("support", "coherence"), +1, 0.0, 1.0, source="evidence"),
+    Feature("lm_total", ("support", "coherence", "form"), +1, 0.0, 1.0, source="evidence"),
+    Feature("lm_least_sentence", ("support",), +1, 0.0, 1.0, source="evidence"),
     Feature("lm_facts", ("support",), +1, 0.0, 1.0, source="evidence", weight=0.5),
     Feature("lm_explained", ("coverage",), +1, 0.0, 1.0, source="evidence", weight=0.5),
     Feature("lm_unexplained", ("support",), +1, 0.0, 1.0, source="evidence"),
@@ -92,7 +93,15 @@ SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "judge": READINGS,
         "lm": ("lm_fluency",),
-        "evidence": ("lm_mean", "lm_lowest", "lm_least_sentence", "lm_facts", "lm_explained", "lm_unexplained"),
+        "evidence": (
+            "lm_mean",
+            "lm_lowest",
+            "lm_total",
+            "lm_least_sentence",
+            "lm_facts",
+            "lm_explained",
+            "lm_unexplained",
+        ),
     }
 )
 """Models that a head may have → their features; the judge and ``lm`` read the summary alone, ``evidence`` the document too."""

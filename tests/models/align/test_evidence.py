@@ -43,7 +43,7 @@ def test_values_by_hand() -> None:
     alone = np.array([-2.0, -2.5, -5.0, -1.0, -4.0])
     told = Told(given, alone, np.array([0, 0, 0, 1, 1]), np.array([False, True, False, False, True]))
     # The lowest tenth of five tokens is half a token, the fifth that is explained least one whole one.
-    expected = [-2.0, -6.0, -3.0, -1.0, 1 + 0.5 - 1 + 0 + 4, -1.0]
+    expected = [-2.0, -6.0, -10 / np.sqrt(5), -3.0, -1.0, 1 + 0.5 - 1 + 0 + 4, -1.0]
     np.testing.assert_allclose(evidence_values(told), expected, atol=1e-6)
     assert np.isnan(evidence_values(Told(*(np.zeros(0),) * 2, *(np.zeros(0, int), np.zeros(0, bool))))).all()
 

@@ -370,7 +370,7 @@ def test_a_language_model_that_reads_the_document(
     told = json.loads((tmp_path / "model" / "config.json").read_text())
     assert told["head_options"] == {"sources": ["evidence"]}
     # The scales come from the training summaries; the model is copied only where that is asked for.
-    assert len(told["features"]["evidence"]["scales"]) == 6
+    assert len(told["features"]["evidence"]["scales"]) == 7
     assert (tmp_path / "model" / "evidence").exists() == copied
     documents, summaries = zip(*(story(number) for number in range(4)), strict=True)
     scored = Estimator.load(tmp_path / "model").score_pairs(documents, summaries)
