@@ -1,0 +1,90 @@
+"""``precision=bf16``: pretrained networks computed in bfloat16, where the processor has instructions for it.
+
+bfloat16 has float32's range and 8 bits of precision. The weights and states of a transformers network are converted; what
+it answers with is float32 again, so that pooling, normalising, comparing and heads are computed as ever.
+"""
+
+import logging
+import time
+from typing import Any
+
+import torch
+from torch import nn
+
+from negsample.errors import InputError
+
+logger = logging.getLogger(__name__)
+
+PRECISIONS = ("float32", "bf16")
+# What torch calls the instructions: of x86 (AVX-512, AMX) and of ARM.
+_CPU_FLAGS = ("avx512_bf16", "amx_bf16", "bf16")
+# The product that is timed: tokens of a batch, MiniLM's width and that of its inner layers.
+_TIMED = (256, 384, 1536)
+_ROUNDS = 5
+
+
+def check_precision(precision: str, device: str | torch.device) -> None:
+    """Raise InputError for an unknown ``precision``, and for bf16 on a ``device`` without instructions for it.
+
+    Without them bfloat16 is emulated, many times slower than float32.
+    """
+    if precision not in PRECISIONS:
+        raise InputError(f"precision={precision!r} is not known; choose float32 or bf16")
+    if precision == "bf16" and not has_bf16(device):
+        raise InputError(
+            f"precision=bf16: this {torch.device(device).type} has no bfloat16 instructions (AVX-512 BF16, AMX, ARM BF16, "
+            "or a GPU from NVIDIA's Ampere on), and would be far slower; leave it at float32"
+        )
+
+
+def has_bf16(device: str | torch.device) -> bool:
+    """Whether ``device`` (a CPU, or a GPU that torch calls ``cuda``) multiplies bfloat16 itself."""
+    device = torch.device(device)
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and any(torch.cpu.get_capabilities().get(flag, False) for flag in _CPU_FLAGS)
+
+
+def bf16_speed(device: str | torch.device) -> float:
+    """How many times as fast as float32 ``device`` multiplies bfloat16, measured now, in under a tenth of a second."""
+    rows, width, inner = _TIMED
+    wide, narrow = torch.ones(rows, width, device=device), torch.ones(inner, width, device=device)
+    took = {}
+    with torch.inference_mode():
+        for dtype in (torch.float32, torch.bfloat16):
+            x, weight = wide.to(dtype), narrow.to(dtype)
+            # The first product prepares the program.
+            took[dtype] = min([_seconds(x, weight) for _ in range(_ROUNDS + 1)][1:])
+    return took[torch.float32] / took[torch.bfloat16]
+
+
+def _seconds(x: torch.Tensor, weight: torch.Tensor) -> float:
+    start = time.perf_counter()
+    answer = nn.functional.linear(x, weight)
+    answer[0, 0].item()  # waits for a GPU
+    return time.perf_counter() - start
+
+
+def tell_slow(device: str | torch.device) -> None:
+    """Warn where bfloat16 is slower than float32 on ``device``: some processors have the instructions at half speed."""
+    speed = bf16_speed(device)
+    if speed < 1:
+        logger.warning(
+            "precision=bf16: this %s multiplies bfloat16 %.1f times as fast as float32, so float32 is the better choice",
+            torch.device(device).type,
+            speed,
+        )
+
+
+def to_bf16(network: nn.Module) -> None:
+    """Convert a transformers ``network`` in place; its ``last_hidden_state`` and ``hidden_states`` stay float32."""
+    network.to(torch.bfloat16)
+    network.register_forward_hook(_as_float32)
+
+
+def _as_float32(network: nn.Module, given: Any, output: Any) -> Any:
+    output.last_hidden_state = output.last_hidden_state.float()
+    if getattr(output, "hidden_states", None) is not None:
+        output.hidden_states = tuple(states.float() for states in output.hidden_states)
+    return output
