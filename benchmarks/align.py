@@ -1,8 +1,8 @@
 """``python benchmarks/align.py [--documents 8] [--systems 16]``: head ``align`` against a CrossEncoder, in one run.
 
 Both use the packaged MiniLM. The CrossEncoder is sentence-transformers' over the same pairs (512 tokens, batches of 32).
-Prints pairs a second and the ratio, the same at bf16 where the processor has it; the time of a single new pair of 800 + 60 words; and, for the data beside the
-project, the time and memory of a meeting of 20,000 words.
+Prints pairs a second and the ratio, and the same at bf16 where the processor has it; the time of a single new pair of
+800 + 60 words; and, for the data beside the project, the time and memory of a meeting of 20,000 words.
 """
 
 import argparse
