@@ -53,8 +53,8 @@ class Estimator:
     ) -> "Estimator":
         """The estimator in ``folder``, on ``device`` (a GPU where there is one). No network access, no pickle.
 
-        ``precision``: ``"bf16"`` lets the pretrained networks (encoder, judge, the network of ``cls``) compute in bfloat16;
-        a score differs by less than 2e-3. A language model stays at its own precision.
+        ``precision``: ``"bf16"`` lets the pretrained networks (encoder, judge, the network of ``cls``) compute in bfloat16,
+        which moves scores a little. A language model stays at its own precision.
 
         Raises InputError where the folder is damaged, newer than this code, or of another kind, and for ``"bf16"`` where
         the device has no instructions for it.
