@@ -66,20 +66,23 @@ class ColumnSource:
 
 
 def column_sources(
-    models: Sequence[str], metrics: Sequence[str], *, baselines: bool
+    models: Sequence[str], metrics: Sequence[str], *, baselines: bool, precision: str = "float32"
 ) -> tuple[list[ColumnSource], list[str]]:
     """Make the sources of model folders and of metric specifications, and tell what could not be had.
 
     With ``baselines`` the trivial ones follow; one that can't be made (its encoder is not installed) is told of in
-    the second result and is no error. Raises InputError for a wrong specification and a damaged model.
+    the second result and is no error. The models compute in ``precision``. Raises InputError for a wrong specification and
+    a damaged model.
     """
+    if precision != "float32" and not models:
+        raise InputError(f"--precision {precision} goes with --model; a metric has its own")
     sources = [_metric_source(make_metric(spec)) for spec in dict.fromkeys(metrics)]
     if models:
         # torch takes seconds to import, and metrics don't need it.
         from negsample.models.estimator import Estimator
 
         for name, folder in zip(_folder_names(models), models, strict=True):
-            sources.append(_model_source(name, Estimator.load(folder)))
+            sources.append(_model_source(name, Estimator.load(folder, precision=precision)))
     missed = []
     names = {source.name for source in sources}
     for spec in BASELINES if baselines else ():

@@ -12,7 +12,7 @@ from negsample.errors import InputError
 from negsample.models.align.evidence import MOST_TOKENS, load_evidence, new_evidence
 from negsample.models.align.fluency import load_fluency, new_fluency
 from negsample.models.align.judge import load_judge
-from negsample.models.encoders import ENCODERS, load_encoder, make_encoder
+from negsample.models.encoders import ENCODERS, Encoder, load_encoder, make_encoder
 from negsample.models.features import Features
 from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
@@ -21,6 +21,7 @@ from negsample.models.heads import HEADS, make_rows_head
 from negsample.models.language.gguf import lm_folder
 from negsample.models.language.language_models import lm_kind
 from negsample.models.language.pretrained import load_pretrained, load_shell
+from negsample.models.precision import to_bf16
 
 
 @dataclass
@@ -113,10 +114,15 @@ def save_encoder_config(parts: Parts, folder: Path) -> None:
         encoder.config.save_pretrained(folder / "encoder")
 
 
-def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "sdpa") -> Parts:
+def load_parts(
+    description: Mapping[str, Any], folder: Path, attention: str = "sdpa", precision: str = "float32"
+) -> Parts:
     """Return parts as ``description`` (a model folder's config.json) says, weights not yet loaded; no request goes out.
 
-    Raises InputError where the encoder's files are missing, damaged or of another fingerprint.
+    ``precision``: in which encoder and judge compute (``negsample.models.precision``); a network that weights are loaded
+    into is the caller's to convert.
+    Raises InputError where the encoder's files are missing, damaged or of another fingerprint, or the device of the
+    encoder can't compute so.
     """
     head, options = description["head"], dict(description.get("head_options", {}))
     settings = dict(description["features"])
@@ -127,7 +133,7 @@ def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "s
         return Parts(head, options, TokenFeatures(tokenizer, **settings), network, dict(description["encoder"]))
     features: Features
     if kind == "rows":
-        features = RowFeatures(load_encoder(settings.pop("encoder"), folder / "encoder"), **settings)
+        features = RowFeatures(_encoder(settings.pop("encoder"), folder, precision), **settings)
     else:
         if set(options) != {"sources"}:
             raise InputError(
@@ -135,10 +141,19 @@ def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "s
             )
         saved, lm, reads = (settings.get(name) for name in ("judge", "lm", "evidence"))
         judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
+        if judge and precision == "bf16":
+            to_bf16(judge.network.encoder)
         fluency = load_fluency(folder / "lm", lm) if lm else None
-        made = load_encoder(settings["encoder"], folder / "encoder")
+        made = _encoder(settings["encoder"], folder, precision)
         evidence = load_evidence(folder / "evidence", reads, made) if reads else None
         features = AlignFeatures(made, judge, fluency, evidence, copy_lm=bool(reads and reads["copied"]))
     parts = Parts(head, options, features, None, dict(description["encoder"]))
     make_network(parts, seed=0)
     return parts
+
+
+def _encoder(spec: Mapping[str, Any], folder: Path, precision: str) -> Encoder:
+    """The saved encoder; one that is no transformers network computes in float32 whatever is asked for."""
+    encoder = load_encoder(spec, folder / "encoder")
+    convert = getattr(encoder, "in_bf16", None)
+    return convert() if convert is not None and precision == "bf16" else encoder

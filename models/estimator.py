@@ -15,6 +15,7 @@ from negsample.models.build import Parts, load_parts
 from negsample.models.features.align import AlignFeatures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
+from negsample.models.precision import check_precision, to_bf16
 from negsample.scoring import Scored
 from negsample.seeds import digest
 
@@ -30,30 +31,46 @@ class Estimator:
     ``Estimator.load(folder)`` reads a model folder; ``score(documents, summaries)`` answers with one number a pair.
     """
 
-    def __init__(self, parts: Parts, description: dict[str, Any], device: str | torch.device | None = None) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        description: dict[str, Any],
+        device: str | torch.device | None = None,
+        precision: str = "float32",
+    ) -> None:
         assert parts.network is not None
         self.description = description
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.precision = precision
+        self.device = _device(device)
         self._features = parts.features
         self._network = parts.network.to(self.device).eval()
         if hasattr(parts.features, "to"):
             parts.features.to(self.device)
 
     @classmethod
-    def load(cls, folder: str | Path, device: str | torch.device | None = None) -> "Estimator":
+    def load(
+        cls, folder: str | Path, device: str | torch.device | None = None, precision: str = "float32"
+    ) -> "Estimator":
         """The estimator in ``folder``, on ``device`` (a GPU where there is one). No network access, no pickle.
 
-        Raises InputError where the folder is damaged, newer than this code, or of another kind.
+        ``precision``: ``"bf16"`` lets the pretrained networks (encoder, judge, the network of ``cls``) compute in bfloat16,
+        which moves scores a little. A language model stays at its own precision.
+
+        Raises InputError where the folder is damaged, newer than this code, or of another kind, and for ``"bf16"`` where
+        the device has no instructions for it.
         """
         folder = Path(folder).expanduser()
+        check_precision(precision, _device(device))
         description = read_description(folder)
         try:
-            parts = load_parts(description, folder)
+            parts = load_parts(description, folder, precision=precision)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
         assert parts.network is not None
         load_weights(parts.network, folder, description["weights_sha256"])
-        return cls(parts, description, device)
+        if precision == "bf16" and hasattr(parts.network, "encoder"):
+            to_bf16(parts.network.encoder)
+        return cls(parts, description, device, precision)
 
     @property
     def fingerprint(self) -> str:
@@ -64,7 +81,8 @@ class Estimator:
 
     @property
     def signature(self) -> str:
-        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version."""
+        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version,
+        and the precision where it is not float32."""
         about = self.description
         values = {
             "model": self.fingerprint,
@@ -74,6 +92,8 @@ class Estimator:
             "loss": about["loss"],
             "version": negsample.__version__,
         }
+        if self.precision != "float32":
+            values["precision"] = self.precision
         return "|".join(f"{key}:{value}" for key, value in values.items())
 
     @property
@@ -178,3 +198,8 @@ class Estimator:
         if isinstance(self._features, AlignFeatures):
             cut |= self._features.read_in_part([units[text] for text in documents])
         return outputs, cut
+
+
+def _device(device: str | torch.device | None) -> torch.device:
+    """``device``, or a GPU where there is one."""
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))

@@ -19,6 +19,7 @@ def explain(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Explain only the first N records.")] = None,
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
+    precision: options.Precision = "float32",
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
@@ -29,7 +30,7 @@ def explain(
 
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
-    estimator = Estimator.load(model)
+    estimator = Estimator.load(model, precision=precision)
     rows = islice(read_rows(source), limit)
     explained = (
         (row, estimator.explain(text_field(row, document_field), text_field(row, summary_field))) for row in rows

@@ -37,6 +37,7 @@ def score(
     output_field: Annotated[
         str, typer.Option("--output-field", help="Field of the score; its aspects and reason are called after it.")
     ] = "score",
+    precision: options.Precision = "float32",
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
     tsv_quoting: options.TsvQuoting = "auto",
@@ -72,7 +73,7 @@ def score(
     # What is wrong at the beginning of a file is told before a model is loaded.
     if "-" not in read:
         next(table_chunks(inputs[0]) if source is None else line_chunks(source, systems, references), None)
-    scorer = _scorer(model, metric, aspects)
+    scorer = _scorer(model, metric, aspects, precision)
     settings = Settings(document_field, summary_field, batch_size, on_bad, aspects, output_field)
     if source is None:
         tallies = {inputs[0]: score_table(scorer, inputs[0], str(output), settings, processes)}
@@ -89,7 +90,7 @@ def _same(one: str, other: str) -> bool:
     return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
 
 
-def _scorer(model: str | None, metric: str | None, aspects: bool) -> "Scorer":
+def _scorer(model: str | None, metric: str | None, aspects: bool, precision: str) -> "Scorer":
     if (model is None) == (metric is None):
         raise InputError("give --model DIR or --metric NAME, one of them")
     if metric is not None:
@@ -97,10 +98,12 @@ def _scorer(model: str | None, metric: str | None, aspects: bool) -> "Scorer":
 
         if aspects:
             raise InputError("--aspects goes with --model; a metric has none")
+        if precision != "float32":
+            raise InputError("--precision goes with --model; a metric has its own")
         return MetricScorer(metric)
     from negsample.models.estimator import Estimator
 
-    estimator = Estimator.load(str(model))
+    estimator = Estimator.load(str(model), precision=precision)
     if aspects:
         estimator.need_aspects()
     return estimator
