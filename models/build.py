@@ -78,7 +78,8 @@ def new_parts(
                 features.lm = new_fluency(lm)
             elif lm is not None:
                 features.evidence = new_evidence(lm, made, lm_prompt, lm_tokens)
-        return Parts(head, {}, features, None, {"name": encoder, "fingerprint": made.fingerprint})
+        made_of = {"sources": features.sources} if isinstance(features, AlignFeatures) else {}
+        return Parts(head, made_of, features, None, {"name": encoder, "fingerprint": made.fingerprint})
     if (name := encoder.partition(":")[0]) in ENCODERS and not Path(encoder).exists():
         raise InputError(
             f"encoder {encoder}: {name} is frozen, and head {head} fine-tunes a network; add head=fc (or cnn, lstm, "

@@ -68,8 +68,9 @@ class Estimator:
             raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
         assert parts.network is not None
         load_weights(parts.network, folder, description["weights_sha256"])
-        if precision == "bf16" and hasattr(parts.network, "encoder"):
-            to_bf16(parts.network.encoder)
+        fine_tuned = getattr(parts.network, "encoder", None)
+        if precision == "bf16" and fine_tuned is not None:
+            to_bf16(fine_tuned)
         return cls(parts, description, device, precision)
 
     @property
