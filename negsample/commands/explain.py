@@ -10,8 +10,8 @@ from negsample.errors import InputError
 
 
 def explain(
-    model: options.Model,
     source: Annotated[str, typer.Argument(help="Records to explain (- for standard input).", metavar="INPUT")],
+    model: options.Model = None,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT"),
@@ -22,7 +22,7 @@ def explain(
     precision: options.Precision = "float32",
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
-    """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
+    """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
     from negsample.io.files import format_of
     from negsample.io.read import read_rows, text_field
     from negsample.io.write import open_writer
@@ -31,7 +31,7 @@ def explain(
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
     estimator = Estimator.load(model, precision=precision)
-    rows = islice(read_rows(source), limit)
+    rows = islice(read_rows(options.records(source)), limit)
     explained = (
         (row, estimator.explain(text_field(row, document_field), text_field(row, summary_field))) for row in rows
     )
