@@ -154,7 +154,10 @@ def load_parts(
 
 
 def _encoder(spec: Mapping[str, Any], folder: Path, precision: str) -> Encoder:
-    """The saved encoder; one that is no transformers network computes in float32 whatever is asked for."""
-    encoder = load_encoder(spec, folder / "encoder")
+    return in_precision(load_encoder(spec, folder / "encoder"), precision)
+
+
+def in_precision(encoder: Encoder, precision: str) -> Encoder:
+    """``encoder``, computing in ``precision``; one that is no transformers network computes in float32 in any case."""
     convert = getattr(encoder, "in_bf16", None)
     return convert() if convert is not None and precision == "bf16" else encoder
