@@ -40,13 +40,15 @@ class Scored:
     than the model reads, bool [n].
 
     ``aspects``: for a head that has them, the name of each → float32 [n] in [0, 1], NaN where it can't be judged, and
-    ``reasons`` [n] says why (None where nothing is missing).
+    ``reasons`` [n] says why (None where nothing is missing). Of a model fitted to people's scores the targets stand among
+    the aspects, on people's scale, and ``intervals`` has for each float [n, 2].
     """
 
     scores: "np.ndarray"
     cut: "np.ndarray"
     aspects: "dict[str, np.ndarray] | None" = None
     reasons: list[str | None] | None = None
+    intervals: "dict[str, np.ndarray] | None" = None
 
 
 class PairScorer(Protocol):
@@ -100,10 +102,10 @@ class Settings:
     aspects: bool = False
     output_field: str = "score"
 
-    def added(self) -> tuple[str, str, str]:
-        """The fields that scoring adds: the score, its aspects, the reason why one is missing."""
+    def added(self) -> tuple[str, str, str, str]:
+        """The fields that scoring adds: the score, its aspects, the reason why one is missing, intervals of aspects."""
         own = "" if self.output_field == "score" else f"{self.output_field}_"
-        return self.output_field, f"{own}aspects", f"{own}reason"
+        return self.output_field, f"{own}aspects", f"{own}reason", f"{own}intervals"
 
 
 DEFAULTS = Settings()
@@ -114,7 +116,7 @@ class Outcome:
     """What became of one record: a ``score``, or a ``reason`` why there is none (``where`` names the record).
 
     ``aspects``, where they were asked for: name → value in [0, 1], None where it can't be judged, and ``reason`` then says
-    why.
+    why. ``intervals``: of those aspects that have one.
     """
 
     score: float | None
@@ -122,13 +124,16 @@ class Outcome:
     where: str = ""
     reason: str | None = None
     aspects: Mapping[str, float | None] | None = None
+    intervals: Mapping[str, tuple[float, float]] | None = None
 
-    def fields(self, names: tuple[str, str, str] = DEFAULTS.added()) -> dict[str, Any]:
+    def fields(self, names: tuple[str, str, str, str] = DEFAULTS.added()) -> dict[str, Any]:
         """Return the fields that are added to the record, called as `Settings.added` says."""
-        score, aspects, reason = names
+        score, aspects, reason, intervals = names
         fields: dict[str, Any] = {score: None if self.score is None else round(self.score, 7)}
         if self.aspects is not None:
             fields[aspects] = {name: None if value is None else round(value, 7) for name, value in self.aspects.items()}
+        if self.intervals:
+            fields[intervals] = {name: [round(end, 7) for end in ends] for name, ends in self.intervals.items()}
         if self.reason is not None:
             fields[reason] = f"{self.where}: {self.reason}" if self.where else self.reason
         return fields
@@ -237,7 +242,12 @@ def _outcomes(scored: Scored, aspects: bool) -> Iterator[Outcome]:
         if aspects and scored.aspects is not None:
             values = {name: float(column[place]) for name, column in scored.aspects.items()}
             judged = {name: None if math.isnan(value) else value for name, value in values.items()}
-            yield Outcome(float(score), bool(cut), reason=reason, aspects=judged)
+            ends = {
+                name: (float(both[place, 0]), float(both[place, 1]))
+                for name, both in (scored.intervals or {}).items()
+                if judged[name] is not None
+            }
+            yield Outcome(float(score), bool(cut), reason=reason, aspects=judged, intervals=ends)
         elif reason and math.isnan(score):
             yield Outcome(None, reason=reason)
         else:
@@ -301,8 +311,8 @@ def score_table(
     return tally
 
 
-def _kept(row: Row, added: tuple[str, str, str]) -> dict[str, Any]:
-    """Return the fields of a record without the aspects and reason of an earlier scoring, which its score tells.
+def _kept(row: Row, added: tuple[str, str, str, str]) -> dict[str, Any]:
+    """Return the fields of a record without the aspects, reason and intervals of an earlier scoring, which its score tells.
 
     Beside the new score they would say what is no longer so. Without a score they are the user's own.
     """
@@ -317,8 +327,10 @@ def _writer(
     """Open ``target`` in the first process; the columns of a table are ``names``, then what scoring adds to any record."""
     if target is None or (processes and processes.rank):
         return contextlib.nullcontext()
-    score, aspects, reason = settings.added()
+    score, aspects, reason, intervals = settings.added()
     added = [score, aspects] if settings.aspects else [score]
+    if settings.aspects and getattr(scorer, "fitted", None) is not None:
+        added.append(intervals)
     if settings.on_bad == "skip" or settings.aspects or isinstance(scorer, ReferenceScorer):
         added.append(reason)
     columns = [*(name for name in names if name not in added), *added]

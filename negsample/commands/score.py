@@ -98,9 +98,9 @@ def _scorer(model: str | None, metric: str | None, aspects: bool) -> "Scorer":
         if aspects:
             raise InputError("--aspects goes with --model; a metric has none")
         return MetricScorer(metric)
-    from negsample.models.estimator import Estimator
+    from negsample.eval.fit.model import load_model
 
-    estimator = Estimator.load(str(model))
+    estimator = load_model(str(model))
     if aspects:
         estimator.need_aspects()
     return estimator
