@@ -8,14 +8,14 @@ import numpy as np
 from negsample.eval.fit.ranking import best_aspect, fit_weights
 from negsample.eval.fit.target import Problem
 from negsample.eval.stats.correlation import correlation_matrix
-from negsample.eval.stats.correlation_levels import Block, document_correlations
+from negsample.eval.stats.correlation_levels import Block, averaged, document_correlations
 from negsample.progress import Bar
 from negsample.seeds import generator
 
 DRAWS = 20
 FIRST = 5
-# Documents that a fit must leave to be measured on.
-_LEFT = 5
+# Documents that a fit must leave to be measured on: at least so many, and this share.
+_LEFT, _SHARE = 5, 4
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class CurvePoint:
 
 
 def sizes(documents: int) -> list[int]:
-    """5, 10, 20, 40 … documents, as many as leave five to measure on."""
+    """5, 10, 20, 40 … documents, as many as leave five, and a quarter of all, to measure on."""
     found = []
     size = FIRST
-    while size <= documents - _LEFT:
+    while size <= documents - max(_LEFT, documents // _SHARE):
         found.append(size)
         size *= 2
     return found
@@ -64,16 +64,14 @@ def learning_curve(task: Problem, *seed: object, draws: int = DRAWS, label: str 
             best = [task.data.aspects.index(best_aspect(task.data, chosen)) for chosen in drawn]
             found = _agreements(task, np.concatenate([aspects, fitted]), [*drawn])
             rows = np.arange(draws)
-            own = found[rows, len(aspects) + rows]
-            defined = own[np.isfinite(own)]
-            points.append(
-                CurvePoint(
-                    size,
-                    float(np.mean([counts[chosen].sum() for chosen in drawn])),
-                    *(float(value) for value in (defined.mean(), defined.std(ddof=1), np.nanmean(found[:, 0]))),
-                    float(np.nanmean(found[rows, best])),
-                )
-            )
+            # Fitted, as it was, best aspect: on the same documents left out.
+            beside = np.stack([found[rows, len(aspects) + rows], found[:, 0], found[rows, best]])
+            beside = beside[:, np.isfinite(beside).all(axis=0)]
+            if beside.shape[1] > 1:
+                summaries = float(np.mean([counts[chosen].sum() for chosen in drawn]))
+                sd = float(beside[0].std(ddof=1))
+                mean, unfitted, aspect = (float(value) for value in beside.mean(axis=1))
+                points.append(CurvePoint(size, summaries, mean, sd, unfitted, aspect))
             bar.advance()
     return points
 
@@ -88,4 +86,5 @@ def _agreements(task: Problem, columns: np.ndarray, drawn: Sequence[np.ndarray])
     order = np.argsort(task.documents, kind="stable")
     block = Block(values[:, order], task.documents[order], np.full(len(order), -1), task.data.documents, 0)
     each = document_correlations(block, "spearman", [(k, last) for k in range(last)])
-    return np.stack([np.nanmean(np.delete(each, chosen, axis=0), axis=0) for chosen in drawn])
+    left = np.stack([~np.isin(np.arange(len(each)), chosen) for chosen in drawn])
+    return averaged(each, left.astype(np.float64))
