@@ -12,6 +12,7 @@ from negsample.eval.metrics import Item
 from negsample.models.estimator import Estimator
 from negsample.models.fitted import FittedEstimator
 from negsample.models.folder import read_description
+from negsample.models.hub import model_path
 from negsample.scoring import Scored
 
 
@@ -26,6 +27,10 @@ class MeasuringEstimator(FittedEstimator):
         for metric, then in zip(self._metrics, self.fitted.metrics, strict=True):
             if _plain(metric.signature) != _plain(then.signature):
                 raise InputError(f"the metric {then.name} is not the one that was fitted ({then.signature}); fit again")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """As of `Estimator`: where it lies stands for it."""
+        return (load_model, (self._source, str(self.device))) if self._source else super().__reduce_ex__(protocol)
 
     def further(
         self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]] | None
@@ -61,13 +66,14 @@ class ReferenceEstimator(MeasuringEstimator):
         return self._scored(documents, summaries, references, 32)
 
 
-def load_model(folder: str | Path, device: str | None = None) -> Estimator:
-    """The estimator in ``folder``, of whatever kind. Raises InputError as `Estimator.load` does."""
-    fitted = read_description(Path(folder).expanduser()).get("fitted") or {}
-    if isinstance(fitted, dict) and fitted.get("metrics"):
-        kind = ReferenceEstimator if fitted.get("references") else MeasuringEstimator
-        return kind.load(folder, device)
-    return Estimator.load(folder, device)
+def load_model(model: str | Path | None = None, device: str | None = None) -> Estimator:
+    """The estimator that `Estimator.load` loads, of whatever kind. Raises InputError as that does."""
+    if model is not None and (str(model) != "ready" or Path(model).exists()):
+        fitted = read_description(model_path(model)).get("fitted") or {}
+        if isinstance(fitted, dict) and fitted.get("metrics"):
+            kind = ReferenceEstimator if fitted.get("references") else MeasuringEstimator
+            return kind.load(model, device)
+    return Estimator.load(model, device)
 
 
 def _plain(signature: str) -> list[str]:

@@ -13,8 +13,8 @@ _ADDS = 5
 
 
 def explain(
-    model: options.Model,
     source: Annotated[str, typer.Argument(help="Records to explain (- for standard input).", metavar="INPUT")],
+    model: options.Model = None,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT"),
@@ -24,7 +24,7 @@ def explain(
     summary_field: options.SummaryField = "summary",
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
-    """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
+    """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
     from negsample.eval.fit.model import load_model
     from negsample.io.files import format_of
     from negsample.io.read import read_rows, text_field
@@ -33,7 +33,7 @@ def explain(
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
     estimator = load_model(model)
-    rows = islice(read_rows(source), limit)
+    rows = islice(read_rows(options.records(source)), limit)
     explained = (
         (row, estimator.explain(text_field(row, document_field), text_field(row, summary_field))) for row in rows
     )

@@ -20,9 +20,7 @@ def fit(
         typer.Option("--judgments", help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …", metavar="FILE"),
     ],
     out: Annotated[str, typer.Option("--out", help="Model folder to write.", metavar="DIR")],
-    model: Annotated[
-        str | None, typer.Option("--model", help="Model folder to start from; it is kept whole.", metavar="DIR")
-    ] = None,
+    model: options.Model = None,
     metrics: options.Metrics = None,
     targets: Annotated[
         list[str] | None, typer.Option("--target", help="Only this human score; may be repeated.", metavar="NAME")
@@ -72,13 +70,11 @@ def fit(
     if preset is not None:
         _fit_preset(preset, settings, out, watch, model)
         return
-    if model is None:
-        raise InputError("give --model DIR, the model to start from")
     estimator = load_model(model)
     result = fit_estimator(estimator, settings)
     # Shown first: what was found is not lost where it can't be written.
     print_fit(result)
-    write_fit(result, estimator, model, out, watch, ["negsample", *sys.argv[1:]])
+    write_fit(result, estimator, model or "ready", out, watch, ["negsample", *sys.argv[1:]])
     print(f"\nmodel: {out}   report: {out}/fit/report.html   figures: {out}/fit/fit.csv, fit.json")
 
 
