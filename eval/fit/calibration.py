@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Of the line in the isotonic regression.
+_LINE = 0.01
+
 Knots = tuple[tuple[float, ...], tuple[float, ...]]
 
 
@@ -51,8 +54,8 @@ def _errors(sums: np.ndarray, people: np.ndarray, parts: Sequence[np.ndarray], k
 def curve(sums: np.ndarray, people: np.ndarray, kind: str) -> Knots:
     """The knots of the line or of the isotonic regression of ``people`` on ``sums`` [n], within the range of ``people``.
 
-    The steps of the isotonic regression are joined at their middles, and at the ends a line goes on to the ends of people's
-    scale, so that few different sums get equal scores.
+    A hundredth of the line is in the isotonic regression, and beyond its ends the line's slope goes on to the ends of
+    people's scale, so that different sums get different scores.
     """
     low, high = float(people.min()), float(people.max())
     centre, level, spread = float(sums.mean()), float(people.mean()), float(sums.std())
@@ -64,10 +67,14 @@ def curve(sums: np.ndarray, people: np.ndarray, kind: str) -> Knots:
     from sklearn.isotonic import IsotonicRegression
 
     order = np.argsort(sums, kind="stable")
-    stepped = IsotonicRegression().fit_transform(sums[order], people[order])
-    levels, starts = np.unique(stepped, return_index=True)
-    middles = [float(part.mean()) for part in np.split(sums[order], starts[1:])]
-    x, y = list(middles), [float(value) for value in levels]
+    at = sums[order]
+    stepped = IsotonicRegression().fit_transform(at, people[order])
+    blended = (1 - _LINE) * stepped + _LINE * np.clip(level + slope * (at - centre), low, high)
+    # Both ends of each step, and one place for equal sums.
+    ends = np.flatnonzero(np.diff(stepped, prepend=np.nan, append=np.nan)[:-1] != 0)
+    ends = np.union1d(ends, np.append(ends[1:] - 1, len(at) - 1))
+    ends = ends[np.diff(at[ends], prepend=-np.inf) > 0]
+    x, y = at[ends].tolist(), blended[ends].tolist()
     if y[0] > low:
         x, y = [x[0] - (y[0] - low) / slope, *x], [low, *y]
     if y[-1] < high:

@@ -76,11 +76,6 @@ def together(targets: Sequence[People]) -> People:
     return People("overall", mean, np.mean([t.weights for t in targets], axis=0))
 
 
-def codes(documents: Sequence[str]) -> np.ndarray:
-    """int [n]: the documents numbered in the order of their ids, which the order of rows does not change."""
-    return np.unique(np.array(documents, dtype=object).astype(str), return_inverse=True)[1]
-
-
 def shown_name(human: str, taken: Mapping[str, object]) -> str:
     """The name of a target among the aspects: that of the human score, if no aspect has it."""
     return f"people_{human}" if human in taken else human

@@ -15,13 +15,20 @@ def test_a_line_is_cut_at_the_ends_of_peoples_scale() -> None:
     np.testing.assert_allclose(y, [1, 4])
 
 
-def test_isotonic_steps_are_joined_at_their_middles() -> None:
+def test_isotonic_steps_rise_a_little() -> None:
     sums, people = np.array([0.0, 1, 2, 3]), np.array([1.0, 0.0, 2.0, 3.0])
     x, y = curve(sums, people, "isotonic")
-    # (0, 1) and (1, 0) are pooled to 0.5 at 0.5; the slope of the line is 0.8, down to people's lowest score.
-    np.testing.assert_allclose(x, [0.5 - 0.5 / 0.8, 0.5, 2, 3])
-    np.testing.assert_allclose(y, [0, 0.5, 2, 3])
-    assert (np.diff(y) > 0).all()
+    # (0, 1) and (1, 0) are pooled to 0.5; the line is 0.3, 1.1, 1.9, 2.7, a hundredth of which is in it; its slope is 0.8.
+    np.testing.assert_allclose(x, [0 - 0.498 / 0.8, 0, 1, 2, 3, 3 + 0.003 / 0.8])
+    np.testing.assert_allclose(y, [0, 0.498, 0.506, 1.999, 2.997, 3])
+
+
+def test_a_long_step_keeps_its_ends() -> None:
+    sums = np.array([0.0, 1, 2, 3, 4, 5])
+    x, y = curve(sums, np.array([1.0, 1, 1, 5, 5, 5]), "isotonic")
+    assert set(x) >= {0.0, 2.0, 3.0, 5.0}
+    assert np.interp(2.0, x, y) < 1.1
+    assert np.interp(3.0, x, y) > 4.9
 
 
 def test_sums_that_say_nothing_get_the_mean() -> None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
@@ -127,6 +127,7 @@ def test_over_all_rows_the_shares_make_up_the_correlation() -> None:
     assert each[0].mean() == pytest.approx(np.corrcoef(x[:, 0], y)[0, 1], abs=0.02)
 
 
+@settings(max_examples=30)
 @given(st.integers(2, 60), st.integers(0, 5))
 def test_folds_part_the_documents(count: int, seed: int) -> None:
     parts = folds(np.arange(count), seed)
@@ -135,6 +136,7 @@ def test_folds_part_the_documents(count: int, seed: int) -> None:
     assert all(len(part) for part in parts)
 
 
+@settings(max_examples=8)
 @given(st.floats(-100, 100), st.floats(0.01, 100), st.integers(0, 3))
 def test_another_scale_or_order_of_rows_changes_nothing(shift: float, factor: float, seed: int) -> None:
     x, y, documents = made(8, 5, np.array([0, 1.0, 0, 0.5, 0, 0]))
