@@ -134,6 +134,13 @@ def correlate(settings: Settings) -> Correlation:
         start = part.stop
         measured.append(_measure(source, [column.take(part) for column in columns], settings))
     notes += [note for data in measured if (note := _uneven(data))]
+    for scorer in scorers:
+        for source in sources:
+            if seen := scorer.seen(source.rows):
+                notes.append(
+                    f"{scorer.name} was fitted to judgments of {seen} of the documents of {source.name}: its figures there are "
+                    "too good; measure it on others (--half report, where it was fitted on half: tune)"
+                )
     return Correlation(settings, tuple(columns), tuple(measured), _ranks(measured), tuple(notes))
 
 

@@ -1,6 +1,6 @@
 """The estimator: pairs in, scores out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -22,6 +22,8 @@ from negsample.seeds import digest
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Ask = Callable[..., torch.Tensor]
 
 # Pairs read and sorted by length together.
 _CHUNK = 1024
@@ -91,6 +93,10 @@ class Estimator:
         fine_tuned = getattr(parts.network, "encoder", None)
         if precision == "bf16" and fine_tuned is not None:
             to_bf16(fine_tuned)
+        if "fitted" in description:
+            from negsample.models.fitted import FittedEstimator
+
+            cls = FittedEstimator if cls is Estimator else cls
         made = cls(parts, description, device, precision, read_percentiles(folder / FILE))
         made._source = str(folder.resolve())
         return made
@@ -130,6 +136,11 @@ class Estimator:
     @property
     def aspects(self) -> tuple[str, ...]:
         """The aspects that this estimator tells apart; () for a head that has the overall score alone."""
+        return self._own_aspects
+
+    @property
+    def _own_aspects(self) -> tuple[str, ...]:
+        """The aspects of the head itself."""
         return tuple(getattr(type(self._network), "outputs", ("score",))[1:])
 
     @overload
@@ -229,6 +240,37 @@ class Estimator:
 
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
         """As ``score``, with what was cut, and the aspects where the head has them."""
+        logits, cut, reasons = self._answers(
+            documents, summaries, batch_size, self._network, 1 + len(self._own_aspects)
+        )
+        outputs = torch.sigmoid(torch.from_numpy(logits)).numpy()
+        if not self._own_aspects:
+            return Scored(outputs[:, 0], cut)
+        return Scored(outputs[:, 0], cut, dict(zip(self._own_aspects, outputs.T[1:], strict=True)), reasons)
+
+    @property
+    def evidence_directions(self) -> dict[str, int]:
+        """The columns of ``evidence``: name → −1 where more of what it is called is worse, else +1."""
+        named: dict[str, int] = getattr(self._network, "evidence_directions", {})
+        return dict.fromkeys(("score", *self._own_aspects), 1) | named
+
+    def evidence(
+        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32
+    ) -> tuple[np.ndarray, np.ndarray, list[str | None]]:
+        """What a fit to people's scores can weigh, turned so that more is better: (float32 [n, K], cut bool [n], reasons).
+
+        Columns: the logits of the score and of the aspects, then what the head names (``evidence_directions``). NaN, with
+        the reason, where an aspect can't be judged. Raises InputError as ``score`` does.
+        """
+        ask = getattr(self._network, "evidence", self._network)
+        return self._answers(documents, summaries, batch_size, ask, len(self.evidence_directions))
+
+    def _answers(
+        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int, ask: Ask, width: int
+    ) -> tuple[np.ndarray, np.ndarray, list[str | None]]:
+        """What ``ask`` (the network, or a method of it) says of each pair: float32 [n, width], cut bool [n], and why an aspect
+        is missing.
+        """
         if isinstance(documents, str) or isinstance(summaries, str):
             raise InputError("score takes a list of documents and a list of summaries; put a single text into a list")
         if len(documents) != len(summaries):
@@ -238,39 +280,32 @@ class Estimator:
                 if not isinstance(text, str) or not text.strip():
                     fault = "blank" if isinstance(text, str) else f"{type(text).__name__}, not text"
                     raise InputError(f"{name} {number} is {fault}; leave the pair out")
-        outputs = np.empty((len(documents), 1 + len(self.aspects)), np.float32)
+        outputs = np.empty((len(documents), width), np.float32)
         cut = np.zeros(len(documents), bool)
         for start in range(0, len(documents), _CHUNK):
             part = slice(start, start + _CHUNK)
-            outputs[part], cut[part] = self._score_chunk(documents[part], summaries[part], batch_size)
-        if not self.aspects:
-            return Scored(outputs[:, 0], cut)
-        missing = np.any(np.isnan(outputs[:, 1:]), axis=1).tolist()
-        reason = self._features.reason  # type: ignore[attr-defined]
-        return Scored(
-            outputs[:, 0],
-            cut,
-            {name: outputs[:, number] for number, name in enumerate(self.aspects, start=1)},
-            [reason(documents[i], summaries[i]) if missing[i] else None for i in range(len(documents))],
-        )
+            outputs[part], cut[part] = self._answer_chunk(documents[part], summaries[part], batch_size, ask, width)
+        missing = np.isnan(outputs).any(axis=1).tolist()
+        reason = getattr(self._features, "reason", lambda document, summary: None)
+        return outputs, cut, [reason(documents[i], summaries[i]) if missing[i] else None for i in range(len(documents))]
 
-    def _score_chunk(
-        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int
+    def _answer_chunk(
+        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int, ask: Ask, width: int
     ) -> tuple[np.ndarray, np.ndarray]:
         # Systems share documents: each text is read once.
         unique = list(dict.fromkeys([*documents, *summaries]))
         units = dict(zip(unique, self._features.read(unique), strict=True))
-        width = self._features.width
-        sizes = np.array([[len(units[d]), len(units[s])] for d, s in zip(documents, summaries, strict=True)]) // width
+        unit = self._features.width
+        sizes = np.array([[len(units[d]), len(units[s])] for d, s in zip(documents, summaries, strict=True)]) // unit
         lengths = self._features.lengths(sizes[:, 0], sizes[:, 1])
-        outputs = np.empty((len(documents), 1 + len(self.aspects)), np.float32)
+        outputs = np.empty((len(documents), width), np.float32)
         # At most ``batch_size`` · 512 units a batch, padding counted.
         room = batch_size * _UNITS
         for batch in longest_first(lengths, lambda longest: min(room // max(1, longest), 8 * batch_size)):
             tensors = self._features.collate([units[documents[i]] for i in batch], [units[summaries[i]] for i in batch])
             with torch.inference_mode():
-                logits = self._network(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
-                outputs[batch] = torch.sigmoid(logits.float()).cpu().numpy().reshape(len(batch), -1)
+                logits = ask(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
+                outputs[batch] = logits.float().cpu().numpy().reshape(len(batch), -1)
         if not np.isfinite(outputs[:, 0]).all():
             raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
         cut = self._features.was_cut(sizes[:, 0], sizes[:, 1])

@@ -52,6 +52,7 @@ class Align(nn.Module):
         self.register_buffer("match_scale", torch.from_numpy(MATCH_SCALES))
         self.register_buffer("prior", torch.tensor(_PRIOR))
         self.register_buffer("spread", torch.tensor([_SPREADS[aspect] for aspect in ASPECTS]))
+        self._directions = {f.name: f.direction for f in features}
         self._columns = [[i for i, f in enumerate(features) if aspect in f.aspects] for aspect in ASPECTS]
         last = nn.Linear(hidden, len(MATCHES))
         nn.init.zeros_(last.weight)
@@ -79,9 +80,7 @@ class Align(nn.Module):
         ``features`` [B, F]; ``salience`` [B, N, 6] and ``matches`` [B, N, 3] of the document's sentences, ``mask``
         bool [B, N].
         """
-        x = _bounded((features - self.centre) / self.scale * self.direction)
-        covered = (self.sentence_weights(salience, mask) * matches).sum(1)
-        c = _bounded((covered - self.match_centre) / self.match_scale)
+        x, c = self.standardised(features, salience, matches, mask)
         logits = []
         for (aspect, columns), network in zip(self._named(), self.aspects, strict=True):
             parts = x[:, columns]
@@ -91,6 +90,24 @@ class Align(nn.Module):
         # A fault in one aspect is not made up for by the others: readers notice the worst.
         overall = self.mix(torch.cat([alike, alike.min(dim=1, keepdim=True).values], dim=1))
         return torch.cat([overall.unsqueeze(1), aspects.masked_fill(~present, float("nan"))], dim=1)
+
+    def standardised(self, features: Tensor, salience: Tensor, matches: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The named features [B, F] and the salience-weighted matches [B, 3]: about mean 0 and spread 1, bounded, and each
+        turned so that more is better. Arguments as of ``forward``.
+        """
+        x = _bounded((features - self.centre) / self.scale * self.direction)
+        covered = (self.sentence_weights(salience, mask) * matches).sum(1)
+        return x, _bounded((covered - self.match_centre) / self.match_scale)
+
+    @property
+    def evidence_directions(self) -> dict[str, int]:
+        """What ``evidence`` has beside the logits, in order: name → −1 where more of what it is called is worse, else +1."""
+        return self._directions | {f"{name}_match": 1 for name in MATCHES}
+
+    def evidence(self, features: Tensor, salience: Tensor, matches: Tensor, mask: Tensor, present: Tensor) -> Tensor:
+        """``forward`` [B, 5] and ``standardised`` in one [B, 5 + F + 3]: what may be weighed anew."""
+        beside = self.standardised(features, salience, matches, mask)
+        return torch.cat([self(features, salience, matches, mask, present), *beside], dim=1)
 
     def drift(self) -> Tensor:
         """How far the head is from what it was made as: summed over the aspects, the mix and salience's last weights."""

@@ -8,6 +8,9 @@ import typer
 from negsample.commands import options
 from negsample.errors import InputError
 
+# Inputs named beside a fitted target; the JSON has all.
+_ADDS = 5
+
 
 def explain(
     source: Annotated[str, typer.Argument(help="Records to explain (- for standard input).", metavar="INPUT")],
@@ -23,14 +26,14 @@ def explain(
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
+    from negsample.eval.fit.model import load_model
     from negsample.io.files import format_of
     from negsample.io.read import read_rows, text_field
     from negsample.io.write import open_writer
-    from negsample.models.estimator import Estimator
 
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
-    estimator = Estimator.load(model, precision=precision)
+    estimator = load_model(model, precision=precision)
     rows = islice(read_rows(options.records(source)), limit)
     explained = (
         (row, estimator.explain(text_field(row, document_field), text_field(row, summary_field))) for row in rows
@@ -49,6 +52,10 @@ def lines(told: dict[str, Any]) -> list[str]:
     """An explanation (``Estimator.explain``) as lines for the terminal."""
     aspects = "  ".join(f"{name} {'–' if value is None else f'{value:.3f}'}" for name, value in told["aspects"].items())
     out = [f"score {told['score']:.3f}  {aspects}"]
+    for name, target in told.get("targets", {}).items():
+        low, high = target["interval"]
+        adds = ", ".join(f"{part} {value:+.2f}" for part, value in list(target["adds"].items())[:_ADDS])
+        out.append(f"{name} {target['value']:.2f} (interval {low:.2f} to {high:.2f}): {adds}")
     if "reason" in told:
         return [*out, told["reason"]]
     out.append("summary: support, and the document sentence it rests on")

@@ -145,9 +145,9 @@ def make_scorer(
         if precision != "float32":
             raise InputError("--precision goes with --model; a metric has its own")
         return MetricScorer(metric)
-    from negsample.models.estimator import Estimator
+    from negsample.eval.fit.model import load_model
 
-    estimator = Estimator.load(model, precision=precision)
+    estimator = load_model(model, precision=precision)
     if aspects:
         estimator.need_aspects()
     return estimator
