@@ -52,7 +52,7 @@ def generate_summaries(
     format_of(output)
     if output != "-" and Path(inputs).is_file() and Path(output).exists() and Path(inputs).samefile(output):
         raise InputError(f"{output}: is the input too; give another file with -o")
-    summarize = _summarizer(model, words, sentences)
+    summarize = make_summarizer(model, words, sentences)
     name = system or (Path(model).name if Path(model).is_dir() else model)
     left_out = empty = done = 0
 
@@ -94,15 +94,16 @@ def record_of(
     return {**made, "references": references} if references else made
 
 
-def _summarizer(model: str, words: int | None, sentences: int | None) -> Callable[[Sequence[str]], list[str]]:
+def make_summarizer(model: str, words: int | None, sentences: int | None) -> Callable[[Sequence[str]], list[str]]:
+    """What ``--model`` names, as a function of documents. Raises InputError where there is no such thing."""
     from negsample.models.summarizers.budget import Budget, lead, ranked
 
     if model not in ("lead", "textrank"):
-        from negsample.models.summarizers import load_summarizer
+        from negsample.models.summarizers import loadmake_summarizer
 
         if words is not None or sentences is not None:
             raise InputError("--words and --sentences are for lead and textrank; a model has its own budget")
-        return load_summarizer(model).summarize
+        return loadmake_summarizer(model).summarize
     budget = Budget(words, 3 if words is None and sentences is None else sentences)
     if model == "lead":
         return lambda documents: [lead(document, budget) for document in documents]

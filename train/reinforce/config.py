@@ -24,7 +24,8 @@ class ReinforceConfig:
 
     Data: ``corpus`` (as of ``train``), ``limit``, ``document_field``, ``summary_field``, ``on_bad``; ``references: false``
     for a corpus of documents alone; ``unsupervised``, a further corpus of which only the documents are read, and
-    ``unsupervised_share`` of each epoch's documents that come from it (Scialom et al. 2019 §4.2.2: 0.5).
+    ``unsupervised_share`` of each epoch's documents that come from it (Scialom et al. 2019 §4.2.2: 0.5);
+    ``validation_share`` and ``test_share`` of the documents.
 
     Policy: ``policy``, ``extract`` (whole sentences, by their vectors from ``encoder``, within ``words`` words or
     ``sentences`` sentences) or ``abstract`` (``model``: folder or hub id of a sequence-to-sequence or causal language model;
@@ -50,6 +51,8 @@ class ReinforceConfig:
     references: bool = True
     unsupervised: str | None = None
     unsupervised_share: float = 0.5
+    validation_share: float = 0.1
+    test_share: float = 0.1
     policy: str = "extract"
     encoder: str = "sentence-transformer"
     words: int | None = None
@@ -144,6 +147,8 @@ def make_reinforce_config(values: Mapping[str, Any], where: str = "configuration
             raise InputError(f"{where}: {key} is a share and must lie in [0, 1], not {getattr(config, key)!r}")
     if not 0 < config.unsupervised_share < 1:
         raise InputError(f"{where}: unsupervised_share must lie between 0 and 1, not {config.unsupervised_share!r}")
+    if not 0 < config.validation_share < 1 or not 0 < config.test_share < 1 - config.validation_share:
+        raise InputError(f"{where}: validation_share and test_share are above 0, and leave something for training")
     if config.length not in _LENGTHS and config.band is None:
         raise InputError(f"{where}: length must be free, partial or a band of words such as 30-80")
     if config.policy == "extract":

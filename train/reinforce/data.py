@@ -8,7 +8,7 @@ import numpy as np
 
 from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
 from negsample.errors import InputError
-from negsample.negatives.split import SPLITS, assign
+from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.records import document_key
 from negsample.seeds import digest, generator
 from negsample.train.reinforce.config import ReinforceConfig
@@ -29,7 +29,8 @@ def read_sources(config: ReinforceConfig) -> tuple[dict[str, list[Source]], list
             if summary is not None and summary not in references:
                 references.append(summary)
     keys = sorted(found)
-    split = assign(np.array([bytes.fromhex(key) for key in keys]), np.arange(len(keys)), config.seed)
+    shares = Shares(1 - config.validation_share - config.test_share, config.validation_share, config.test_share)
+    split = assign(np.array([bytes.fromhex(key) for key in keys]), np.arange(len(keys)), config.seed, shares)
     sources = {
         name: [
             Source(key, found[key][0], tuple(found[key][1])) for key, part in zip(keys, split, strict=True) if part == n
