@@ -1,6 +1,6 @@
 """What different rewards make of one extractor: trained apart, tested on the same documents, within one number of words.
 
-python benchmarks/rewards.py CORPUS --out DIR [--words 60] [--limit N] [--test-share 0.3] [--epochs 8]
+python benchmarks/rewards.py CORPUS --out DIR [--words 60] [--limit N] [--test-share 0.3] [--epochs 15]
                              [--reward NAME=SPEC[@length]] …
 
 For each reward an extractor is trained from the same weights by the reward alone (no maximum likelihood before), with the
@@ -44,7 +44,7 @@ def train(corpus: str, out: Path, spec: str, words: int, arguments: argparse.Nam
         {
             "corpus": corpus, "limit": arguments.limit, "test_share": arguments.test_share, "words": words,
             "reward": name, "length": length or "free", "ml_epochs": 0, "gamma": 1.0, "epochs": arguments.epochs,
-            "samples": arguments.samples, "patience": arguments.epochs, "seed": seed,
+            "learning_rate": arguments.learning_rate, "samples": arguments.samples, "patience": arguments.epochs, "seed": seed,
         }
     ).resolved()  # fmt: skip
     made = reward(name, length=settings.length, undefined="lowest")
@@ -60,7 +60,8 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=60)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--test-share", type=float, default=0.3)
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--learning-rate", type=float, default=0.003)
     parser.add_argument("--samples", type=int, default=2)
     parser.add_argument(
         "--reward", action="append", default=[], help="NAME=SPEC[@length]; default: the four of REWARDS"

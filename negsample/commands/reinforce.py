@@ -27,6 +27,8 @@ def reinforce(
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train a summarizer by a score as reward; --out becomes a folder for 'generate-summaries'."""
+    from accelerate import PartialState
+
     from negsample.rewards import reward
     from negsample.train.reinforce.config import read_reinforce_config
     from negsample.train.reinforce.job import reinforce as train_by_reward
@@ -46,10 +48,10 @@ def reinforce(
         raise InputError(f"reward={settings.reward} compares with references, and references=false; name another")
     oracle = reward(settings.oracle)
     found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, command=sys.argv)
+    if not PartialState().is_main_process:
+        return
     if found is None:
         print(f"{out}: the run is finished already")
-    elif not found:
-        return
     if not (Path(out) / _TEST).exists():
         _test(settings, out)
     print(f"summarizer: {out}   test: {out}/{_TEST}/report.html, {out}/samples.md")

@@ -62,7 +62,7 @@ class ReinforceConfig:
     summary_tokens: int = 100
     prompt: str = "\nTL;DR:"
     beams: int = 5
-    reward: str = "rougeL"
+    reward: str = "rougeL:against=references"
     length: str = "free"
     oracle: str = "rougeL:against=references"
     ml_epochs: int = 3

@@ -94,24 +94,6 @@ def weights(policy: Any) -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in policy.network.state_dict().items()}
 
 
-@pytest.mark.parametrize("kill", [2, 5, 8])
-def test_a_killed_run_that_goes_on_comes_to_the_same_weights(tmp_path: Path, kill: int) -> None:
-    settings = config_of(ml_epochs=1, epochs=2, gamma=0.5, gamma_end=0.9)
-
-    def run(work: Path, reward: Shared) -> dict[str, torch.Tensor]:
-        policy = extract_policy()
-        fit(Accelerator(cpu=True), settings, policy, reward, SOURCES, SOURCES[:4], SOURCES[:6], work, quiet)
-        return weights(policy)
-
-    whole = run(_made(tmp_path / "whole"), Shared(last_sentence))
-    work = _made(tmp_path / "killed")
-    with pytest.raises(KeyboardInterrupt):
-        run(work, Shared(last_sentence, kill=kill))
-    again = run(work, Shared(last_sentence))
-    assert all(torch.equal(whole[name], again[name]) for name in whole)
-    assert (work / "training.jsonl").read_text() == (tmp_path / "whole" / "training.jsonl").read_text()
-
-
 @pytest.fixture
 def language(tmp_path: Path) -> AbstractPolicy:
     folder = tiny_lm.build(tmp_path / "bart", "bart")
@@ -120,6 +102,29 @@ def language(tmp_path: Path) -> AbstractPolicy:
 
 WORDS = [["the", "cat"], ["a", "mat"], ["very", "long"], ["sat", "on"]]
 COPIES = [Source(f"c{n}", " ".join(WORDS[n % 4] * 3), (" ".join(WORDS[n % 4]),)) for n in range(16)]
+
+
+@pytest.mark.parametrize(("policy", "kill"), [("extract", 2), ("extract", 5), ("extract", 8), ("abstract", 5)])
+def test_a_killed_run_that_goes_on_comes_to_the_same_weights(tmp_path: Path, policy: str, kill: int) -> None:
+    settings = config_of(ml_epochs=1, epochs=2, gamma=0.5, gamma_end=0.9)
+    folder = str(tiny_lm.build(tmp_path / "bart", "bart")) if policy == "abstract" else ""
+    sources = COPIES if folder else SOURCES
+
+    def run(work: Path, reward: Shared) -> dict[str, torch.Tensor]:
+        trained = AbstractPolicy(LanguageSummarizer.load(folder, Limits(9, 6, "", 2))) if folder else extract_policy()
+        fit(Accelerator(cpu=True), settings, trained, reward, sources, sources[:4], sources[:6], work, quiet)
+        return weights(trained)
+
+    def words(document: str, summary: str) -> float:
+        return len(summary.split()) + last_sentence(document, summary)
+
+    whole = run(_made(tmp_path / "whole"), Shared(words))
+    work = _made(tmp_path / "killed")
+    with pytest.raises(KeyboardInterrupt):
+        run(work, Shared(words, kill=kill))
+    again = run(work, Shared(words))
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
+    assert (work / "training.jsonl").read_text() == (tmp_path / "whole" / "training.jsonl").read_text()
 
 
 def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: AbstractPolicy) -> None:
