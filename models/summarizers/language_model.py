@@ -122,7 +122,7 @@ class LanguageSummarizer:
     def targets(self, references: Sequence[str | None]) -> Tensor:
         """Token ids int64 [B, T] of references with the end token, cut at the limit; −100 after it, and for none."""
         end = self.tokenizer.eos_token_id
-        rows = []
+        rows: list[list[int]] = []
         for reference in references:
             if reference is None:
                 rows.append([])

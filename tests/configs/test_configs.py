@@ -1,4 +1,5 @@
-"""Every packaged configuration: found by name, read, and (but for two commands) run to its end with --smoke; a new file is tested unasked."""
+"""Every packaged configuration: found by name, read, and run with --smoke where its command has that; a new file is
+tested unasked."""
 
 import json
 
