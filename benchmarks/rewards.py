@@ -28,8 +28,8 @@ from negsample.train.reinforce.job import reinforce
 REWARDS = {
     "rougeL": "rougeL:against=references",
     "s+wms": "s+wms:against=references",
-    "align": "align",
-    "coverage+support": "align.coverage=1,align.support=1@partial",
+    "ready": "ready",
+    "coverage+support": "ready.coverage=1,ready.support=1@partial",
 }
 METRICS = (
     "rouge1", "rouge2", "rougeL", "s+wms", "align-untrained", "align-untrained:aspect=coverage",

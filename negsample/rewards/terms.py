@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # Rewards of several parts that a paper has named, after which comes ``:model=QA`` (Scialom et al. 2019, §4.2.1).
 _PAPER = ("QA_learned", "QA_equally")
 
+# What needs no folder: the estimator that the package brings.
+_UNTRAINED = ("ready", "align")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -54,8 +57,8 @@ class Term:
 def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[Term], bool]:
     """The terms of ``spec``, and whether their scales are to be made alike (those of a paper's sum are not).
 
-    ``spec`` is one NAME, or ``NAME=WEIGHT,NAME=WEIGHT,…``. A NAME is a model folder or ``align`` (the untrained head), each
-    also with an aspect behind it (``align.support``), a metric, or a metric with options, which stands in parentheses
+    ``spec`` is one NAME, or ``NAME=WEIGHT,NAME=WEIGHT,…``. A NAME is a model folder, or ``ready`` or ``align`` (the
+    untrained head), each also with an aspect behind it (``align.support``), a metric, or a metric with options, which stands in parentheses
     where several are named (``(rougeL:value=recall)=1,sms=0.5``);
     ``QA_learned:model=QA`` and ``QA_equally:model=QA`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
     given, replace those of ``spec``. Raises InputError for anything else.
@@ -116,14 +119,14 @@ def _term(name: str, weight: float) -> Term:
 
 
 def _is_model(name: str) -> bool:
-    return name == "align" or Path(name).expanduser().is_dir()
+    return name in _UNTRAINED or Path(name).expanduser().is_dir()
 
 
 @lru_cache(maxsize=4)
 def _estimator(name: str) -> "Estimator":
     from negsample.models.estimator import Estimator
 
-    return untrained_align() if name == "align" else Estimator.load(name)
+    return untrained_align() if name in _UNTRAINED else Estimator.load(name)
 
 
 @lru_cache(maxsize=4)

@@ -86,6 +86,7 @@ def fit(
             rate = config.learning_rate if rewarded else config.ml_learning_rate
             for group in optimizer.param_groups:
                 group["lr"] = rate
+            policy.network.train()
             for batch in batches[position.batch :]:
                 gamma = gamma_at(config, position.epoch - config.ml_epochs, position.batch, len(batches))
                 torch.manual_seed(seed_from(config.seed, "reinforce", position.step, accelerator.process_index))
