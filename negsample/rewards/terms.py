@@ -58,9 +58,9 @@ def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[
     """The terms of ``spec``, and whether their scales are to be made alike (those of a paper's sum are not).
 
     ``spec`` is one NAME, or ``NAME=WEIGHT,NAME=WEIGHT,…``. A NAME is a model folder, or ``ready`` or ``align`` (the
-    untrained head), each also with an aspect behind it (``align.support``), a metric, or a metric with options, which stands in parentheses
-    where several are named (``(rougeL:value=recall)=1,sms=0.5``);
-    ``QA_learned:model=QA`` and ``QA_equally:model=QA`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
+    untrained head), each also with an aspect behind it (``align.support``); a metric, or one with options, which stands
+    in parentheses where several are named (``(rougeL:value=recall)=1,sms=0.5``); ``QA_learned:model=QA`` and
+    ``QA_equally:model=QA`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
     given, replace those of ``spec``. Raises InputError for anything else.
     """
     head, _, option = spec.partition(":")
