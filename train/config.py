@@ -167,6 +167,7 @@ _TYPES = typing.get_type_hints(TrainConfig)
 _OTHER_COMMANDS: dict[tuple[str, type], str] = {
     ("sources", dict): "transfer",
     ("space", dict): "tune",
+    ("policy", str): "reinforce",
     ("table", str): "tables",
     ("encoders", list): "tables",
     ("heads", list): "tables",
