@@ -55,6 +55,11 @@ class Estimator:
         load_weights(parts.network, folder, description["weights_sha256"])
         return cls(parts, description, device)
 
+    def stay_in_memory(self) -> None:
+        """Keep nothing of the texts to come on disk, as a service should; heads over rows keep vectors in the cache still."""
+        if isinstance(self._features, AlignFeatures):
+            self._features.stay_in_memory()
+
     @property
     def fingerprint(self) -> str:
         """12 hex digits that change with anything that changes a score."""
@@ -123,10 +128,17 @@ class Estimator:
 
         Raises InputError as ``score`` does, and where the model has no aspects.
         """
+        return self.explain_pairs([document], [summary])[0]
+
+    def explain_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[dict[str, Any]]:
+        """As ``explain``, for pairs that are computed together."""
         self.need_aspects()
-        scored = self.score_pairs([document], [summary])
+        scored = self.score_pairs(documents, summaries)
         assert isinstance(self._features, AlignFeatures)
-        return explain(self._features, self._network, document, summary, scored)
+        return [
+            explain(self._features, self._network, document, summary, scored, place)
+            for place, (document, summary) in enumerate(zip(documents, summaries, strict=True))
+        ]
 
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
         """As ``score``, with what was cut, and the aspects where the head has them."""

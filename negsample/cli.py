@@ -20,6 +20,7 @@ from negsample.commands.generate import generate
 from negsample.commands.headlines import p4_table3
 from negsample.commands.info import cache, info
 from negsample.commands.score import score
+from negsample.commands.serve import serve
 from negsample.commands.tables import p3_table1, p3_table2
 from negsample.commands.train import train
 from negsample.commands.transfer import transfer
@@ -41,7 +42,7 @@ tables = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The pape
 app.add_typer(tables, name="tables")
 
 _VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, corpus, explain, correlate, compare]
-_VERBS += [info, cache, demo, transfer, tune]
+_VERBS += [serve, info, cache, demo, transfer, tune]
 _TABLES: list[Callable[..., None]] = [p3_table1, p3_table2, p4_table3]
 for verb in _VERBS:
     app.command()(verb)
