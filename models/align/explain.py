@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from itertools import count, groupby, pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,8 +116,10 @@ def _sentence(
         faults.append("a word stands twice in a row")
     spans = dict(zip(own.tolist(), read_words(piece, lambda _: 0.0).spans, strict=True))
     unsupported = _unsupported(document, summary, alignment, piece, spans)
-    runs = groupby((word for word in spans if word in again), lambda word, count=count(): word - next(count))
-    repeated = [(spans[run[0]][0], spans[run[-1]][1]) for run in (list(words) for _, words in runs)]
+    # Words that follow one another are one stretch.
+    said = enumerate(word for word in spans if word in again)
+    runs = [[word for _, word in run] for _, run in groupby(said, lambda item: item[1] - item[0])]
+    repeated = [(spans[run[0]][0], spans[run[-1]][1]) for run in runs]
     return {
         "sentence": show(0, len(piece)),
         "support": round(float(np.clip(alignment.focus[:, place].max(), 0, 1)), 4),

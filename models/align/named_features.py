@@ -4,7 +4,6 @@ Centres and scales are plain constants, so that an untrained head can add the fe
 summaries of news, and the spread between the summaries of one document. No human score went into them.
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

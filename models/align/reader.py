@@ -156,7 +156,9 @@ class Reader:
 
     def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None) -> None:
         self.states = WordStates(encoder)
-        self.cache: EmbeddingCache | WordStates = cache if cache is not None else EmbeddingCache(cast("Encoder", self.states))
+        self.cache: EmbeddingCache | WordStates = (
+            cache if cache is not None else EmbeddingCache(cast("Encoder", self.states))
+        )
 
     def read(self, texts: Sequence[str]) -> list[Text]:
         """Return the texts, in order; sentences that several of them share are encoded once."""

@@ -67,7 +67,9 @@ def explain(
 
 def _label(row: "Row", number: int) -> str:
     """What a page calls a record: not by where its file lies."""
-    names = [str(row.fields[name]) for name in ("id", "document_id", "system") if row.fields.get(name) not in (None, "")]
+    names = [
+        str(row.fields[name]) for name in ("id", "document_id", "system") if row.fields.get(name) not in (None, "")
+    ]
     return " · ".join(names) or f"record {number}"
 
 

@@ -20,7 +20,8 @@ def serve(
         str | None, typer.Option("--token", help="Ask for it; better in the environment.", envvar="NEGSAMPLE_TOKEN")
     ] = None,
     cors: Annotated[
-        list[str] | None, typer.Option("--cors", help="Let pages of this origin ask; may be repeated.", metavar="ORIGIN")
+        list[str] | None,
+        typer.Option("--cors", help="Let pages of this origin ask; may be repeated.", metavar="ORIGIN"),
     ] = None,
     max_body: Annotated[int, typer.Option("--max-body", min=1, help="MiB of a request.")] = 8,
     max_pairs: Annotated[int, typer.Option("--max-pairs", min=1, help="Pairs of a request.")] = 64,

@@ -23,8 +23,8 @@ _SHAPE = '{"pairs": [{"document": "…", "summary": "…"}]}'
 class Pair(BaseModel):
     """A document and a summary of it."""
 
-    document: str
-    summary: str
+    document: str = Field(description="Not blank.")
+    summary: str = Field(description="Not blank; of any length, as the document.")
 
 
 class Pairs(BaseModel):
@@ -50,7 +50,7 @@ class Scores(BaseModel):
     """The scores of the pairs, in order, and from what they come."""
 
     scores: list[Score]
-    signature: str
+    signature: str = Field(description="From this line another person gets the same numbers.")
 
 
 class Explanations(BaseModel):
@@ -105,7 +105,7 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page) -> Fa
 
     async def answers(given: Pairs, explain: bool) -> list[dict[str, Any]]:
         _check(given, limits)
-        pairs = [(pair.document, pair.summary) for pair in given.pairs]
+        pairs = [(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
         return await asyncio.wrap_future(batcher.submit(pairs, explain))
 
     @app.post("/v1/score", responses=_REFUSALS, summary="Score pairs")
@@ -151,11 +151,18 @@ def _check(given: Pairs, limits: Limits) -> None:
                 )
 
 
+def _sendable(text: str) -> str:
+    """``text`` with U+FFFD for each half of a surrogate pair, which JSON may hold and no answer can."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return refusal(422, f"the body is no JSON ({first['ctx']['error']}, character {first['loc'][-1]}); send {_SHAPE}")
+        return refusal(
+            422, f"the body is no JSON ({first['ctx']['error']}, character {first['loc'][-1]}); send {_SHAPE}"
+        )
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"][1:])
     where = place.lstrip(".") or "the body"
     hint = " with Content-Type: application/json" if where == "the body" else ""

@@ -56,8 +56,10 @@ def _page(data: dict[str, Any]) -> Page:
     policy += "; connect-src 'self'" if data["served"] else ""
     # Nothing in a text can end the element that holds it.
     embedded = json.dumps({**data, "version": negsample.__version__}, ensure_ascii=True).replace("<", "\\u003c")
-    html = _environment().get_template("page.html.j2").render(
-        style=style, script=script, policy=_policy(policy), data=embedded, **data
+    html = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(style=style, script=script, policy=_policy(policy), data=embedded, **data)
     )
     return _secured(html, policy)
 

@@ -45,7 +45,7 @@ def page(browser: Any, url: str, **options: Any) -> Iterator[Any]:
 
 def paste(tab: Any, document: str, *summaries: str) -> None:
     """Type the texts, and have them scored."""
-    tab.get_by_label("Document").fill(document)
+    tab.get_by_role("textbox", name="Document").fill(document)
     for place, summary in enumerate(summaries, start=1):
         if place > 1:
             tab.get_by_role("button", name="Add another summary").click()
@@ -86,8 +86,12 @@ def test_pasted_texts_and_what_a_sentence_rests_on(browser: Any, start: Any) -> 
 FORMS: dict[str, Callable[[list[dict[str, str]]], str]] = {
     "records.jsonl": lambda rows: "".join(json.dumps(row) + "\n" for row in rows),
     "records.json": lambda rows: json.dumps(rows, indent=1),
-    "records.csv": lambda rows: "\ufeffsystem,document,summary\r\n"
-    + "".join(f'{row["system"]},"{row["document"]}","{row["summary"].replace(chr(34), chr(34) * 2)}"\r\n' for row in rows),
+    "records.csv": lambda rows: (
+        "\ufeffsystem,document,summary\r\n"
+        + "".join(
+            f'{row["system"]},"{row["document"]}","{row["summary"].replace(chr(34), chr(34) * 2)}"\r\n' for row in rows
+        )
+    ),
 }
 
 
@@ -180,7 +184,7 @@ def test_the_page_says_what_the_service_refuses(browser: Any, start: Any) -> Non
     tab = browser.new_page()
     try:
         tab.goto(f"http://127.0.0.1:{service.port}/")
-        tab.get_by_label("Document").fill(DOCUMENT)
+        tab.get_by_role("textbox", name="Document").fill(DOCUMENT)
         tab.get_by_label("Summary", exact=True).fill(SUMMARY)
         tab.get_by_role("button", name="Score", exact=True).click()
         tab.locator("#status.wrong").wait_for()

@@ -58,7 +58,13 @@ def explain(document: str, summary: str) -> dict[str, Any]:
         "aspects": {"support": score, "form": None},
         "percentile": {"score": score / 2},
         "document": [
-            {"sentence": text, "covered": share(summary, text), "said": share(summary, text) >= 0.5, "by": 0, "weight": 1.0}
+            {
+                "sentence": text,
+                "covered": share(summary, text),
+                "said": share(summary, text) >= 0.5,
+                "by": 0,
+                "weight": 1.0,
+            }
             for text in sources
         ],
         "missing": [place for place, text in enumerate(sources) if share(summary, text) == 0][:3],
