@@ -1,8 +1,8 @@
 """The estimator: pairs in, scores out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import torch
@@ -15,8 +15,12 @@ from negsample.models.build import Parts, load_parts
 from negsample.models.features.align import AlignFeatures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
-from negsample.scoring import Scored
+from negsample.models.percentiles import FILE, read_percentiles, share_below
+from negsample.scoring import Scored, values_at
 from negsample.seeds import digest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Pairs read and sorted by length together.
 _CHUNK = 1024
@@ -25,14 +29,24 @@ _UNITS = 512
 
 
 class Estimator:
-    """A trained, reference-free estimator of summary quality.
+    """A reference-free estimator of summary quality.
 
-    ``Estimator.load(folder)`` reads a model folder; ``score(documents, summaries)`` answers with one number a pair.
+    ``Estimator.load()`` is the ready one, ``Estimator.load(folder)`` reads a model folder; ``score(documents, summaries)``
+    answers with one number a pair.
     """
 
-    def __init__(self, parts: Parts, description: dict[str, Any], device: str | torch.device | None = None) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        description: dict[str, Any],
+        device: str | torch.device | None = None,
+        percentiles: dict[str, np.ndarray] | None = None,
+    ) -> None:
         assert parts.network is not None
         self.description = description
+        self._percentiles = percentiles
+        # What it was loaded from.
+        self._source: str | None = None
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self._features = parts.features
         self._network = parts.network.to(self.device).eval()
@@ -40,12 +54,22 @@ class Estimator:
             parts.features.to(self.device)
 
     @classmethod
-    def load(cls, folder: str | Path, device: str | torch.device | None = None) -> "Estimator":
-        """The estimator in ``folder``, on ``device`` (a GPU where there is one). No network access, no pickle.
+    def load(cls, model: str | Path | None = None, device: str | torch.device | None = None) -> "Estimator":
+        """The estimator in the folder ``model``, or ``org/name[@revision]`` of the hub, on ``device`` (a GPU where there
+        is one). No network access for a folder; no pickle.
 
-        Raises InputError where the folder is damaged, newer than this code, or of another kind.
+        Without ``model``, or for ``"ready"``, it is the ready one (``negsample.models.ready``). Raises InputError where
+        the folder is damaged, newer than this code, or of another kind, and where the hub has no such model.
         """
-        folder = Path(folder).expanduser()
+        if model is None or (str(model) == "ready" and not Path(model).exists()):
+            from negsample.models.ready import PERCENTILES, ready_parts
+
+            made = cls(*ready_parts(), device, read_percentiles(PERCENTILES))
+            made._source = "ready"
+            return made
+        from negsample.models.hub import model_path
+
+        folder = model_path(model)
         description = read_description(folder)
         try:
             parts = load_parts(description, folder)
@@ -53,7 +77,15 @@ class Estimator:
             raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
         assert parts.network is not None
         load_weights(parts.network, folder, description["weights_sha256"])
-        return cls(parts, description, device)
+        made = cls(parts, description, device, read_percentiles(folder / FILE))
+        made._source = str(folder.resolve())
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Where it lies stands for the estimator when it goes to another process, and when ``datasets`` hashes it."""
+        if self._source is None:
+            return super().__reduce_ex__(protocol)
+        return _load_again, (self._source, str(self.device), self.fingerprint)
 
     def stay_in_memory(self) -> None:
         """Keep nothing of the texts to come on disk, as a service should; heads over rows keep vectors in the cache still."""
@@ -69,9 +101,13 @@ class Estimator:
 
     @property
     def signature(self) -> str:
-        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version."""
+        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version.
+
+        That of the ready estimator begins with ``ready`` and its own version.
+        """
         about = self.description
         values = {
+            **({"ready": about["ready"]} if "ready" in about else {}),
             "model": self.fingerprint,
             "encoder": about["encoder"]["name"],
             "head": about["head"],
@@ -123,6 +159,20 @@ class Estimator:
                 "train a model that has: negsample train --config align corpus=PATH --out DIR"
             )
 
+    @property
+    def has_percentiles(self) -> bool:
+        """Whether it knows what real summaries score; folders of earlier versions don't."""
+        return self._percentiles is not None
+
+    def percentiles(self, scored: Scored) -> dict[str, np.ndarray] | None:
+        """What ``scored`` means: ``score`` and each aspect → float64 [n], the share in [0, 1] of real summaries of the
+        estimator's own corpus that score lower (NaN where the score is). None where the estimator has no such figures.
+        """
+        if self._percentiles is None:
+            return None
+        columns = {"score": scored.scores, **(scored.aspects or {})}
+        return {name: share_below(known, columns[name]) for name, known in self._percentiles.items() if name in columns}
+
     def explain(self, document: str, summary: str) -> dict[str, Any]:
         """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``).
 
@@ -135,10 +185,47 @@ class Estimator:
         self.need_aspects()
         scored = self.score_pairs(documents, summaries)
         assert isinstance(self._features, AlignFeatures)
-        return [
-            explain(self._features, self._network, document, summary, scored, place)
-            for place, (document, summary) in enumerate(zip(documents, summaries, strict=True))
-        ]
+        shares = self.percentiles(scored)
+        explained = []
+        for place, (document, summary) in enumerate(zip(documents, summaries, strict=True)):
+            told = explain(self._features, self._network, document, summary, scored, place)
+            told.update({} if shares is None else {"percentile": values_at(shares, place)})
+            explained.append(told)
+        return explained
+
+    def score_frame(
+        self,
+        frame: "pd.DataFrame",
+        *,
+        document: str = "document",
+        summary: str = "summary",
+        prefix: str = "",
+        batch_size: int = 32,
+    ) -> "pd.DataFrame":
+        """A copy of ``frame`` with ``score``, ``percentile``, the aspects, their ``…_percentile`` and ``reason``.
+
+        ``document`` and ``summary`` name its columns of texts; ``prefix`` stands before the names of the new ones. A row
+        whose texts are missing or blank has NaN and a reason. Raises InputError for a column that is not there, and a new
+        one that is there already.
+        """
+        from negsample.models.frames import score_frame
+
+        return score_frame(self, frame, document, summary, prefix, batch_size)
+
+    def batch(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        document: str = "document",
+        summary: str = "summary",
+        prefix: str = "",
+    ) -> dict[str, list[Any]]:
+        """For ``datasets``: ``dataset.map(estimator.batch, batched=True)`` adds the columns of ``score_frame``.
+
+        Other names of columns go into ``fn_kwargs``. Works with ``num_proc``, and ``datasets`` finds again what it cached.
+        """
+        from negsample.models.frames import score_batch
+
+        return score_batch(self, columns, document, summary, prefix)
 
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
         """As ``score``, with what was cut, and the aspects where the head has them."""
@@ -187,3 +274,11 @@ class Estimator:
         if not np.isfinite(outputs[:, 0]).all():
             raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
         return outputs, self._features.was_cut(sizes[:, 0], sizes[:, 1])
+
+
+def _load_again(source: str, device: str, fingerprint: str) -> Estimator:
+    """The estimator that was sent here as the place it was loaded from. Raises InputError where another lies there now."""
+    made = Estimator.load(source, device)
+    if made.fingerprint != fingerprint:
+        raise InputError(f"{source}: another model than the one that was loaded lies here now; load it again")
+    return made

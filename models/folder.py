@@ -12,17 +12,21 @@ import negsample
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, file_digest
 from negsample.models.build import Parts, save_encoder_config
+from negsample.models.percentiles import FILE as PERCENTILES
 
 FORMAT = "negsample-estimator"
 FORMAT_VERSION = 1
 _NEEDED = ("head", "features", "encoder", "recipe", "loss", "weights_sha256")
 
 
-def save_folder(parts: Parts, folder: Path, facts: Mapping[str, Any], card: str) -> None:
+def save_folder(
+    parts: Parts, folder: Path, facts: Mapping[str, Any], card: str, percentiles: Mapping[str, Any] | None = None
+) -> None:
     """Write the model into ``folder`` (made where it is missing): every file whole, ``config.json`` last.
 
     ``facts`` are plain values that go into config.json beside what loading needs: ``recipe``, ``loss`` and whatever
-    tells a person what the model is. Weights are safetensors; nothing is pickled.
+    tells a person what the model is; ``percentiles`` (``percentiles_of``) what real summaries score. Weights are
+    safetensors; nothing is pickled.
     """
     from safetensors.torch import save_model
 
@@ -46,6 +50,10 @@ def save_folder(parts: Parts, folder: Path, facts: Mapping[str, Any], card: str)
             **facts,
         }
         (draft / "README.md").write_text(card, encoding="utf-8")
+        if percentiles is not None:
+            atomic_json(draft / PERCENTILES, percentiles)
+        else:
+            (folder / PERCENTILES).unlink(missing_ok=True)
         for path in sorted(draft.iterdir()):
             target = folder / path.name
             if target.is_dir():

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Estimator", "__version__"]
+__all__ = ["Estimator", "__version__", "assert_quality"]
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
+    from negsample.models.quality import assert_quality
 
 
 def __getattr__(name: str) -> Any:
@@ -15,4 +16,8 @@ def __getattr__(name: str) -> Any:
         from negsample.models.estimator import Estimator
 
         return Estimator
+    if name == "assert_quality":
+        from negsample.models.quality import assert_quality
+
+        return assert_quality
     raise AttributeError(f"module 'negsample' has no attribute {name!r}")

@@ -19,7 +19,9 @@ from negsample.commands.explain import explain
 from negsample.commands.generate import generate
 from negsample.commands.headlines import p4_table3
 from negsample.commands.info import cache, info
+from negsample.commands.publish import publish
 from negsample.commands.score import score
+from negsample.commands.select import select
 from negsample.commands.serve import serve
 from negsample.commands.tables import p3_table1, p3_table2
 from negsample.commands.train import train
@@ -41,8 +43,8 @@ app = typer.Typer(
 tables = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The papers' tables on your own data.")
 app.add_typer(tables, name="tables")
 
-_VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, corpus, explain, correlate, compare]
-_VERBS += [serve, info, cache, demo, transfer, tune]
+_VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]
+_VERBS += [serve, info, cache, publish, demo, transfer, tune]
 _TABLES: list[Callable[..., None]] = [p3_table1, p3_table2, p4_table3]
 for verb in _VERBS:
     app.command()(verb)

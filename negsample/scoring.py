@@ -8,9 +8,8 @@ pairs, and may differ in the last digit).
 
 import contextlib
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -19,6 +18,7 @@ from negsample.io.files import format_of
 from negsample.io.lines import aligned_lines
 from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.io.write import Writer, open_writer
+from negsample.outcomes import DEFAULTS, Outcome, Settings, Tally
 from negsample.progress import Bar
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Records in memory at a time, in each process.
 CHUNK = 1024
-# Of the interval of a mean: resamples, and blocks of scores that are resampled.
-_RESAMPLES = 1000
-_BLOCKS = 1000
 
 
 @dataclass(frozen=True)
@@ -63,6 +60,15 @@ class PairScorer(Protocol):
 
 
 @runtime_checkable
+class Ranked(Protocol):
+    """What knows how real summaries score: an estimator."""
+
+    def percentiles(self, scored: Scored) -> "dict[str, np.ndarray] | None":
+        """``score`` and each aspect → the share of real summaries that score lower [n]; None where that is not known."""
+        ...
+
+
+@runtime_checkable
 class ReferenceScorer(Protocol):
     """What reads references beside the pairs: a metric (``negsample.eval.metric_scorer``)."""
 
@@ -84,105 +90,6 @@ class ReferenceScorer(Protocol):
 
 
 Scorer = PairScorer | ReferenceScorer
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How records are scored: the fields that hold the texts (of a table), pairs computed at a time, what a bad record
-    does ("stop", or "skip": it comes back without a score), whether ``aspects`` are added (the scorer must have them), and
-    the field that the score goes to.
-    """
-
-    document_field: str = "document"
-    summary_field: str = "summary"
-    batch_size: int = 32
-    on_bad: str = "stop"
-    aspects: bool = False
-    output_field: str = "score"
-
-    def added(self) -> tuple[str, str, str]:
-        """The fields that scoring adds: the score, its aspects, the reason why one is missing."""
-        own = "" if self.output_field == "score" else f"{self.output_field}_"
-        return self.output_field, f"{own}aspects", f"{own}reason"
-
-
-DEFAULTS = Settings()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one record: a ``score``, or a ``reason`` why there is none (``where`` names the record).
-
-    ``aspects``, where they were asked for: name → value in [0, 1], None where it can't be judged, and ``reason`` then says
-    why.
-    """
-
-    score: float | None
-    cut: bool = False
-    where: str = ""
-    reason: str | None = None
-    aspects: Mapping[str, float | None] | None = None
-
-    def fields(self, names: tuple[str, str, str] = DEFAULTS.added()) -> dict[str, Any]:
-        """Return the fields that are added to the record, called as `Settings.added` says."""
-        score, aspects, reason = names
-        fields: dict[str, Any] = {score: None if self.score is None else round(self.score, 7)}
-        if self.aspects is not None:
-            fields[aspects] = {name: None if value is None else round(value, 7) for name, value in self.aspects.items()}
-        if self.reason is not None:
-            fields[reason] = f"{self.where}: {self.reason}" if self.where else self.reason
-        return fields
-
-
-@dataclass
-class Tally:
-    """Mean and 95 % interval of scores as they come, and what was left out.
-
-    ``cut`` counts the pairs that were longer than the model reads; ``bad`` the records without a score, by reason;
-    ``replaced`` the records that had something in a field that the new score, or what belongs to it, has taken.
-    """
-
-    n: int = 0
-    cut: int = 0
-    bad: Counter[str] = field(default_factory=Counter)
-    replaced: Counter[str] = field(default_factory=Counter)
-    _sums: list[float] = field(default_factory=list)
-
-    def add(self, outcome: Outcome) -> None:
-        """Take in one outcome."""
-        if outcome.score is None:
-            self.bad[str(outcome.reason)] += 1
-            return
-        if self.n < _BLOCKS:
-            self._sums.append(0.0)
-        self._sums[self.n % _BLOCKS] += outcome.score
-        self.n += 1
-        self.cut += outcome.cut
-
-    @property
-    def mean(self) -> float | None:
-        """Mean of the scores; None where there are none."""
-        return math.fsum(self._sums) / self.n if self.n else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Percentile interval of the mean, the scores resampled; None for fewer than two.
-
-        It stays within the range of the scores. From the 1001st score on, what is resampled are 1,000 blocks of scores
-        (every thousandth one), so that memory is flat.
-        """
-        if self.n < 2:
-            return None
-        import numpy as np
-
-        from negsample.resampling import percentile_interval
-        from negsample.seeds import generator
-
-        blocks = len(self._sums)
-        counts = np.full(blocks, self.n // blocks) + (np.arange(blocks) < self.n % blocks)
-        drawn = generator(0, "score", "bootstrap").multinomial(blocks, np.full(blocks, 1 / blocks), size=_RESAMPLES)
-        low, high, _ = percentile_interval(drawn @ np.array(self._sums) / (drawn @ counts))
-        return None if low is None or high is None else (low, high)
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
@@ -227,24 +134,33 @@ def score_rows(scorer: Scorer, rows: Sequence[Row], settings: Settings = DEFAULT
         scored = scorer.score_items(documents, summaries, references)
     else:
         scored = scorer.score_pairs(documents, summaries, batch_size=settings.batch_size)
-    good = iter(_outcomes(scored, settings.aspects))
+    shares = scorer.percentiles(scored) if settings.percentiles and isinstance(scorer, Ranked) else None
+    good = iter(_outcomes(scored, settings.aspects, shares))
     return [next(good) if outcome is None else outcome for outcome in outcomes]
 
 
-def _outcomes(scored: Scored, aspects: bool) -> Iterator[Outcome]:
+def _outcomes(scored: Scored, aspects: bool, shares: "dict[str, np.ndarray] | None" = None) -> Iterator[Outcome]:
     for place, (score, cut) in enumerate(zip(scored.scores, scored.cut, strict=True)):
         reason = scored.reasons[place] if scored.reasons else None
+        percentiles = values_at(shares, place)
         if aspects and scored.aspects is not None:
-            values = {name: float(column[place]) for name, column in scored.aspects.items()}
-            judged = {name: None if math.isnan(value) else value for name, value in values.items()}
-            yield Outcome(float(score), bool(cut), reason=reason, aspects=judged)
+            judged = values_at(scored.aspects, place)
+            yield Outcome(float(score), bool(cut), reason=reason, aspects=judged, percentiles=percentiles)
         elif reason and math.isnan(score):
             yield Outcome(None, reason=reason)
         else:
-            yield Outcome(float(score), bool(cut))
+            yield Outcome(float(score), bool(cut), percentiles=percentiles)
 
 
-def _score(
+def values_at(columns: "dict[str, np.ndarray] | None", place: int) -> dict[str, float | None] | None:
+    """What each of ``columns`` has for one record, to 7 digits, None for NaN; None where there are none."""
+    if columns is None:
+        return None
+    values = {name: float(column[place]) for name, column in columns.items()}
+    return {name: None if math.isnan(value) else round(value, 7) for name, value in values.items()}
+
+
+def score_stream(
     scorer: Scorer, pieces: Iterator[list[Row]], settings: Settings, processes: "Processes | None"
 ) -> Iterator[tuple[Row, Outcome]]:
     """Score the rows in order, chunk by chunk; with several processes each scores one chunk of a round."""
@@ -269,28 +185,31 @@ def table_chunks(source: str) -> Iterator[list[Row]]:
 def score_table(
     scorer: Scorer,
     source: str,
-    target: str,
+    target: str | None,
     settings: Settings = DEFAULTS,
     processes: "Processes | None" = None,
+    see: Callable[[Row, Outcome], None] | None = None,
 ) -> Tally:
-    """Score every record of ``source`` (a table, or ``-``) and write it to ``target`` with ``score`` added.
+    """Score every record of ``source`` (a table, or ``-``) and write it to ``target`` (None: nowhere) with ``score`` added.
 
-    Records come out in input order with all their fields but the ``aspects`` and ``reason`` of an earlier scoring; what
+    Records come out in input order with all their fields but those that an earlier scoring has added to its score; what
     they had in these fields and in ``settings.output_field`` is replaced, and the tally counts it. A bad
     record raises RecordError and leaves no output; where it is skipped it comes back with ``score: null`` and a
     ``reason``. Aspects come as ``{"coverage": …, …}``, null (and a ``reason``) where one can't be judged. Of several
-    ``processes``, which must see the same input, the first one writes.
+    ``processes``, which must see the same input, the first one writes. ``see`` is shown each record and its outcome.
     """
     tally = Tally()
     pieces = table_chunks(source)
     # Tables need their columns before the first line: those of the first chunk.
     first = next(pieces)
     added = settings.added()
-    names = list(dict.fromkeys(name for row in first for name in _kept(row, added)))
+    names = list(dict.fromkeys(name for row in first for name in kept_fields(row, added)))
     with _writer(target, names, scorer, settings, processes) as writer:
-        for row, outcome in _score(scorer, chain([first], pieces), settings, processes):
+        for row, outcome in score_stream(scorer, chain([first], pieces), settings, processes):
             tally.add(outcome)
-            kept, fields = _kept(row, added), outcome.fields(added)
+            if see is not None:
+                see(row, outcome)
+            kept, fields = kept_fields(row, added), outcome.fields(added)
             tally.replaced.update(
                 name
                 for name, value in row.fields.items()
@@ -301,8 +220,8 @@ def score_table(
     return tally
 
 
-def _kept(row: Row, added: tuple[str, str, str]) -> dict[str, Any]:
-    """Return the fields of a record without the aspects and reason of an earlier scoring, which its score tells.
+def kept_fields(row: Row, added: tuple[str, str, str, str, str]) -> dict[str, Any]:
+    """Return the fields of a record without what else an earlier scoring has added, which its score tells.
 
     Beside the new score they would say what is no longer so. Without a score they are the user's own.
     """
@@ -317,8 +236,12 @@ def _writer(
     """Open ``target`` in the first process; the columns of a table are ``names``, then what scoring adds to any record."""
     if target is None or (processes and processes.rank):
         return contextlib.nullcontext()
-    score, aspects, reason = settings.added()
-    added = [score, aspects] if settings.aspects else [score]
+    score, percentile, aspects, shares, reason = settings.added()
+    added = [score]
+    if settings.percentiles:
+        added.append(percentile)
+    if settings.aspects:
+        added += [aspects, shares] if settings.percentiles else [aspects]
     if settings.on_bad == "skip" or settings.aspects or isinstance(scorer, ReferenceScorer):
         added.append(reason)
     columns = [*(name for name in names if name not in added), *added]
@@ -362,20 +285,24 @@ def score_lines(
     references: Sequence[str] = (),
     settings: Settings = DEFAULTS,
     processes: "Processes | None" = None,
+    see: Callable[[Row, Outcome], None] | None = None,
 ) -> dict[str, Tally]:
     """Score line-aligned text files: line i of each of ``systems`` is a summary of line i of ``source``.
 
     ``references`` are further files, a reference of that line's document a line, for metrics that read them.
-    Returns a tally for each system. With ``target``, one record a line and system is written: ``document_id`` (the line
-    number), ``system``, ``summary``, ``score``; by the first one of several ``processes``. Raises InputError as
+    Returns a tally for each system; ``see`` is shown each record and its outcome. With ``target``, one record a line and
+    system is written: ``document_id`` (the line number), ``system``, ``summary``, ``score``; by the first one of several
+    ``processes``. Raises InputError as
     ``line_chunks`` does, and RecordError for a blank line unless bad records are skipped.
     """
     tallies = {system: Tally() for system in systems}
     names = ("document_id", "system", "summary")
     pieces = line_chunks(source, systems, references)
     with _writer(target, names, scorer, settings, processes) as writer:
-        for row, outcome in _score(scorer, pieces, settings, processes):
+        for row, outcome in score_stream(scorer, pieces, settings, processes):
             tallies[row.fields["system"]].add(outcome)
+            if see is not None:
+                see(row, outcome)
             if writer is not None:
                 writer.write({**{name: row.fields[name] for name in names}, **outcome.fields(settings.added())})
     return tallies

@@ -19,6 +19,7 @@ from negsample.io.work_folder import refuse_changes, work_folder
 from negsample.models.build import Parts, make_network, new_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description, save_folder
+from negsample.models.percentiles import percentiles_of
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.processes import refuse_sharding
 from negsample.train.config import TrainConfig
@@ -96,6 +97,7 @@ def _run(
         held_scores = scores_of(accelerator, config, parts, held, work, "validation")
         if accelerator.is_main_process:
             callbacks.after_fit(np.array(held.labels), held_scores)
+    real = _real_outputs(accelerator, config, parts, splits, work)
     if not accelerator.is_main_process:
         accelerator.wait_for_everyone()
         return {}
@@ -116,7 +118,8 @@ def _run(
         figures=found,
     )
     # config.json is written last and makes the folder a model; only then may the work be forgotten.
-    save_model(parts, out, config, recipe, loss, data, found)
+    corpora = f"held-out summaries of {', '.join(data['corpora'])}"
+    save_model(parts, out, config, recipe, loss, data, found, percentiles_of(real, corpora))
     shutil.rmtree(work, ignore_errors=True)
     accelerator.wait_for_everyone()
     return found
@@ -222,13 +225,36 @@ def scores_of(
 
     Head ``align`` keeps the split's features in ``work/features`` as ``name``.
     """
-    if takes(parts.head) == "align":
-        from negsample.train.fit.align import align_scores
+    return _outputs_of(accelerator, config, parts, split, work, name)["score"]
 
-        return align_scores(parts, split, work, name) if accelerator.is_main_process else np.zeros(0, np.float32)
+
+def _outputs_of(
+    accelerator: "Accelerator", config: TrainConfig, parts: Parts, split: Split, work: Path, name: str
+) -> dict[str, np.ndarray]:
+    """As ``scores_of``, ``score`` and each aspect that the head has."""
+    if takes(parts.head) == "align":
+        from negsample.train.fit.align import align_outputs
+
+        nothing = {"score": np.zeros(0, np.float32)}
+        return align_outputs(parts, split, work, name) if accelerator.is_main_process else nothing
     network = make_network(parts, config.seed)
     logits = predict(accelerator, network, parts.features, split, int(config.batch_size or 1))
-    return torch.sigmoid(logits).numpy()
+    return {"score": torch.sigmoid(logits).numpy()}
+
+
+def _real_outputs(
+    accelerator: "Accelerator", config: TrainConfig, parts: Parts, splits: Mapping[str, Split], work: Path
+) -> dict[str, np.ndarray]:
+    """``score`` and each aspect of the original summaries of the splits that nothing was learnt from."""
+    from negsample.train.fit.align import MOST_EXAMPLES, beginning
+
+    found: dict[str, list[np.ndarray]] = {}
+    for name in ("validation", "test"):
+        # No further than what has been read for head ``align``.
+        split = beginning(splits[name], MOST_EXAMPLES)
+        for column, values in _outputs_of(accelerator, config, parts, split, work, name).items():
+            found.setdefault(column, []).append(values[split.is_original[: len(values)]])
+    return {column: np.concatenate(values) for column, values in found.items()}
 
 
 def cut_of(parts: Parts, splits: Mapping[str, Split]) -> dict[str, dict[str, int]]:
@@ -244,10 +270,12 @@ def save_model(
     loss: str,
     data: Mapping[str, Any],
     found: Mapping[str, Any],
+    percentiles: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the trained ``parts`` as a model folder at ``out``, with what they were trained on and how well."""
+    """Write the trained ``parts`` as a model folder at ``out``, with what they were trained on and how well, and
+    ``percentiles`` (``percentiles_of``)."""
     facts = {"recipe": str(recipe), "loss": loss, "training": config.as_dict(), "data": data, "figures": found}
-    save_folder(parts, out, facts, model_card(out.name, parts, facts))
+    save_folder(parts, out, facts, model_card(out.name, parts, facts), percentiles)
 
 
 def make_accelerator(config: TrainConfig) -> "Accelerator":

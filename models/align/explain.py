@@ -13,6 +13,7 @@ from negsample.models.align.alignment import Alignment, DocumentView
 from negsample.models.align.named_features import matches, repeated_runs, telling_facts
 from negsample.models.align.reader import Text
 from negsample.models.align.words import read_words
+from negsample.scoring import values_at
 from negsample.text import as_written
 
 if TYPE_CHECKING:
@@ -47,10 +48,7 @@ def explain(
     pair = features.view_pairs([document], [summary])[0]
     told: dict[str, Any] = {
         "score": round(float(scored.scores[place]), 7),
-        "aspects": {
-            name: None if np.isnan(values[place]) else round(float(values[place]), 7)
-            for name, values in (scored.aspects or {}).items()
-        },
+        "aspects": values_at(scored.aspects or {}, place),
     }
     if pair.alignment is None:
         told["reason"] = features.reason(document, summary)

@@ -37,7 +37,7 @@ def compare(
     seed: options.Seed = 0,
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
-    """Which of several systems is better: means, differences to the first, tests, ranks."""
+    """Which of several systems is better, by the ready estimator or others: means, differences to the first, tests, ranks."""
     from negsample.eval.compare import Settings
     from negsample.eval.compare import compare as compare_systems
     from negsample.eval.report.files import write_comparison
@@ -54,7 +54,7 @@ def compare(
     if out is not None:
         check_new(out)
     settings = Settings(
-        models=tuple(models or ()),
+        models=options.chosen_models(models, metrics),
         metrics=tuple(metrics or ()),
         source=source,
         targets=(*(targets or ()), *(inputs or ())) if source is not None else (),

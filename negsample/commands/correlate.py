@@ -45,7 +45,7 @@ def correlate(
     seed: options.Seed = 0,
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
-    """Agreement of models and metrics with people, beside trivial baselines: figures, intervals, tests, a page."""
+    """Agreement of models (by default the ready one) and metrics with people: figures, intervals, tests, a page."""
     from negsample.eval.correlate import Settings
     from negsample.eval.correlate import correlate as measure_agreement
     from negsample.eval.report.files import write_correlation
@@ -56,7 +56,7 @@ def correlate(
     check_new(out)
     settings = Settings(
         judgments=tuple(judgments),
-        models=tuple(models or ()),
+        models=options.chosen_models(models, metrics, scores),
         metrics=tuple(metrics or ()),
         scores=tuple(scores or ()),
         human=tuple(dict.fromkeys(human or ())),

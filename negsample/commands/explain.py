@@ -1,5 +1,6 @@
 """``negsample explain``."""
 
+from collections.abc import Iterable
 from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,8 +18,8 @@ _MOST_SHOWN = 1000
 
 
 def explain(
-    model: options.Model,
     source: Annotated[str, typer.Argument(help="Records to explain (- for standard input).", metavar="INPUT")],
+    model: options.Model = None,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT"),
@@ -31,30 +32,30 @@ def explain(
     summary_field: options.SummaryField = "summary",
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
-    """Show why each record scores as it does: coverage, support, unsupported words, repetitions (head align)."""
+    """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
     from negsample.io.files import atomic_text, check_file, format_of
-    from negsample.io.read import read_rows, text_field
+    from negsample.io.read import Row, read_rows, text_field
     from negsample.io.write import open_writer
     from negsample.models.estimator import Estimator
     from negsample.serve.page import file_page
 
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
+    rows: Iterable[Row] = islice(read_rows(options.records(source)), limit)
     if html is not None:
         check_file(html)
+        rows = list(islice(rows, _MOST_SHOWN + 1))
+        if len(rows) > _MOST_SHOWN:
+            raise InputError(f"--html: more than {_MOST_SHOWN} records; choose some with --limit")
     estimator = Estimator.load(model)
-    rows = islice(read_rows(source), limit)
     shown: list[dict[str, Any]] = []
     with open_writer(output) if output is not None else nullcontext() as writer:
         for number, row in enumerate(rows, start=1):
             document, summary = text_field(row, document_field), text_field(row, summary_field)
             told = estimator.explain(document, summary)
             if html is not None:
-                if number > _MOST_SHOWN:
-                    raise InputError(f"--html: more than {_MOST_SHOWN} records; choose some with --limit")
-                shown.append(
-                    {"label": _label(row, number), "document": document, "summary": summary, "explanation": told}
-                )
+                texts = {"document": document, "summary": summary}
+                shown.append({"label": _label(row, number), **texts, "explanation": told})
             if writer is not None:
                 writer.write({**row.fields, "explanation": told})
             elif html is None:

@@ -1,12 +1,18 @@
 """Options that several commands have, one type each; a command's own stand in its signature."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 # --- what scores
-Model = Annotated[str, typer.Option("--model", help="Model folder, as 'negsample train' writes it.", metavar="DIR")]
-Models = Annotated[list[str] | None, typer.Option("--model", help="Model folder; may be repeated.", metavar="DIR")]
+Model = Annotated[
+    str | None, typer.Option("--model", help="Model folder, or org/name[@revision] on the hub.", metavar="MODEL")
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="Model folder or org/name[@revision] on the hub; may be repeated.", metavar="MODEL"),
+]
 Metrics = Annotated[
     list[str] | None, typer.Option("--metric", help="NAME[:option=value,…]; may be repeated.", metavar="NAME")
 ]
@@ -49,3 +55,21 @@ Json = Annotated[str | None, typer.Option("--json", help="Write the figures here
 Bootstrap = Annotated[int, typer.Option("--bootstrap", min=0, help="Resamples; 0: no intervals.")]
 Seed = Annotated[int, typer.Option("--seed", help="Decides every random choice.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="The same on a few pairs of local stand-ins, in minutes.")]
+
+SAMPLE = "sample"
+# The model where nobody names one (negsample.models.ready).
+READY = "ready"
+
+
+def chosen_models(models: list[str] | None, *others: list[str] | None) -> tuple[str, ...]:
+    """The models named, or the ready one where nothing else (``others``: metrics, given scores) is."""
+    return tuple(models or ([] if any(others) else [READY]))
+
+
+def records(source: str) -> str:
+    """The file that an input named ``source`` means: ``sample`` is the embedded one, unless a file is called so."""
+    if source != SAMPLE or Path(source).exists():
+        return source
+    from negsample.corpora.sample import PATH
+
+    return str(PATH)

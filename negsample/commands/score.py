@@ -7,41 +7,61 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from negsample.commands import options
+from negsample.commands.score_view import ScoredTable
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
+    from negsample.io.read import Row
+    from negsample.outcomes import Outcome
     from negsample.processes import Processes
     from negsample.scoring import Scorer, Tally
 
 
 def score(
     context: typer.Context,
-    model: Annotated[str | None, typer.Option("--model", help="Model folder.", metavar="DIR")] = None,
+    model: options.Model = None,
     metric: Annotated[
         str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[:option=value]")
     ] = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(help="Records to score (- for standard input); after -t: further systems.", metavar="INPUT"),
+        typer.Argument(
+            help="Records to score (-: standard input; sample); after -t: further systems.", metavar="INPUT"
+        ),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Where the scored records go (- for standard output).", metavar="OUTPUT"),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the scored records go (-: standard output); without it a table of the first is shown.",
+            metavar="OUTPUT",
+        ),
     ] = None,
     source: options.Source = None,
     targets: options.Targets = None,
     references: options.References = None,
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
-    aspects: Annotated[bool, typer.Option("--aspects", help="Add the aspects to each record (head align).")] = False,
+    aspects: Annotated[
+        bool | None, typer.Option("--aspects/--no-aspects", help="With the aspects; by default where there are any.")
+    ] = None,
     output_field: Annotated[
-        str, typer.Option("--output-field", help="Field of the score; its aspects and reason are called after it.")
+        str, typer.Option("--output-field", help="Field of the score; what goes with it is called after it.")
     ] = "score",
+    fail_under: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-under", help="Exit 1 where a system's mean is below; may be repeated.", metavar="[ASPECT=]NUMBER"
+        ),
+    ] = None,
+    each: Annotated[bool, typer.Option("--each", help="--fail-under holds for every record.")] = False,
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
-    """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files, by a model or a metric."""
+    """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
+    from negsample.gate import Gate, parse_limits
     from negsample.io.files import format_of
     from negsample.scoring import Settings, line_chunks, score_lines, score_table, table_chunks
 
@@ -56,8 +76,8 @@ def score(
         raise InputError("--document-field and --summary-field go with a table of records; -s and -t are plain text")
     if source is None and len(inputs) != 1:
         raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
-    if source is None and output is None:
-        raise InputError("give -o OUTPUT (- for standard output)")
+    if each and not fail_under:
+        raise InputError("--each goes with --fail-under")
     if output is not None:
         format_of(output)
     if output_field in ("", document_field, summary_field):
@@ -69,19 +89,37 @@ def score(
     if output not in (None, "-") and any(_same(output, path) for path in read):
         raise InputError(f"{output}: is an input too; give another file with -o")
     systems = [*targets, *inputs]
+    table = options.records(inputs[0]) if source is None else ""
     # What is wrong at the beginning of a file is told before a model is loaded.
     if "-" not in read:
-        next(table_chunks(inputs[0]) if source is None else line_chunks(source, systems, references), None)
-    scorer = _scorer(model, metric, aspects)
-    settings = Settings(document_field, summary_field, batch_size, on_bad, aspects, output_field)
+        next(table_chunks(table) if source is None else line_chunks(source, systems, references), None)
+    scorer = make_scorer(model, metric, aspects)
+    known = aspects_of(scorer) if aspects is not False else ()
+    gate = Gate(parse_limits(fail_under or [], known), each)
+    settings = Settings(
+        document_field, summary_field, batch_size, on_bad, bool(known), output_field, has_percentiles(scorer)
+    )
+    shown = ScoredTable()
+
+    def see(row: "Row", outcome: "Outcome") -> None:
+        gate.add(row.where.rpartition(", ")[2], outcome, str(row.fields.get("system") or ""))
+        if source is None and output is None:
+            shown.add(row, outcome, summary_field)
+
     if source is None:
-        tallies = {inputs[0]: score_table(scorer, inputs[0], str(output), settings, processes)}
+        tallies = {inputs[0]: score_table(scorer, table, output, settings, processes, see)}
     else:
-        tallies = score_lines(scorer, source, systems, output, references, settings, processes)
+        tallies = score_lines(scorer, source, systems, output, references, settings, processes, see)
     if not (processes and processes.rank):
-        print_tallies(tallies, scorer.signature, sys.stderr if output == "-" else sys.stdout)
+        stream = sys.stderr if output == "-" else sys.stdout
+        shown.print(stream)
+        print_tallies(tallies, scorer.signature, stream)
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(tallies)}: not one record could be scored, for the reasons told")
+    if failures := gate.failures():
+        if not (processes and processes.rank):
+            print("\n".join(failures), file=sys.stderr)
+        raise typer.Exit(1)
 
 
 def _same(one: str, other: str) -> bool:
@@ -89,8 +127,9 @@ def _same(one: str, other: str) -> bool:
     return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
 
 
-def _scorer(model: str | None, metric: str | None, aspects: bool) -> "Scorer":
-    if (model is None) == (metric is None):
+def make_scorer(model: str | None, metric: str | None, aspects: bool | None = None) -> "Scorer":
+    """The metric, the model, or else the ready estimator. Raises InputError for both, and for aspects that aren't there."""
+    if model is not None and metric is not None:
         raise InputError("give --model DIR or --metric NAME, one of them")
     if metric is not None:
         from negsample.eval.metric_scorer import MetricScorer
@@ -100,10 +139,20 @@ def _scorer(model: str | None, metric: str | None, aspects: bool) -> "Scorer":
         return MetricScorer(metric)
     from negsample.models.estimator import Estimator
 
-    estimator = Estimator.load(str(model))
+    estimator = Estimator.load(model)
     if aspects:
         estimator.need_aspects()
     return estimator
+
+
+def aspects_of(scorer: "Scorer") -> tuple[str, ...]:
+    """The aspects that a scorer tells apart; a metric has none."""
+    return tuple(getattr(scorer, "aspects", ()))
+
+
+def has_percentiles(scorer: "Scorer") -> bool:
+    """Whether a scorer knows what real summaries score."""
+    return bool(getattr(scorer, "has_percentiles", False))
 
 
 def print_tallies(tallies: dict[str, "Tally"], signature: str, stream: TextIO) -> None:

@@ -13,7 +13,7 @@ from negsample.errors import InputError
 
 
 def serve(
-    model: options.Model,
+    model: options.Model = None,
     host: Annotated[str, typer.Option("--host", help="Where to listen: this machine alone, or 0.0.0.0.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8000,
     token: Annotated[

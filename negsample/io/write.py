@@ -17,7 +17,7 @@ _FLUSH_EVERY = 32
 _CHUNK_RECORDS = 1000
 _CHUNK_CHARACTERS = 32_000_000
 # Columns that hold numbers even where the first thousand records have none, or only whole ones.
-_NUMBER_COLUMNS = frozenset({"score", "label"})
+_NUMBER_COLUMNS = frozenset({"score", "percentile", "label"})
 
 
 class Writer:
@@ -104,8 +104,8 @@ def open_writer(path: str | Path, *, columns: Sequence[str] | None = None) -> It
 
     - JSON lines: UTF-8; a lone surrogate is written as its ``\\uXXXX`` escape.
     - CSV, TSV: None is an empty cell, lists and objects are JSON text.
-    - Parquet: types come from the first 1,000 records; ``score`` and ``label`` are float64; a column in which these
-      have nothing (None, empty lists, empty objects) becomes text, later values in it JSON text.
+    - Parquet: types come from the first 1,000 records; ``score``, ``percentile`` and ``label`` are float64; a column in
+      which these have nothing (None, empty lists, empty objects) becomes text, later values in it JSON text.
     - ``"-"``: standard output, JSON lines, flushed every 32 records and at the end. Raises BrokenPipeError where its
       reader has gone away.
 

@@ -5,12 +5,12 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from negsample.scoring import Scored
+from negsample.scoring import Scored, values_at
 
 if TYPE_CHECKING:
     import numpy as np
@@ -145,17 +145,9 @@ class Batcher:
         return [
             {
                 "score": round(float(score), 7),
-                "aspects": _at(scored.aspects, place),
-                "percentile": _at(shares, place),
+                "aspects": values_at(scored.aspects, place),
+                "percentile": values_at(shares, place),
                 "reason": scored.reasons[place] if scored.reasons else None,
             }
             for place, score in enumerate(scored.scores)
         ]
-
-
-def _at(columns: "Mapping[str, np.ndarray] | None", place: int) -> dict[str, float | None] | None:
-    """What each of ``columns`` has for one pair, None for NaN."""
-    if columns is None:
-        return None
-    values = {name: float(column[place]) for name, column in columns.items()}
-    return {name: None if math.isnan(value) else round(value, 7) for name, value in values.items()}

@@ -39,7 +39,7 @@ function show(list) {
       ...[told.score, ...names.map(name => told.aspects[name])].map(value => make("td", {class: "n", text: figure(value)})));
     return record.row;
   }));
-  find("records").hidden = list.length < 2;
+  find("records").hidden = list.every(one => one.document === list[0].document);
   find("view").hidden = !list.length;
   if (list.length) choose(list[0], false);
 }
@@ -51,6 +51,7 @@ function choose(record, move) {
     find("view-title").textContent = group.length > 1 ? `${group.length} summaries of one document` : record.label;
     find("cards").replaceChildren(...group.map(one => one.card = card(one, group.length > 1)));
     find("source-text").scrollTop = 0;
+    find("rests").textContent = "Choose a sentence of a summary to see what it rests on.";
   }
   shown = record;
   for (const one of records) {
@@ -97,7 +98,7 @@ function bars(told) {
   for (const [name, value] of [["score", told.score], ...Object.entries(told.aspects)]) {
     const better = told.percentile?.[name];
     list.append(make("dt", {text: name}),
-      make("dd", {class: "bar", "aria-hidden": "true"}, make("i", {"--value": percent(value ?? 0)})),
+      make("dd", {class: "bar", "aria-hidden": "true"}, make("i", {"--value": `${100 * (value ?? 0)}%`})),
       make("dd", {class: "value", text: figure(value)}));
     if (better !== null && better !== undefined) list.append(make("dd", {class: "told", text: `${percent(better)} of real summaries are lower`}));
   }
@@ -138,8 +139,8 @@ function rest(record, one, place) {
   for (const other of record.sentences) other.classList.toggle("rested", other === found);
   const pane = find("source-text");
   pane.scrollTop += found.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
-  say(`Sentence ${place + 1} rests on sentence ${one.rests_on + 1} of the document (support ${figure(one.support)}): ` +
-    cut(record.explanation.document[one.rests_on].sentence, 200));
+  find("rests").textContent = `Sentence ${place + 1} rests on sentence ${one.rests_on + 1} of the document (support ${figure(one.support)}): ` +
+    cut(record.explanation.document[one.rests_on].sentence, 200);
 }
 
 function notes(told) {
@@ -150,7 +151,8 @@ function notes(told) {
     if (one.faults.length) out.push(`Sentence ${place + 1}: ${one.faults.join(", ")}`);
   });
   for (const [first, second] of told.repetitions.sentences) out.push(`Sentence ${second + 1} says again what sentence ${first + 1} says`);
-  if (told.repetitions.phrases.length) out.push(`Said more than once: ${told.repetitions.phrases.join("; ")}`);
+  const again = [...new Set(told.summary.flatMap(one => one.repeated_at.map(([begin, stop]) => [...one.sentence].slice(begin, stop).join(""))))];
+  if (again.length) out.push(`Said more than once: ${again.join("; ")}`);
   for (const place of told.missing) out.push(`Missing: ${cut(told.document[place].sentence, 120)}`);
   return out;
 }
@@ -173,13 +175,16 @@ function parse(name, text) {
   });
 }
 
-// RFC 4180: a cell in quotes may hold the separator, line ends, and quotes doubled.
+// RFC 4180: a cell in quotes may hold the separator, line ends, and quotes doubled. In TSV a quote is a letter.
 function cells(text, separator) {
   const rows = [[]];
-  const pattern = new RegExp(`("(?:[^"]|"")*"|[^${separator}\\r\\n]*)(${separator}|\\r?\\n|\\r|$)`, "y");
+  const plain = `[^${separator}\\r\\n]*`;
+  const quoted = separator === ",";
+  const form = quoted ? `"(?:[^"]|"")*"|(?!")${plain}` : plain;
+  const pattern = new RegExp(`(${form})(${separator}|\\r?\\n|\\r|$)`, "y");
   while (pattern.lastIndex < text.length) {
     const [, cell, end] = pattern.exec(text) ?? (() => { throw new Error(`a quote is not closed in record ${rows.length}`); })();
-    rows.at(-1).push(cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell);
+    rows.at(-1).push(quoted && cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell);
     if (end !== separator) rows.push([]);
   }
   return rows.filter(row => row.length > 1 || row[0]);

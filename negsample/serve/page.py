@@ -47,7 +47,7 @@ def docs_page(schema: Mapping[str, Any]) -> Page:
     """What an OpenAPI ``schema`` says, to read."""
     style = _read("page.css")
     html = _environment().get_template("docs.html.j2").render(style=style, schema=schema)
-    return _secured(html, f"style-src {_hash(style)}")
+    return _secured(html, f"style-src {_hash(style)}; img-src data:")
 
 
 def _page(data: dict[str, Any]) -> Page:

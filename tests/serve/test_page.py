@@ -71,7 +71,7 @@ def test_pasted_texts_and_what_a_sentence_rests_on(browser: Any, start: Any) -> 
         assert [unit.get_attribute("class") for unit in units.all()] == ["unit said", "unit said", "unit left missing"]
         first.get_by_role("button", name="Nobody was hurt").click()
         assert tab.locator(".rested").text_content() == "Nobody was hurt. (said in the summary)"
-        assert tab.locator("#status").text_content() == (
+        assert tab.locator("#rests").text_content() == (
             "Sentence 2 rests on sentence 2 of the document (support 0.667): Nobody was hurt."
         )
         # The keyboard does the same, and the document is then shown as the other summary covers it.
@@ -142,12 +142,12 @@ def test_texts_stay_texts_and_nothing_is_too_wide(browser: Any, start: Any, widt
         color_scheme=scheme,
     ) as tab:
         tab.get_by_label("Token").fill("t")
-        texts = f"{HOSTILE} {HEBREW} {'x' * 300} 😀 was."
+        texts = f"{HOSTILE} {HEBREW} {'X' * 300} 😀 was."
         paste(tab, texts, f"{texts} 😀 1,500", HEBREW)
         assert tab.locator("#source-text .unit > span:first-child").all_text_contents() == [
             f"{HOSTILE} {HEBREW.split('. ')[0]}.",
             "איש לא נפגע.",
-            f"{'x' * 300} 😀 was.",
+            f"{'X' * 300} 😀 was.",
         ]
         assert tab.locator(".card").first.locator("mark").all_text_contents() == ["1,500"]
         assert tab.locator("main img, main script").count() == 0
@@ -209,7 +209,7 @@ def test_a_page_to_send(browser: Any, tmp_path: Path) -> None:
         assert tab.locator("#records-body tr").count() == 4
         assert tab.locator(".card .text").nth(1).text_content().strip() == HOSTILE
         tab.get_by_role("button", name="Nobody was hurt").click()
-        assert "rests on sentence 2" in tab.locator("#status").text_content()
+        assert "rests on sentence 2" in tab.locator("#rests").text_content()
         tab.get_by_role("button", name="r3").click()
         assert tab.locator("#source-text .unit > span:first-child").text_content() == f"{HOSTILE} a."
         assert tab.locator("#signature").text_content().startswith("model:x|encoder:hf:x · negsample ")

@@ -170,10 +170,10 @@ def fit_align(
     return found
 
 
-def align_scores(parts: Parts, split: Split, work: Path, name: str) -> np.ndarray:
-    """Overall scores float32 [n] of a split; its features are kept in ``work/features`` as ``name``."""
-    logits = _split_logits(parts, split, work, name)[1][:, 0].astype(np.float64)
-    return (1 / (1 + np.exp(-logits))).astype(np.float32)
+def align_outputs(parts: Parts, split: Split, work: Path, name: str) -> dict[str, np.ndarray]:
+    """``score`` and each aspect, float32 [n], of a split; its features are kept in ``work/features`` as ``name``."""
+    logits = _split_logits(parts, split, work, name)[1].astype(np.float64)
+    return dict(zip(Align.outputs, (1 / (1 + np.exp(-logits))).astype(np.float32).T, strict=True))
 
 
 def ranking_on(parts: Parts, split: Split, work: Path, seed: int) -> list[dict[str, Any]]:

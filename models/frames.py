@@ -1,0 +1,87 @@
+"""Scores beside texts as people have them: a ``pandas.DataFrame``, or batches of ``datasets.Dataset.map``."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from negsample.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from negsample.models.estimator import Estimator
+
+
+def scored_columns(
+    estimator: "Estimator", documents: Sequence[Any], summaries: Sequence[Any], prefix: str = "", batch_size: int = 32
+) -> dict[str, Any]:
+    """Columns of length n, called ``prefix`` and their name: ``score``, ``percentile``, each aspect and its
+    ``…_percentile`` (float, NaN where there is none), and ``reason`` (why one is missing; None where none is).
+
+    A text that is missing or blank has no score, and that is its reason. Percentiles only where the estimator has them.
+    """
+    reasons = [_fault(d, s) for d, s in zip(documents, summaries, strict=True)]
+    good = [place for place, reason in enumerate(reasons) if reason is None]
+    scored = estimator.score_pairs([documents[i] for i in good], [summaries[i] for i in good], batch_size=batch_size)
+    shares = estimator.percentiles(scored) or {}
+    columns: dict[str, Any] = {}
+    for name, values in {"score": scored.scores, **(scored.aspects or {})}.items():
+        columns[name] = _spread(values, good, len(reasons))
+        if name in shares:
+            own = "percentile" if name == "score" else f"{name}_percentile"
+            columns[own] = _spread(shares[name], good, len(reasons))
+    for place, reason in zip(good, scored.reasons or [], strict=False):
+        reasons[place] = reason
+    return {f"{prefix}{name}": column for name, column in {**columns, "reason": reasons}.items()}
+
+
+def _fault(document: Any, summary: Any) -> str | None:
+    for name, text in (("document", document), ("summary", summary)):
+        if not isinstance(text, str):
+            return f"the {name} is missing" if text is None or text != text else f"the {name} is not text"
+        if not text.strip():
+            return f"the {name} is blank"
+    return None
+
+
+def _spread(values: np.ndarray, places: Sequence[int], count: int) -> np.ndarray:
+    found = np.full(count, np.nan)
+    found[list(places)] = values
+    return found
+
+
+def score_frame(
+    estimator: "Estimator", frame: "pd.DataFrame", document: str, summary: str, prefix: str, batch_size: int
+) -> "pd.DataFrame":
+    """A copy of ``frame`` with ``scored_columns`` of its columns ``document`` and ``summary``; see the estimator."""
+    texts = _texts(dict(frame.items()), document, summary)
+    columns = scored_columns(estimator, *(list(column) for column in texts), prefix, batch_size)
+    _refuse_taken(columns, [str(name) for name in frame.columns])
+    return frame.assign(**columns)
+
+
+def score_batch(
+    estimator: "Estimator", batch: Mapping[str, Sequence[Any]], document: str, summary: str, prefix: str
+) -> dict[str, list[Any]]:
+    """``scored_columns`` of a batch of ``datasets``, as lists; None for NaN."""
+    columns = scored_columns(estimator, *_texts(batch, document, summary), prefix)
+    _refuse_taken(columns, list(batch))
+    return {
+        name: column if isinstance(column, list) else [None if np.isnan(x) else float(x) for x in column]
+        for name, column in columns.items()
+    }
+
+
+def _texts(columns: Mapping[Any, Any], *names: str) -> list[Any]:
+    for name in names:
+        if name not in columns:
+            raise InputError(
+                f"there is no column {name!r}; name it with document= or summary=: {', '.join(map(str, columns))}"
+            )
+    return [columns[name] for name in names]
+
+
+def _refuse_taken(columns: Mapping[str, Any], there: Sequence[str]) -> None:
+    if taken := [name for name in columns if name in there]:
+        raise InputError(f"the column {taken[0]!r} is there already; give prefix=, or leave it out")

@@ -1,0 +1,154 @@
+"""Estimators on the Hugging Face hub: a model folder fetched by its id, and published under one."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from negsample.errors import InputError
+from negsample.models.folder import read_description
+from negsample.models.language.model_files import check_weights, one_line, quiet
+
+if TYPE_CHECKING:
+    from huggingface_hub import ModelCard
+
+_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?")
+# What a model folder is made of; how it came about (run.json, work/) names files of the machine it was trained on.
+_FILES = ("config.json", "model.safetensors", "percentiles.json", "figures.json", "README.md")
+_FOLDERS = ("encoder", "judge", "lm")
+# Formats that can hold code are neither fetched nor published.
+_UNSAFE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.pickle", "*.ckpt", "*.h5", "*.py", "*.joblib")
+_TAGS = ("negsample", "summarization", "evaluation", "reference-free")
+
+
+def model_path(model: str | Path) -> Path:
+    """The folder that ``model`` names: itself, or what the hub has under ``org/name[@revision]``, fetched or in its cache.
+
+    A name whose first part is a folder here is a path. Raises InputError where the hub has no such model, can't be
+    reached, or has another kind of model there.
+    """
+    path = Path(model).expanduser()
+    match = _ID.fullmatch(str(model))
+    if match is None or path.exists() or path.parent.is_dir():
+        return path
+    from huggingface_hub import hf_hub_download, snapshot_download
+
+    name, revision = match["id"], match["revision"]
+    with quiet(), _explained(str(model)):
+        # Whether it is an estimator is known before anything large is fetched.
+        read_description(Path(hf_hub_download(name, "config.json", revision=revision)).parent)
+        return Path(snapshot_download(name, revision=revision, ignore_patterns=list(_UNSAFE)))
+
+
+def publish(folder: Path, name: str, *, public: bool = False, languages: Sequence[str] = ()) -> str:
+    """Upload the model folder ``folder`` to the hub as ``org/name``, in one commit; returns its address.
+
+    The model is private unless ``public``; one that is there already gets a new version and stays what it is. The
+    model card gets the hub's metadata: library, tags, data sets of the hub, ``languages`` (codes such as ``en``),
+    figures. Raises InputError where the folder is damaged, the hub refuses, or the model there is public and this is not.
+    """
+    if re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", name) is None:
+        raise InputError(f"{name!r} is no name on the hub; give org/name")
+    description = read_description(folder)
+    check_weights(folder, description["weights_sha256"])
+    from huggingface_hub import CommitOperationAdd, HfApi
+    from huggingface_hub.errors import RepositoryNotFoundError
+
+    api = HfApi()
+    files = {
+        path: (folder / path).read_bytes() if path == "README.md" else folder / path for path in _published(folder)
+    }
+    files["README.md"] = str(_card(folder, name, description, languages)).encode()
+    with quiet(), _explained(name):
+        try:
+            there = api.model_info(name)
+        except RepositoryNotFoundError:
+            api.create_repo(name, private=not public)
+        else:
+            if bool(there.private) == public:
+                state, other = ("private", "leave --public out") if there.private else ("public", "add --public")
+                raise InputError(f"{name} is {state} on the hub; {other}, or change it on its page there")
+        made = api.create_commit(
+            name,
+            [CommitOperationAdd(path_in_repo=path, path_or_fileobj=content) for path, content in files.items()],
+            commit_message=f"Published by negsample {description.get('negsample', '')}".strip(),
+        )
+    return f"{api.endpoint}/{name}@{made.oid}"
+
+
+def _published(folder: Path) -> list[str]:
+    """The paths below ``folder`` that are published. Raises InputError for a file in a format that can hold code."""
+    found = [name for name in _FILES if (folder / name).is_file()]
+    for part in _FOLDERS:
+        found += sorted(path.relative_to(folder).as_posix() for path in (folder / part).rglob("*") if path.is_file())
+    for name in found:
+        if any(Path(name).match(pattern) for pattern in _UNSAFE):
+            raise InputError(f"{folder / name}: may hold code, and is not published; remove it")
+    return found
+
+
+def _card(folder: Path, name: str, description: dict[str, Any], languages: Sequence[str]) -> "ModelCard":
+    """The folder's model card, called ``name``, with the hub's metadata."""
+    from huggingface_hub import EvalResult, ModelCard
+
+    path = folder / "README.md"
+    text = path.read_text(encoding="utf-8") if path.is_file() else f"# {name}\n"
+    card = ModelCard(
+        text.replace(f'Estimator.load("{folder.name}")', f'Estimator.load("{name}")'), ignore_metadata_errors=True
+    )
+    corpora = description.get("data", {}).get("corpora", [])
+    figures = description.get("figures", {}).get("test", {})
+    card.data.library_name = "negsample"
+    card.data.tags = list(_TAGS)
+    card.data.language = list(languages) or None
+    card.data.datasets = [corpus for corpus in corpora if _ID.fullmatch(corpus)] or None
+    card.data.model_name = name.partition("/")[2]
+    card.data.eval_results = [
+        EvalResult(
+            task_type="summarization",
+            task_name="summary quality (labels of damaged summaries)",
+            dataset_type="held-out",
+            dataset_name=", ".join(corpora) or "held-out documents",
+            metric_type=metric,
+            metric_value=figure["value"],
+        )
+        for metric, figure in figures.items()
+        if isinstance(figure, dict) and figure.get("value") is not None
+    ] or None
+    return card
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn what the hub's client raises into one line that says what to do."""
+    try:
+        yield
+    except InputError:
+        raise
+    # The client raises errors of its own, of its network library and of the operating system.
+    except Exception as error:
+        raise InputError(f"{name}: {_advice(error)}") from error
+
+
+def _advice(error: Exception) -> str:
+    from huggingface_hub import errors
+
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(error, errors.GatedRepoError):
+        return "the hub gives this model only to those who asked for it; ask on its page, and log in (hf auth login)"
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return "no such folder, and the hub has no such model for you; if it is private, log in (hf auth login, or HF_TOKEN)"
+    if isinstance(error, errors.RevisionNotFoundError):
+        return "the hub has the model but not this revision; give a branch, a tag or a commit of it"
+    if isinstance(error, errors.RemoteEntryNotFoundError):
+        return "the hub has it, but it has no config.json: not a negsample estimator"
+    if status in (401, 403):
+        return "the hub refuses; log in with a token that may do this (hf auth login, or HF_TOKEN)"
+    if status is not None:
+        return f"the hub answers with {status} ({one_line(error)}); try again later"
+    if isinstance(error, errors.HFValidationError):
+        return f"no name on the hub ({one_line(error)}); give org/name"
+    if isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore")):
+        return "no such folder, not in the hub's cache, and the hub can't be reached; check the name and the network"
+    return f"can't be had from the hub ({one_line(error)}); give a folder"

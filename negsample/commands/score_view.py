@@ -1,0 +1,59 @@
+"""Scored records on the terminal: a table of the first of them."""
+
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from negsample.io.read import Row
+    from negsample.outcomes import Outcome
+
+# Records that are shown.
+_SHOWN = 20
+_NOTE = "%: the share of real summaries of the estimator's own corpus that score lower"
+
+
+class ScoredTable:
+    """Takes scored records and prints the first of them: name, summary, score and aspects, each with its percentile."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[str, str, Outcome]] = []
+        self._count = 0
+
+    def add(self, row: "Row", outcome: "Outcome", summary_field: str = "summary") -> None:
+        """Take in one record."""
+        self._count += 1
+        if len(self._rows) < _SHOWN:
+            name = row.fields.get("id") or row.where.rpartition(", ")[2]
+            self._rows.append((str(name), " ".join(str(row.fields.get(summary_field, "")).split()), outcome))
+
+    def print(self, stream: TextIO) -> None:
+        """Print the table, if there is a record; 110 columns wide where it goes to no terminal."""
+        from rich.console import Console
+        from rich.table import Table
+
+        if not self._rows:
+            return
+        aspects = next((list(outcome.aspects) for _, _, outcome in self._rows if outcome.aspects), [])
+        console = Console(
+            file=stream, width=None if stream.isatty() else 110, highlight=False, markup=False, emoji=False
+        )
+        table = Table(box=None, pad_edge=False)
+        table.add_column("record", no_wrap=True, max_width=12)
+        # What the numbers leave; rich would take from them first.
+        table.add_column("summary", no_wrap=True, width=max(16, console.width - 14 - 12 * (1 + len(aspects))))
+        for name in ("score", *aspects):
+            table.add_column(name, justify="right", no_wrap=True)
+        for record, summary, outcome in self._rows:
+            values = {"score": outcome.score, **(outcome.aspects or {})}
+            shares = outcome.percentiles or {}
+            cells = [_cell(values.get(name), shares.get(name)) for name in ("score", *aspects)]
+            table.add_row(record, summary, *cells)
+        console.print(table)
+        if any(outcome.percentiles for _, _, outcome in self._rows):
+            print(_NOTE, file=stream)
+        if self._count > len(self._rows):
+            print(f"… and {self._count - len(self._rows)} records more; -o FILE writes all of them", file=stream)
+
+
+def _cell(value: float | None, share: float | None) -> str:
+    shown = "–" if value is None else f"{value:.3f}"
+    return shown if share is None else f"{shown} {share:>4.0%}"

@@ -1,0 +1,144 @@
+"""Estimators on the hub, against a small hub on the loopback address."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hub_server import TOKEN, Hub, Repository
+from huggingface_hub import ModelCard, constants
+from tests_support import story
+
+from negsample.errors import InputError
+from negsample.models.estimator import Estimator
+from negsample.models.hub import model_path
+from negsample.train.config import make_config
+from negsample.train.job import train
+
+
+@pytest.fixture(scope="module")
+def model(pairs_file: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hub") / "model"
+    encoder = f"sentence-transformer:{tiny_bert}"
+    values = {"corpus": str(pairs_file), "recipe": "replace", "head": "align", "encoder": encoder, "epochs": 0}
+    train(make_config({**values, "limit": 30}), folder)
+    return folder
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """A hub, which the client finds as it would by HF_ENDPOINT, with a cache of its own and nobody logged in."""
+    made = Hub()
+    # The client reads its environment once, when it is imported.
+    monkeypatch.setattr(constants, "ENDPOINT", made.address)
+    template = made.address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    # Large files go by the older way of uploading, which a small server can follow.
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.chdir(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def logged_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+
+
+def put(hub: Hub, name: str, folder: Path, private: bool = False) -> Repository:
+    files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    hub.repositories[name] = Repository(private, files)
+    return hub.repositories[name]
+
+
+def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, model, negsample) -> None:
+    done = negsample("publish", model, "acme/judge", "--language", "en")
+    repository = hub.repositories["acme/judge"]
+    assert done.stdout == f"published: {hub.address}/acme/judge@{repository.sha}\n"
+    assert repository.private
+    # Nothing of the machine it was trained on, and weights as safetensors alone.
+    assert not {"run.json", "training.jsonl"} & set(repository.files)
+    assert {"config.json", "model.safetensors", "percentiles.json", "README.md"} <= set(repository.files)
+    documents, summaries = zip(story(1), story(2), strict=True)
+    own, fetched = Estimator.load(model), Estimator.load("acme/judge")
+    assert fetched.signature == own.signature
+    assert fetched.score(documents, summaries) == pytest.approx(own.score(documents, summaries))
+    assert Estimator.load(f"acme/judge@{repository.sha}").fingerprint == own.fingerprint
+    card = ModelCard(repository.files["README.md"].decode())
+    assert card.data.library_name == "negsample"
+    assert card.data.language == ["en"]
+    assert "reference-free" in card.data.tags
+    figures = json.loads((model / "figures.json").read_text())["test"]
+    shown = {result.metric_type: result.metric_value for result in card.data.eval_results}
+    assert shown == {name: figure["value"] for name, figure in figures.items() if figure["value"] is not None}
+    assert 'Estimator.load("acme/judge")' in card.text
+
+
+def test_public_only_where_it_is_said(hub, logged_in, model, negsample) -> None:
+    negsample("publish", model, "acme/open", "--public")
+    assert not hub.repositories["acme/open"].private
+    again = negsample("publish", model, "acme/open", check=2)
+    assert again.stderr.startswith("negsample: acme/open is public on the hub; add --public")
+    negsample("publish", model, "acme/open", "--public")
+    assert hub.repositories["acme/open"].commits == 2
+
+
+def test_a_model_in_the_cache_needs_no_network(hub, model, monkeypatch) -> None:
+    put(hub, "acme/judge", model)
+    first = model_path("acme/judge")
+    hub.close()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert model_path("acme/judge") == first
+    with pytest.raises(InputError, match="the hub can't be reached"):
+        model_path("acme/other")
+
+
+def test_each_refusal_is_one_line(hub, model, negsample, tmp_path) -> None:
+    put(hub, "acme/private", model, private=True)
+    put(hub, "acme/judge", model)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "readme.txt").write_text("another model")
+    put(hub, "acme/other", tmp_path / "other")
+    (tmp_path / "in.jsonl").write_text(json.dumps({"document": "a", "summary": "b"}) + "\n")
+    told = {
+        "acme/nothing": "no such folder, and the hub has no such model for you; if it is private, log in",
+        "acme/private": "no such folder, and the hub has no such model for you; if it is private, log in",
+        "acme/judge@v9": "the hub has the model but not this revision",
+        "acme/other": "it has no config.json: not a negsample estimator",
+    }
+    for name, message in told.items():
+        done = negsample("score", "--model", name, "in.jsonl", "-o", "-", check=2)
+        assert done.stderr.startswith(f"negsample: {name}: ")
+        assert message in done.stderr
+        assert done.stderr.count("\n") == 1
+    # A path that is not there is not asked for on the hub.
+    (tmp_path / "runs").mkdir()
+    assert "no such folder" in negsample("score", "--model", "runs/typo", "in.jsonl", "-o", "-", check=2).stderr
+    assert not any("typo" in line for line in hub.asked)
+    refused = negsample("publish", model, "acme/new", check=2)
+    assert "log in with a token that may do this" in refused.stderr
+    hub.close()
+    gone = negsample("score", "--model", "acme/unseen", "in.jsonl", "-o", "-", check=2)
+    assert "the hub can't be reached; check the name and the network" in gone.stderr
+
+
+def test_a_damaged_or_pickled_model_is_not_published(hub, logged_in, model, tmp_path, negsample) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(model, copy)
+    (copy / "encoder" / "weights.bin").write_bytes(b"x")
+    assert "may hold code" in negsample("publish", copy, "acme/new", check=2).stderr
+    (copy / "model.safetensors").write_bytes(b"x")
+    assert "its hash is not the one" in negsample("publish", copy, "acme/new", check=2).stderr
+    assert "give org/name" in negsample("publish", model, "new", check=2).stderr
+    assert not hub.repositories
+
+
+def test_pickles_are_not_fetched(hub, model) -> None:
+    put(hub, "acme/judge", model).files["encoder/weights.bin"] = b"x"
+    assert not list(model_path("acme/judge").rglob("*.bin"))
+    assert not any("weights.bin" in line for line in hub.asked)
