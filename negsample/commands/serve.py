@@ -56,7 +56,7 @@ def serve(
         signature = without_paths(estimator.signature)
         batcher = Batcher(estimator, limits.waiting)
         page = service_page(signature, limits, estimator.aspects, token is not None)
-        door = Door(make_app(batcher, signature, limits, page), limits, token)
+        door = Door(make_app(batcher, signature, limits, page, bool(estimator.aspects)), limits, token)
         outer = CORSMiddleware(door, allow_origins=cors, allow_headers=["*"], allow_methods=["*"]) if cors else door
         print(f"{address(bound)}   documentation: {address(bound)}/docs   Ctrl-C ends it", flush=True)
         print(signature, flush=True)

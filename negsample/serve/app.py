@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 import negsample
-from negsample.errors import InputError
 from negsample.serve.batcher import Batcher, Full
 from negsample.serve.door import refusal
 from negsample.serve.limits import Limits
@@ -93,8 +92,8 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page) -> FastAPI:
-    """The service over ``batcher``, whose answers come from what ``signature`` names."""
+def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, explains: bool = True) -> FastAPI:
+    """The service over ``batcher``, whose answers come from what ``signature`` names, and which ``explains`` or does not."""
     app = FastAPI(
         title="negsample",
         version=negsample.__version__,
@@ -114,6 +113,8 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page) -> Fa
 
     @app.post("/v1/explain", responses=_REFUSALS, summary="Score pairs, and tell why they score so")
     async def explain(given: Pairs) -> Explanations:
+        if not explains:
+            raise HTTPException(422, "this model has no aspects, so nothing is to be explained; ask /v1/score")
         return Explanations(explanations=await answers(given, True), signature=signature)
 
     @app.get("/healthz", summary="Whether the service is up")
@@ -185,10 +186,6 @@ async def _full(_: Request, error: Exception) -> JSONResponse:
     return refusal(429, told, error.seconds)
 
 
-async def _wrong(_: Request, error: Exception) -> JSONResponse:
-    return refusal(422, str(error))
-
-
 async def _failed(_: Request, __: Exception) -> JSONResponse:
     return refusal(500, "the service failed at this request; its own log tells why")
 
@@ -197,6 +194,5 @@ _HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
     RequestValidationError: _invalid,
     HTTPException: _refused,
     Full: _full,
-    InputError: _wrong,
     Exception: _failed,
 }

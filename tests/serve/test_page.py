@@ -193,6 +193,14 @@ def test_the_page_says_what_the_service_refuses(browser: Any, start: Any) -> Non
         tab.close()
 
 
+def test_a_model_without_aspects_is_shown_with_its_score(browser: Any, start: Any) -> None:
+    with page(browser, f"http://127.0.0.1:{start(aspects=()).port}/") as tab:
+        paste(tab, "a b\n\nc d", "a x")
+        assert tab.locator("dl.bars dt").first.text_content() == "score"
+        assert tab.locator(".card .text").text_content() == "a x"
+        assert tab.locator("#source-text").inner_text() == "a b\n\nc d"
+
+
 def test_a_page_to_send(browser: Any, tmp_path: Path) -> None:
     from service import explain
 

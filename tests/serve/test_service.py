@@ -31,6 +31,13 @@ def test_pairs_are_answered_in_order(start: Any) -> None:
     assert service.ask("/healthz")[2]["waiting"] == 0
 
 
+def test_a_model_without_aspects_scores_and_does_not_explain(start: Any) -> None:
+    service = start(aspects=())
+    assert service.ask("/v1/score", {"pairs": [PAIR]})[0] == 200
+    status, _, told = service.ask("/v1/explain", {"pairs": [PAIR]})
+    assert (status, told["error"][-13:]) == (422, "ask /v1/score")
+
+
 def test_half_a_letter_is_answered_as_one_that_cannot_be_read(start: Any) -> None:
     body = b'{"pairs": [{"document": "a \\ud800 \\ud83d\\ude00.", "summary": "a."}]}'
     status, _, told = start().ask("/v1/explain", body)

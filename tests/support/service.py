@@ -95,11 +95,11 @@ def share(document: str, summary: str) -> float:
 class Service:
     """A service that runs; ``ask`` sends one request."""
 
-    def __init__(self, limits: Limits, token: str | None = None) -> None:
+    def __init__(self, limits: Limits, token: str | None = None, aspects: tuple[str, ...] = ("support",)) -> None:
         self.reader = Reader()
         self.batcher = Batcher(self.reader, limits.waiting)
-        page = service_page(SIGNATURE, limits, ("support",), token is not None)
-        self.door = Door(make_app(self.batcher, SIGNATURE, limits, page), limits, token)
+        page = service_page(SIGNATURE, limits, aspects, token is not None)
+        self.door = Door(make_app(self.batcher, SIGNATURE, limits, page, bool(aspects)), limits, token)
         self.bound = listen("127.0.0.1", 0)
         self.port = self.bound.getsockname()[1]
         self.server = Server(self.door, self.door)
