@@ -65,7 +65,7 @@ def test_pasted_texts_and_what_a_sentence_rests_on(browser: Any, start: Any) -> 
         assert "Not in the document: Friday.; hurt" in first.locator(".notes").text_content()
         # 7 of 9 words; half of that as percentile; one aspect that can't be judged.
         assert first.locator("dl").inner_text().split("\n") == [
-            *("score", "0.778", "39 % of real summaries are lower", "support", "0.778", "form", "–")
+            *("score", "0.778", "above 39 % of real summaries", "support", "0.778", "form", "–")
         ]
         units = tab.locator("#source-text .unit")
         assert [unit.get_attribute("class") for unit in units.all()] == ["unit said", "unit said", "unit left missing"]
