@@ -1,6 +1,7 @@
 """A gate for tests: ``assert_quality`` fails where summaries score too low."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ def assert_quality(
     one (a value that can't be judged is). ``model``: an estimator, or what ``Estimator.load`` takes; by default the ready
     one. Raises InputError for an unknown aspect, no limit at all, and texts that ``Estimator.score`` refuses.
     """
-    estimator = model if isinstance(model, Estimator) else Estimator.load(model)
+    estimator = model if isinstance(model, Estimator) else _loaded(None if model is None else str(model))
     for name in limits or {"": 0.0}:
         check_name(name, estimator.aspects)
     scored = estimator.score_pairs(documents, summaries)
@@ -36,6 +37,10 @@ def assert_quality(
         gate.add(f"pair {place}", Outcome(float(scored.scores[place]), aspects=_values(columns, place)))
     if failures := gate.failures():
         raise AssertionError("\n".join(failures))
+
+
+# A suite of tests asks often.
+_loaded = lru_cache(maxsize=1)(Estimator.load)
 
 
 def _values(columns: "dict[str, np.ndarray]", place: int) -> dict[str, float | None]:

@@ -7,13 +7,9 @@ the embedded sample anew and writes the percentiles that the package holds.
 
 import sys
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import torch
 
 import negsample
 from negsample.errors import InputError
@@ -49,7 +45,6 @@ NAME = "ready"
 """What stands for it where models are named."""
 
 
-@cache
 def ready_parts() -> tuple[Parts, dict[str, Any]]:
     """Features and network of the ready estimator, and a description as a model folder has one.
 
@@ -107,6 +102,5 @@ def measure_sample() -> dict[str, Any]:
 if __name__ == "__main__":
     from negsample.io.files import atomic_json
 
-    torch.set_num_threads(1)
     atomic_json(PERCENTILES, measure_sample())
-    print(f"{PERCENTILES}: of {np.size(measure_sample()['values']['score'])} summaries")
+    print(f"{PERCENTILES}: written")

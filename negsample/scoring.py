@@ -161,7 +161,10 @@ def values_at(columns: "dict[str, np.ndarray] | None", place: int) -> dict[str, 
 
 
 def score_stream(
-    scorer: Scorer, pieces: Iterator[list[Row]], settings: Settings, processes: "Processes | None"
+    scorer: Scorer,
+    pieces: Iterator[list[Row]],
+    settings: Settings = DEFAULTS,
+    processes: "Processes | None" = None,
 ) -> Iterator[tuple[Row, Outcome]]:
     """Score the rows in order, chunk by chunk; with several processes each scores one chunk of a round."""
     rank, size = (processes.rank, processes.size) if processes else (0, 1)
@@ -177,9 +180,9 @@ def score_stream(
                 bar.advance(len(rows))
 
 
-def table_chunks(source: str) -> Iterator[list[Row]]:
-    """Read the records of ``source``, as many at a time as ``score_table`` scores together."""
-    return chunks(read_rows(source))
+def table_chunks(source: str, limit: int | None = None) -> Iterator[list[Row]]:
+    """Read the (first ``limit``) records of ``source``, as many at a time as ``score_table`` scores together."""
+    return chunks(islice(read_rows(source), limit))
 
 
 def score_table(
@@ -189,8 +192,9 @@ def score_table(
     settings: Settings = DEFAULTS,
     processes: "Processes | None" = None,
     see: Callable[[Row, Outcome], None] | None = None,
+    limit: int | None = None,
 ) -> Tally:
-    """Score every record of ``source`` (a table, or ``-``) and write it to ``target`` (None: nowhere) with ``score`` added.
+    """Score every record (the first ``limit``) of ``source``, a table or ``-``; written to ``target`` with ``score`` added.
 
     Records come out in input order with all their fields but those that an earlier scoring has added to its score; what
     they had in these fields and in ``settings.output_field`` is replaced, and the tally counts it. A bad
@@ -199,7 +203,7 @@ def score_table(
     ``processes``, which must see the same input, the first one writes. ``see`` is shown each record and its outcome.
     """
     tally = Tally()
-    pieces = table_chunks(source)
+    pieces = table_chunks(source, limit)
     # Tables need their columns before the first line: those of the first chunk.
     first = next(pieces)
     added = settings.added()

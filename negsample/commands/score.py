@@ -56,6 +56,7 @@ def score(
         ),
     ] = None,
     each: Annotated[bool, typer.Option("--each", help="--fail-under holds for every record.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Score only the first N records.")] = None,
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
     tsv_quoting: options.TsvQuoting = "auto",
@@ -74,6 +75,8 @@ def score(
         raise InputError("-r goes with -s and -t; a table of records has its own 'references'")
     if source is not None and (document_field, summary_field) != ("document", "summary"):
         raise InputError("--document-field and --summary-field go with a table of records; -s and -t are plain text")
+    if source is not None and limit is not None:
+        raise InputError("--limit goes with a table of records")
     if source is None and len(inputs) != 1:
         raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
     if each and not fail_under:
@@ -107,7 +110,7 @@ def score(
             shown.add(row, outcome, summary_field)
 
     if source is None:
-        tallies = {inputs[0]: score_table(scorer, table, output, settings, processes, see)}
+        tallies = {inputs[0]: score_table(scorer, table, output, settings, processes, see, limit)}
     else:
         tallies = score_lines(scorer, source, systems, output, references, settings, processes, see)
     if not (processes and processes.rank):

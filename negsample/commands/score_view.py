@@ -22,7 +22,8 @@ class ScoredTable:
         """Take in one record."""
         self._count += 1
         if len(self._rows) < _SHOWN:
-            name = row.fields.get("id") or row.where.rpartition(", ")[2]
+            name = row.fields.get("id")
+            name = row.where.rpartition(", ")[2] if name in (None, "") else name
             self._rows.append((str(name), " ".join(str(row.fields.get(summary_field, "")).split()), outcome))
 
     def print(self, stream: TextIO) -> None:

@@ -46,7 +46,7 @@ def run(*arguments: object) -> int:
 
 
 def test_aspects_in_scored_records(model: Path, records: Path, tmp_path: Path) -> None:
-    assert run("score", "--model", model, records, "-o", tmp_path / "out.jsonl", "--aspects") == 0
+    assert run("score", "--model", model, records, "-o", tmp_path / "out.jsonl") == 0
     good, wordless = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert list(good["aspects"]) == ["coverage", "support", "coherence", "form"]
     assert all(0 < value < 1 for value in good["aspects"].values())
@@ -54,9 +54,13 @@ def test_aspects_in_scored_records(model: Path, records: Path, tmp_path: Path) -
     assert set(wordless["aspects"].values()) == {None}
     assert wordless["reason"] == "the summary has no word, so no aspect can be judged"
     assert wordless["score"] < good["score"]
-    assert run("score", "--model", model, records, "-o", tmp_path / "plain.jsonl") == 0
+    assert run("score", "--model", model, records, "-o", tmp_path / "plain.jsonl", "--no-aspects") == 0
     plain = json.loads((tmp_path / "plain.jsonl").read_text().splitlines()[0])
-    assert "aspects" not in plain
+    assert plain.keys() == {"n", "document", "summary", "score", "percentile"}
+    # Of 30 pairs 3 are for validation and 3 for tests.
+    assert good["percentile"] * 6 == pytest.approx(round(good["percentile"] * 6), abs=1e-3)
+    assert wordless["percentile"] == 0
+    assert wordless["aspect_percentiles"]["form"] is None
     assert plain["score"] == pytest.approx(good["score"], abs=1e-5)
     assert run("score", "--model", model, records, "-o", tmp_path / "out.csv", "--aspects") == 0
     with open(tmp_path / "out.csv", encoding="utf-8", newline="") as stream:

@@ -50,7 +50,6 @@ def test_text_files_with_references(negsample, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["score", "in.jsonl", "-o", "-"], "one of them"),
         (["score", "--model", "m", "--metric", "words", "in.jsonl", "-o", "-"], "one of them"),
         (["score", "--metric", "rogue1", "in.jsonl", "-o", "-"], "rouge1"),
         (["score", "--metric", "words", "--aspects", "in.jsonl", "-o", "-"], "--aspects"),

@@ -1,0 +1,54 @@
+"""Percentiles: what is kept of real summaries' scores, and what share is lower."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from negsample.errors import InputError
+from negsample.models.percentiles import percentiles_of, read_percentiles, share_below
+
+
+def test_few_are_kept_as_they_are(tmp_path: Path) -> None:
+    made = percentiles_of(
+        {"score": np.float32([0.5, 0.25, 0.75, 0.25]), "form": np.array([np.nan, 0.5]), "support": np.array([np.nan])},
+        "mine",
+    )
+    assert made["values"] == {"score": [0.25, 0.25, 0.5, 0.75], "form": [0.5]}
+    assert made["summaries"] == {"score": 4, "form": 1}
+    (tmp_path / "p.json").write_text(json.dumps(made))
+    known = read_percentiles(tmp_path / "p.json")
+    assert known is not None
+    scores = np.array([0.1, 0.25, 0.3, 0.75, 0.9, np.nan])
+    # Strictly lower: a summary is not better than itself.
+    assert share_below(known["score"], scores)[:5].tolist() == [0, 0, 0.5, 0.75, 1]
+    assert np.isnan(share_below(known["score"], scores)[5])
+    # The same score from another batch differs in its last digits.
+    assert share_below(known["score"], np.float32([0.2500003])) == 0
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=900), st.floats(0, 1))
+def test_many_are_kept_as_quantiles_that_are_right_to_a_third_of_a_percent(values, score) -> None:
+    known = np.array(percentiles_of({"score": np.array(values)}, "")["values"]["score"])
+    assert len(known) == min(len(values), 200)
+    assert (np.diff(known) >= 0).all()
+    found = share_below(known, np.array([score]))[0]
+    exact = np.mean(np.round(values, 5) < np.round(score, 5))
+    assert found == pytest.approx(exact, abs=1e-9 if len(values) <= 200 else 0.0051)
+
+
+def test_no_file_and_a_damaged_one(tmp_path: Path) -> None:
+    assert read_percentiles(tmp_path / "none.json") is None
+    for content in (
+        "{",
+        "[]",
+        '{"values": {"score": [0.5, 0.2]}}',
+        '{"values": {"score": "x"}}',
+        '{"values": {"a": []}}',
+    ):
+        (tmp_path / "p.json").write_text(content)
+        with pytest.raises(InputError, match=r"p\.json: damaged"):
+            read_percentiles(tmp_path / "p.json")

