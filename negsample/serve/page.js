@@ -28,15 +28,15 @@ let shown = null;
 function show(list) {
   records = list;
   const names = Object.keys(list.find(one => Object.keys(one.explanation.aspects).length)?.explanation.aspects ?? {});
-  const heads = ["record", "summary", "score", ...names].map((name, place) =>
-    make("th", {scope: "col", class: place > 1 ? "n" : "", text: name}));
+  const heads = ["record", "score", ...names, "summary"].map(name =>
+    make("th", {scope: "col", class: name === "record" || name === "summary" ? "" : "n", text: name}));
   find("records-head").replaceChildren(...heads);
   find("records-body").replaceChildren(...list.map(record => {
     const told = record.explanation;
     record.row = make("tr", {},
       make("td", {}, make("button", {type: "button", text: record.label, on: {click: () => choose(record, true)}})),
-      make("td", {dir: "auto", text: cut(record.summary, 140)}),
-      ...[told.score, ...names.map(name => told.aspects[name])].map(value => make("td", {class: "n", text: figure(value)})));
+      ...[told.score, ...names.map(name => told.aspects[name])].map(value => make("td", {class: "n", text: figure(value)})),
+      make("td", {dir: "auto", text: cut(record.summary, 140)}));
     return record.row;
   }));
   find("records").hidden = list.every(one => one.document === list[0].document);
