@@ -55,11 +55,11 @@ class Scores(BaseModel):
 class Explanations(BaseModel):
     """The explanations of the pairs, in order; places are counted from 0, those of letters in Unicode characters.
 
-    Each has `score`, `aspects`, `percentile` and `reason` as a score has; `document`: for each of its sentences how far it
-    is `covered`, whether that is enough (`said`), `by` which summary sentence, and its `weight`; `missing`: the weighty ones
-    that are left out; `summary`: for each of its sentences its `support`, the document sentence that it `rests_on`, the
-    `unsupported` words, where they stand (`unsupported_at`), where repeated runs stand (`repeated_at`), and `faults`;
-    `repetitions`: alike sentences, and runs of words that come again.
+    Each has score, aspects, percentile and reason as a score has; document: for each of its sentences how far it
+    is covered, whether that is enough (said), by which summary sentence, and its weight; missing: the weighty ones
+    that are left out; summary: for each of its sentences its support, the document sentence that it rests_on, the
+    unsupported words, where they stand (unsupported_at), where repeated runs stand (repeated_at), and faults;
+    repetitions: alike sentences, and runs of words that come again.
     """
 
     explanations: list[dict[str, Any]]
@@ -107,17 +107,22 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
         pairs = [(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
         return await asyncio.wrap_future(batcher.submit(pairs, explain))
 
-    @app.post("/v1/score", responses=_REFUSALS, summary="Score pairs")
+    @app.post("/v1/score", responses=_REFUSALS, response_description="The answers, in order.", summary="Score pairs")
     async def score(given: Pairs) -> Scores:
         return Scores(scores=[Score(**told) for told in await answers(given, False)], signature=signature)
 
-    @app.post("/v1/explain", responses=_REFUSALS, summary="Score pairs, and tell why they score so")
+    @app.post(
+        "/v1/explain",
+        responses=_REFUSALS,
+        response_description="The answers, in order.",
+        summary="Score pairs, and tell why they score so",
+    )
     async def explain(given: Pairs) -> Explanations:
         if not explains:
             raise HTTPException(422, "this model has no aspects, so nothing is to be explained; ask /v1/score")
         return Explanations(explanations=await answers(given, True), signature=signature)
 
-    @app.get("/healthz", summary="Whether the service is up")
+    @app.get("/healthz", response_description="It is up.", summary="Whether the service is up")
     async def healthz() -> Health:
         return Health(status="ok", version=negsample.__version__, waiting=batcher.waiting)
 
