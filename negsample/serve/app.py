@@ -107,16 +107,13 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
         pairs = [(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
         return await asyncio.wrap_future(batcher.submit(pairs, explain))
 
-    @app.post("/v1/score", responses=_REFUSALS, response_description="The answers, in order.", summary="Score pairs")
+    answered: dict[str, Any] = {"responses": _REFUSALS, "response_description": "The answers, in order."}
+
+    @app.post("/v1/score", summary="Score pairs", **answered)
     async def score(given: Pairs) -> Scores:
         return Scores(scores=[Score(**told) for told in await answers(given, False)], signature=signature)
 
-    @app.post(
-        "/v1/explain",
-        responses=_REFUSALS,
-        response_description="The answers, in order.",
-        summary="Score pairs, and tell why they score so",
-    )
+    @app.post("/v1/explain", summary="Score pairs, and tell why they score so", **answered)
     async def explain(given: Pairs) -> Explanations:
         if not explains:
             raise HTTPException(422, "this model has no aspects, so nothing is to be explained; ask /v1/score")
