@@ -218,7 +218,7 @@ class Estimator:
         document: str = "document",
         summary: str = "summary",
         prefix: str = "",
-    ) -> dict[str, list[Any]]:
+    ) -> dict[str, Any]:
         """For ``datasets``: ``dataset.map(estimator.batch, batched=True)`` adds the columns of ``score_frame``.
 
         Other names of columns go into ``fn_kwargs``. Works with ``num_proc``, and ``datasets`` finds again what it cached.
