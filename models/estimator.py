@@ -17,7 +17,7 @@ from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.models.percentiles import FILE, read_percentiles, share_below
 from negsample.models.precision import check_precision, to_bf16
-from negsample.scoring import Scored
+from negsample.scoring import Scored, values_at
 from negsample.seeds import digest
 
 if TYPE_CHECKING:
@@ -106,6 +106,11 @@ class Estimator:
         if self._source is None:
             return super().__reduce_ex__(protocol)
         return _load_again, (self._source, str(self.device), self.precision, self.fingerprint)
+
+    def stay_in_memory(self) -> None:
+        """Keep nothing of the texts to come on disk, as a service should; heads over rows keep vectors in the cache still."""
+        if isinstance(self._features, AlignFeatures):
+            self._features.stay_in_memory()
 
     @property
     def fingerprint(self) -> str:
@@ -199,10 +204,20 @@ class Estimator:
 
         Raises InputError as ``score`` does, and where the model has no aspects.
         """
+        return self.explain_pairs([document], [summary])[0]
+
+    def explain_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[dict[str, Any]]:
+        """As ``explain``, for pairs that are computed together."""
         self.need_aspects()
-        scored = self.score_pairs([document], [summary])
+        scored = self.score_pairs(documents, summaries)
         assert isinstance(self._features, AlignFeatures)
-        return explain(self._features, self._network, document, summary, scored)
+        shares = self.percentiles(scored)
+        explained = []
+        for place, (document, summary) in enumerate(zip(documents, summaries, strict=True)):
+            told = explain(self._features, self._network, document, summary, scored, place)
+            told.update({} if shares is None else {"percentile": values_at(shares, place)})
+            explained.append(told)
+        return explained
 
     def score_frame(
         self,

@@ -4,10 +4,9 @@ Centres and scales are plain constants, so that an untrained head can add the fe
 summaries of news, and the spread between the summaries of one document. No human score went into them.
 """
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -225,7 +224,15 @@ def _form(document: DocumentView, summary: Text) -> dict[str, float]:
     }
 
 
-def repetitions(summary: Text, least: int = 3) -> list[str]:
-    """Runs of ``least`` words that stand more than once in the summary, as forms, in order of first appearance."""
-    counts = Counter(grams(tuple(form for form, _ in whole_numbers(summary.forms, summary.weights)), least))
-    return [" ".join(run) for run, count in counts.items() if count > 1]
+def repeated_runs(summary: Text, least: int = 3) -> dict[str, list[range]]:
+    """Runs of ``least`` words that stand more than once in the summary, as forms, in order of first appearance.
+
+    Each with the words that it takes (indices into ``summary.forms``), every time that it stands there.
+    """
+    forms = tuple(form for form, _ in whole_numbers(summary.forms, summary.weights))
+    # Digits that stood side by side are now one form, with spaces between them.
+    starts = [0, *accumulate(1 + form.count(" ") * form.replace(" ", "").isdigit() for form in forms)]
+    runs: dict[str, list[range]] = {}
+    for place, run in enumerate(grams(forms, least)):
+        runs.setdefault(" ".join(run), []).append(range(starts[place], starts[place + least]))
+    return {run: places for run, places in runs.items() if len(places) > 1}

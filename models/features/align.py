@@ -87,6 +87,10 @@ class AlignFeatures:
         if self.judge is not None and device is not None:
             self.judge.network.to(device)
 
+    def stay_in_memory(self) -> None:
+        """Keep what is read in memory alone, within bounds, and nothing of it in the embedding cache on disk."""
+        self.reader.cache = self.reader.states
+
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """UTF-8 bytes of each text."""
         return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for text in texts]
