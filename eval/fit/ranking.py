@@ -207,9 +207,9 @@ def fit_weights(data: Ranked, documents: np.ndarray, inputs: np.ndarray, *seed: 
 
     A setting whose agreement lies t standard errors (of the paired difference over documents) below the best has the
     likelihood exp(−t²/2); the estimator as it is counts ``_PRIOR`` times. With few documents errors are large, and much of
-    the mean is what needed no fit; with many, it is the best setting. Where it is single
-    summaries that are fitted, the estimator as it is counts like ``_ROWS`` of them besides: from ten, errors can't be
-    estimated. With fewer than three documents it is the estimator alone.
+    the mean is what needed no fit; with many, it is the best setting. Where single summaries are fitted, the estimator as it
+    is counts like ``_ROWS`` of them besides: from ten, errors can't be estimated. With fewer than three documents it is the
+    estimator alone.
     """
     if len(documents) < _FEWEST_DOCUMENTS:
         return _raw(data, solve(data, documents, UNFITTED), inputs, 0.0)
