@@ -22,8 +22,8 @@ _FOLDS = 5
 _STRENGTHS = (1.0, 0.3, 0.1, 0.03)
 _FEATURES_HELD = 10.0
 _TINY = 1e-9
-# How many times the estimator as it is counts among the settings, how many judged summaries it is worth beside them, and
-# with how few documents it is taken at once.
+# How many times the estimator as it is counts among the settings, how many judged summaries, one a document, it is worth
+# beside them, and with how few documents it is taken at once.
 _PRIOR = 4.0
 _ROWS = 20.0
 _FEWEST_DOCUMENTS = 3
@@ -207,8 +207,9 @@ def fit_weights(data: Ranked, documents: np.ndarray, inputs: np.ndarray, *seed: 
 
     A setting whose agreement lies t standard errors (of the paired difference over documents) below the best has the
     likelihood exp(−t²/2); the estimator as it is counts ``_PRIOR`` times. With few documents errors are large, and much of
-    the mean is what needed no fit; with many, it is the best setting. Besides, the estimator as it is counts like ``_ROWS``
-    judged summaries: of ten, errors can't be estimated. With fewer than three documents it is the estimator alone.
+    the mean is what needed no fit; with many, it is the best setting. Where single summaries are fitted, the estimator as it
+    is counts like ``_ROWS`` of them besides: from ten, errors can't be estimated. With fewer than three documents it is the
+    estimator alone.
     """
     if len(documents) < _FEWEST_DOCUMENTS:
         return _raw(data, solve(data, documents, UNFITTED), inputs, 0.0)
@@ -222,9 +223,11 @@ def fit_weights(data: Ranked, documents: np.ndarray, inputs: np.ndarray, *seed: 
     distance = np.divide(mean[best] - mean, error, out=np.zeros(len(SETTINGS)), where=error > 0)
     likely = np.exp(-(np.minimum(distance, 30.0) ** 2) / 2)
     likely[0] *= _PRIOR
-    count = float(data.sums[documents, 0, 0].sum())
-    likely *= count / (count + _ROWS) / likely.sum()
-    likely[0] += _ROWS / (count + _ROWS)
+    likely /= likely.sum()
+    if not data.within:
+        share = len(inputs) / (len(inputs) + _ROWS)
+        likely *= share
+        likely[0] += 1 - share
     weights = np.zeros(len(data.own))
     for share, setting in zip(likely, SETTINGS, strict=True):
         found = solve(data, documents, setting)

@@ -8,7 +8,7 @@ from negsample.eval.fit.calibration import calibrate, curve, half_width
 
 def test_a_line_is_cut_at_the_ends_of_peoples_scale() -> None:
     x, y = curve(np.array([0.0, 1, 2, 3]), np.array([1.0, 2, 3, 4]), "linear")
-    np.testing.assert_allclose([x, y], [[0, 3], [1, 4]])
+    np.testing.assert_allclose([x, y], [[0, 3], [1, 4]], atol=1e-12)
     # Least squares of (0, 1), (1, 1), (2, 4) has slope 1.5 through (1, 2).
     x, y = curve(np.array([0.0, 1, 2]), np.array([1.0, 1, 4]), "linear")
     np.testing.assert_allclose(x, [1 - 1 / 1.5, 1 + 2 / 1.5])
