@@ -184,9 +184,9 @@ def _score_pairs(
     with Bar(name, total=len(pairs)) as bar:
         for start in range(0, len(pairs), _CHUNK):
             part = pairs[start : start + _CHUNK]
-            documents, summaries, references = ([pair[k] for pair in part] for k in range(3))
+            documents, summaries = [pair[0] for pair in part], [pair[1] for pair in part]
             if isinstance(estimator, ReferenceScorer):
-                scored = estimator.score_items(documents, summaries, references)
+                scored = estimator.score_items(documents, summaries, [pair[2] for pair in part])
             else:
                 scored = estimator.score_pairs(documents, summaries)
             for aspect, found in {"": scored.scores, **(scored.aspects or {})}.items():

@@ -300,7 +300,7 @@ class Estimator:
         for start in range(0, len(documents), _CHUNK):
             part = slice(start, start + _CHUNK)
             outputs[part], cut[part] = self._answer_chunk(documents[part], summaries[part], batch_size, ask, width)
-        missing = np.isnan(outputs).any(axis=1).tolist()
+        missing = np.any(np.isnan(outputs), axis=1).tolist()
         reason = getattr(self._features, "reason", lambda document, summary: None)
         return outputs, cut, [reason(documents[i], summaries[i]) if missing[i] else None for i in range(len(documents))]
 

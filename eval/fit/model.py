@@ -43,7 +43,8 @@ class MeasuringEstimator(FittedEstimator):
             )
         seen = references if self.fitted.references and references is not None else [()] * len(documents)
         items = [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, seen, strict=True)]
-        columns, reasons = [], [None] * len(items)
+        columns: list[np.ndarray] = []
+        reasons: list[str | None] = [None] * len(items)
         for metric, then in zip(self._metrics, self.fitted.metrics, strict=True):
             found = metric.score(items)
             columns.append((found.values * then.direction - then.centre) / then.spread)

@@ -99,11 +99,11 @@ def make_summarizer(model: str, words: int | None, sentences: int | None) -> Cal
     from negsample.models.summarizers.budget import Budget, lead, ranked
 
     if model not in ("lead", "textrank"):
-        from negsample.models.summarizers import loadmake_summarizer
+        from negsample.models.summarizers import load_summarizer
 
         if words is not None or sentences is not None:
             raise InputError("--words and --sentences are for lead and textrank; a model has its own budget")
-        return loadmake_summarizer(model).summarize
+        return load_summarizer(model).summarize
     budget = Budget(words, 3 if words is None and sentences is None else sentences)
     if model == "lead":
         return lambda documents: [lead(document, budget) for document in documents]

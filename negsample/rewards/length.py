@@ -40,7 +40,7 @@ class Partial:
     def adjust(self, values: np.ndarray, words: np.ndarray, groups: Sequence[str]) -> np.ndarray:
         """Rewards float64 [n] without what goes with ``words`` [n] among those of one of ``groups`` [n]; NaN stays."""
         good = np.flatnonzero(~np.isnan(values))
-        _, group = np.unique([groups[i] for i in good], return_inverse=True)
+        _, group = np.unique(np.array([groups[int(i)] for i in good]), return_inverse=True)
         apart = _centred(words[good].astype(np.float64), group)
         self._both = _MEMORY * self._both + float(apart @ _centred(values[good], group))
         self._words = _MEMORY * self._words + float(apart @ apart)
@@ -65,7 +65,7 @@ def within_spread(values: np.ndarray, groups: Sequence[str]) -> float:
     good = np.flatnonzero(~np.isnan(values))
     if len(good) < 2:
         return 0.0
-    _, group = np.unique([groups[i] for i in good], return_inverse=True)
+    _, group = np.unique(np.array([groups[int(i)] for i in good]), return_inverse=True)
     free = len(good) - int(group.max()) - 1
     inside = float(np.sqrt((_centred(values[good], group) ** 2).sum() / free)) if free else 0.0
     return inside if inside > 1e-9 else float(values[good].std(ddof=1))
