@@ -208,10 +208,9 @@ def fit_parts(
     if takes(parts.head) == "align":
         from negsample.train.fit.align import fit_align
 
-        # Its parts are trained one after another, on the main process alone.
+        found = fit_align(config, parts, splits, work, say, after_epoch, accelerator.device, accelerator)
         if not accelerator.is_main_process:
             return {}
-        found = fit_align(config, parts, splits, work, say, after_epoch, accelerator.device)
         return {"epochs": read_epochs(work / "training.jsonl"), **found}
     # Padding is that of the corpus' own pairs.
     parts.features.fit(*splits["train"].units(np.flatnonzero(splits["train"].is_original)))
@@ -238,8 +237,7 @@ def _outputs_of(
     if takes(parts.head) == "align":
         from negsample.train.fit.align import align_outputs
 
-        nothing = {"score": np.zeros(0, np.float32)}
-        return align_outputs(parts, split, work, name) if accelerator.is_main_process else nothing
+        return align_outputs(parts, split, work, name, accelerator)
     network = make_network(parts, config.seed)
     logits = predict(accelerator, network, parts.features, split, int(config.batch_size or 1))
     return {"score": torch.sigmoid(logits).numpy()}
