@@ -75,20 +75,23 @@ class ColumnSource:
 
 
 def column_sources(
-    models: Sequence[str], metrics: Sequence[str], *, baselines: bool
+    models: Sequence[str], metrics: Sequence[str], *, baselines: bool, precision: str = "float32"
 ) -> tuple[list[ColumnSource], list[str]]:
     """Make the sources of model folders and of metric specifications, and tell what could not be had.
 
     With ``baselines`` the trivial ones follow; one that can't be made (its encoder is not installed) is told of in
-    the second result and is no error. Raises InputError for a wrong specification and a damaged model.
+    the second result and is no error. The models compute in ``precision``. Raises InputError for a wrong specification and
+    a damaged model.
     """
+    if precision != "float32" and not models:
+        raise InputError(f"--precision {precision} goes with --model; a metric has its own")
     sources = [_metric_source(make_metric(spec)) for spec in dict.fromkeys(metrics)]
     if models:
         # torch takes seconds to import, and metrics don't need it.
         from negsample.eval.fit.model import load_model
 
         for name, folder in zip(_folder_names(models), models, strict=True):
-            sources.append(_model_source(name, load_model(folder)))
+            sources.append(_model_source(name, load_model(folder, precision=precision)))
     missed = []
     names = {source.name for source in sources}
     for spec in BASELINES if baselines else ():
@@ -181,9 +184,9 @@ def _score_pairs(
     with Bar(name, total=len(pairs)) as bar:
         for start in range(0, len(pairs), _CHUNK):
             part = pairs[start : start + _CHUNK]
-            documents, summaries, references = ([pair[k] for pair in part] for k in range(3))
+            documents, summaries = [pair[0] for pair in part], [pair[1] for pair in part]
             if isinstance(estimator, ReferenceScorer):
-                scored = estimator.score_items(documents, summaries, references)
+                scored = estimator.score_items(documents, summaries, [pair[2] for pair in part])
             else:
                 scored = estimator.score_pairs(documents, summaries)
             for aspect, found in {"": scored.scores, **(scored.aspects or {})}.items():

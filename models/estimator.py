@@ -16,7 +16,8 @@ from negsample.models.features.align import AlignFeatures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.models.percentiles import FILE, read_percentiles, share_below
-from negsample.scoring import Scored
+from negsample.models.precision import check_precision, to_bf16
+from negsample.scoring import Scored, values_at
 from negsample.seeds import digest
 
 if TYPE_CHECKING:
@@ -42,31 +43,41 @@ class Estimator:
         parts: Parts,
         description: dict[str, Any],
         device: str | torch.device | None = None,
+        precision: str = "float32",
         percentiles: dict[str, np.ndarray] | None = None,
     ) -> None:
         assert parts.network is not None
         self.description = description
+        self.precision = precision
         self._percentiles = percentiles
         # What it was loaded from.
         self._source: str | None = None
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.device = _device(device)
         self._features = parts.features
         self._network = parts.network.to(self.device).eval()
         if hasattr(parts.features, "to"):
             parts.features.to(self.device)
 
     @classmethod
-    def load(cls, model: str | Path | None = None, device: str | torch.device | None = None) -> "Estimator":
+    def load(
+        cls,
+        model: str | Path | None = None,
+        device: str | torch.device | None = None,
+        precision: str = "float32",
+    ) -> "Estimator":
         """The estimator in the folder ``model``, or ``org/name[@revision]`` of the hub, on ``device`` (a GPU where there
         is one). No network access for a folder; no pickle.
 
-        Without ``model``, or for ``"ready"``, it is the ready one (``negsample.models.ready``). Raises InputError where
-        the folder is damaged, newer than this code, or of another kind, and where the hub has no such model.
+        Without ``model``, or for ``"ready"``, it is the ready one (``negsample.models.ready``). ``precision``: ``"bf16"``
+        lets the pretrained networks (encoder, judge, the network of ``cls``) compute in bfloat16, which moves scores a
+        little; a language model stays at its own. Raises InputError where the folder is damaged, newer than this code,
+        or of another kind, where the hub has no such model, and for ``"bf16"`` where the device has no instructions for it.
         """
+        check_precision(precision, _device(device))
         if model is None or (str(model) == "ready" and not Path(model).exists()):
             from negsample.models.ready import PERCENTILES, ready_parts
 
-            made = cls(*ready_parts(), device, read_percentiles(PERCENTILES))
+            made = cls(*ready_parts(precision), device, precision, read_percentiles(PERCENTILES))
             made._source = "ready"
             return made
         from negsample.models.hub import model_path
@@ -74,16 +85,19 @@ class Estimator:
         folder = model_path(model)
         description = read_description(folder)
         try:
-            parts = load_parts(description, folder)
+            parts = load_parts(description, folder, precision=precision)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
         assert parts.network is not None
         load_weights(parts.network, folder, description["weights_sha256"])
+        fine_tuned = getattr(parts.network, "encoder", None)
+        if precision == "bf16" and fine_tuned is not None:
+            to_bf16(fine_tuned)
         if "fitted" in description:
             from negsample.models.fitted import FittedEstimator
 
             cls = FittedEstimator if cls is Estimator else cls
-        made = cls(parts, description, device, read_percentiles(folder / FILE))
+        made = cls(parts, description, device, precision, read_percentiles(folder / FILE))
         made._source = str(folder.resolve())
         return made
 
@@ -91,7 +105,12 @@ class Estimator:
         """Where it lies stands for the estimator when it goes to another process, and when ``datasets`` hashes it."""
         if self._source is None:
             return super().__reduce_ex__(protocol)
-        return _load_again, (self._source, str(self.device), self.fingerprint)
+        return _load_again, (self._source, str(self.device), self.precision, self.fingerprint)
+
+    def stay_in_memory(self) -> None:
+        """Keep nothing of the texts to come on disk, as a service should; heads over rows keep vectors in the cache still."""
+        if isinstance(self._features, AlignFeatures):
+            self._features.stay_in_memory()
 
     @property
     def fingerprint(self) -> str:
@@ -102,9 +121,8 @@ class Estimator:
 
     @property
     def signature(self) -> str:
-        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version.
-
-        That of the ready estimator begins with ``ready`` and its own version.
+        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version, and the
+        precision where it is not float32. That of the ready estimator begins with ``ready`` and its own version.
         """
         about = self.description
         values = {
@@ -116,6 +134,8 @@ class Estimator:
             "loss": about["loss"],
             "version": negsample.__version__,
         }
+        if self.precision != "float32":
+            values["precision"] = self.precision
         return "|".join(f"{key}:{value}" for key, value in values.items())
 
     @property
@@ -184,10 +204,20 @@ class Estimator:
 
         Raises InputError as ``score`` does, and where the model has no aspects.
         """
+        return self.explain_pairs([document], [summary])[0]
+
+    def explain_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[dict[str, Any]]:
+        """As ``explain``, for pairs that are computed together."""
         self.need_aspects()
-        scored = self.score_pairs([document], [summary])
+        scored = self.score_pairs(documents, summaries)
         assert isinstance(self._features, AlignFeatures)
-        return explain(self._features, self._network, document, summary, scored)
+        shares = self.percentiles(scored)
+        explained = []
+        for place, (document, summary) in enumerate(zip(documents, summaries, strict=True)):
+            told = explain(self._features, self._network, document, summary, scored, place)
+            told.update({} if shares is None else {"percentile": values_at(shares, place)})
+            explained.append(told)
+        return explained
 
     def score_frame(
         self,
@@ -214,7 +244,7 @@ class Estimator:
         document: str = "document",
         summary: str = "summary",
         prefix: str = "",
-    ) -> dict[str, list[Any]]:
+    ) -> dict[str, Any]:
         """For ``datasets``: ``dataset.map(estimator.batch, batched=True)`` adds the columns of ``score_frame``.
 
         Other names of columns go into ``fn_kwargs``. Works with ``num_proc``, and ``datasets`` finds again what it cached.
@@ -270,7 +300,7 @@ class Estimator:
         for start in range(0, len(documents), _CHUNK):
             part = slice(start, start + _CHUNK)
             outputs[part], cut[part] = self._answer_chunk(documents[part], summaries[part], batch_size, ask, width)
-        missing = np.isnan(outputs).any(axis=1).tolist()
+        missing = np.any(np.isnan(outputs), axis=1).tolist()
         reason = getattr(self._features, "reason", lambda document, summary: None)
         return outputs, cut, [reason(documents[i], summaries[i]) if missing[i] else None for i in range(len(documents))]
 
@@ -293,12 +323,20 @@ class Estimator:
                 outputs[batch] = logits.float().cpu().numpy().reshape(len(batch), -1)
         if not np.isfinite(outputs[:, 0]).all():
             raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
-        return outputs, self._features.was_cut(sizes[:, 0], sizes[:, 1])
+        cut = self._features.was_cut(sizes[:, 0], sizes[:, 1])
+        if isinstance(self._features, AlignFeatures):
+            cut |= self._features.read_in_part([units[text] for text in documents])
+        return outputs, cut
 
 
-def _load_again(source: str, device: str, fingerprint: str) -> Estimator:
+def _device(device: str | torch.device | None) -> torch.device:
+    """``device``, or a GPU where there is one."""
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def _load_again(source: str, device: str, precision: str, fingerprint: str) -> Estimator:
     """The estimator that was sent here as the place it was loaded from. Raises InputError where another lies there now."""
-    made = Estimator.load(source, device)
+    made = Estimator.load(source, device, precision)
     if made.fingerprint != fingerprint:
         raise InputError(f"{source}: another model than the one that was loaded lies here now; load it again")
     return made

@@ -26,7 +26,7 @@ class FittedTarget:
 
     def answer(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """People's score [n] and its interval [n, 2] for ``sums`` [n]; NaN stays NaN."""
-        values = np.interp(sums, *map(np.array, self.knots))
+        values = np.interp(sums, np.array(self.knots[0]), np.array(self.knots[1]))
         ends = np.stack([values - self.half_width, values + self.half_width], axis=1)
         return values, np.clip(ends, self.knots[1][0], self.knots[1][-1])
 

@@ -17,7 +17,7 @@ def scored_columns(
     estimator: "Estimator", documents: Sequence[Any], summaries: Sequence[Any], prefix: str = "", batch_size: int = 32
 ) -> dict[str, Any]:
     """Columns of length n, called ``prefix`` and their name: ``score``, ``percentile``, each aspect and its
-    ``…_percentile`` (float, NaN where there is none), and ``reason`` (why one is missing; None where none is).
+    ``…_percentile`` (float64, NaN where there is none), and ``reason`` (why one is missing; "" where none is).
 
     A text that is missing or blank has no score, and that is its reason. Percentiles only where the estimator has them.
     """
@@ -33,7 +33,8 @@ def scored_columns(
             columns[own] = _spread(shares[name], good, len(reasons))
     for place, reason in zip(good, scored.reasons or [], strict=False):
         reasons[place] = reason
-    return {f"{prefix}{name}": column for name, column in {**columns, "reason": reasons}.items()}
+    columns["reason"] = [reason or "" for reason in reasons]
+    return {f"{prefix}{name}": column for name, column in columns.items()}
 
 
 def _fault(document: Any, summary: Any) -> str | None:
@@ -56,21 +57,19 @@ def score_frame(
 ) -> "pd.DataFrame":
     """A copy of ``frame`` with ``scored_columns`` of its columns ``document`` and ``summary``; see the estimator."""
     texts = _texts(dict(frame.items()), document, summary)
-    columns = scored_columns(estimator, *(list(column) for column in texts), prefix, batch_size)
+    columns = scored_columns(estimator, list(texts[0]), list(texts[1]), prefix, batch_size)
     _refuse_taken(columns, [str(name) for name in frame.columns])
     return frame.assign(**columns)
 
 
 def score_batch(
     estimator: "Estimator", batch: Mapping[str, Sequence[Any]], document: str, summary: str, prefix: str
-) -> dict[str, list[Any]]:
-    """``scored_columns`` of a batch of ``datasets``, as lists; None for NaN."""
-    columns = scored_columns(estimator, *_texts(batch, document, summary), prefix)
+) -> dict[str, Any]:
+    """``scored_columns`` of a batch of ``datasets``. No value is None: its type is told by the first batch."""
+    documents, summaries = _texts(batch, document, summary)
+    columns = scored_columns(estimator, documents, summaries, prefix)
     _refuse_taken(columns, list(batch))
-    return {
-        name: column if isinstance(column, list) else [None if np.isnan(x) else float(x) for x in column]
-        for name, column in columns.items()
-    }
+    return columns
 
 
 def _texts(columns: Mapping[Any, Any], *names: str) -> list[Any]:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from negsample.corpora.hub import KNOWN
 from negsample.errors import InputError
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import check_weights, one_line, quiet
@@ -19,6 +20,8 @@ _FILES = ("config.json", "model.safetensors", "percentiles.json", "figures.json"
 _FOLDERS = ("encoder", "judge", "lm")
 # Formats that can hold code are neither fetched nor published.
 _UNSAFE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.pickle", "*.ckpt", "*.h5", "*.py", "*.joblib")
+# Endings of files of pairs.
+_DATA = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
 _TAGS = ("negsample", "summarization", "evaluation", "reference-free")
 
 
@@ -56,10 +59,9 @@ def publish(folder: Path, name: str, *, public: bool = False, languages: Sequenc
     from huggingface_hub.errors import RepositoryNotFoundError
 
     api = HfApi()
-    files = {
-        path: (folder / path).read_bytes() if path == "README.md" else folder / path for path in _published(folder)
-    }
-    files["README.md"] = str(_card(folder, name, description, languages)).encode()
+    files: dict[str, Path | bytes] = {path: folder / path for path in _published(folder)}
+    files["README.md"] = _unlocated(str(_card(folder, name, description, languages)), description)
+    files["config.json"] = _unlocated((folder / "config.json").read_text(encoding="utf-8"), description)
     with quiet(), _explained(name):
         try:
             there = api.model_info(name)
@@ -88,23 +90,38 @@ def _published(folder: Path) -> list[str]:
     return found
 
 
+def _corpora(description: dict[str, Any]) -> list[str]:
+    return [str(corpus) for corpus in description.get("data", {}).get("corpora", [])]
+
+
+def _unlocated(text: str, description: dict[str, Any]) -> bytes:
+    """``text`` with corpora that are files called by their names alone: where they lay is nobody's business."""
+    for corpus in _corpora(description):
+        if _dataset(corpus) is None and "/" in corpus:
+            text = text.replace(corpus, Path(corpus).name)
+    return text.encode()
+
+
+def _dataset(corpus: str) -> str | None:
+    """The hub's name of a corpus; None for a file or a folder, and for the embedded sample."""
+    if corpus in KNOWN:
+        return KNOWN[corpus].id
+    local = Path(corpus).exists() or Path(corpus).suffix in _DATA
+    return corpus if _ID.fullmatch(corpus) and not local else None
+
+
 def _card(folder: Path, name: str, description: dict[str, Any], languages: Sequence[str]) -> "ModelCard":
     """The folder's model card, called ``name``, with the hub's metadata."""
-    from huggingface_hub import EvalResult, ModelCard
+    from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     path = folder / "README.md"
     text = path.read_text(encoding="utf-8") if path.is_file() else f"# {name}\n"
     card = ModelCard(
         text.replace(f'Estimator.load("{folder.name}")', f'Estimator.load("{name}")'), ignore_metadata_errors=True
     )
-    corpora = description.get("data", {}).get("corpora", [])
+    corpora = _corpora(description)
     figures = description.get("figures", {}).get("test", {})
-    card.data.library_name = "negsample"
-    card.data.tags = list(_TAGS)
-    card.data.language = list(languages) or None
-    card.data.datasets = [corpus for corpus in corpora if _ID.fullmatch(corpus)] or None
-    card.data.model_name = name.partition("/")[2]
-    card.data.eval_results = [
+    results = [
         EvalResult(
             task_type="summarization",
             task_name="summary quality (labels of damaged summaries)",
@@ -115,7 +132,15 @@ def _card(folder: Path, name: str, description: dict[str, Any], languages: Seque
         )
         for metric, figure in figures.items()
         if isinstance(figure, dict) and figure.get("value") is not None
-    ] or None
+    ]
+    card.data = ModelCardData(
+        library_name="negsample",
+        tags=list(_TAGS),
+        language=list(languages) or None,
+        datasets=[found for corpus in corpora if (found := _dataset(corpus))] or None,
+        model_name=name.partition("/")[2],
+        eval_results=results or None,
+    )
     return card
 
 

@@ -144,9 +144,9 @@ def score_rows(scorer: Scorer, rows: Sequence[Row], settings: Settings = DEFAULT
 def _outcomes(scored: Scored, aspects: bool, shares: "dict[str, np.ndarray] | None" = None) -> Iterator[Outcome]:
     for place, (score, cut) in enumerate(zip(scored.scores, scored.cut, strict=True)):
         reason = scored.reasons[place] if scored.reasons else None
-        percentiles = _at(shares, place)
+        percentiles = values_at(shares, place)
         if aspects and scored.aspects is not None:
-            judged = _at(scored.aspects, place)
+            judged = values_at(scored.aspects, place)
             ends = {
                 name: (float(both[place, 0]), float(both[place, 1]))
                 for name, both in (scored.intervals or {}).items()
@@ -161,11 +161,12 @@ def _outcomes(scored: Scored, aspects: bool, shares: "dict[str, np.ndarray] | No
             yield Outcome(float(score), bool(cut), percentiles=percentiles)
 
 
-def _at(columns: "dict[str, np.ndarray] | None", place: int) -> dict[str, float | None] | None:
-    """What each of ``columns`` has for one record, None for NaN."""
+def values_at(columns: "dict[str, np.ndarray] | None", place: int) -> dict[str, float | None] | None:
+    """What each of ``columns`` has for one record, to 7 digits, None for NaN; None where there are none."""
     if columns is None:
         return None
-    return {name: None if math.isnan(column[place]) else float(column[place]) for name, column in columns.items()}
+    values = {name: float(column[place]) for name, column in columns.items()}
+    return {name: None if math.isnan(value) else round(value, 7) for name, value in values.items()}
 
 
 def score_stream(

@@ -86,7 +86,7 @@ def _run(
 ) -> dict[str, Any]:
     work = out / WORK
     parts = parts_of(config)
-    _on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
+    on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
     if accelerator.is_main_process:
         for note in notes:
             callbacks.say(note)
@@ -151,6 +151,9 @@ def parts_of(config: TrainConfig) -> Parts:
         freeze=config.freeze_encoder,
         attention=config.attention,
         lm=config.lm,
+        lm_prompt=config.lm_prompt,
+        lm_tokens=config.lm_tokens,
+        copy_lm=config.copy_lm,
         seed=config.seed,
     )
 
@@ -306,7 +309,7 @@ def make_accelerator(config: TrainConfig) -> "Accelerator":
         ) from None
 
 
-def _on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> None:
+def on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> None:
     """Run ``job`` on the main process; where it fails there, every process ends with an error instead of waiting."""
     failed: Exception | None = None
     if accelerator.is_main_process:
@@ -346,7 +349,7 @@ def _hold_folder(
             )
             held.enter_context(folder)
 
-    _on_main(accelerator, look, out)
+    on_main(accelerator, look, out)
     flag = torch.tensor([1.0 if accelerator.is_main_process and answer[0] else 0.0], device=accelerator.device)
     return float(accelerator.reduce(flag, "sum")) > 0
 

@@ -43,7 +43,8 @@ class MeasuringEstimator(FittedEstimator):
             )
         seen = references if self.fitted.references and references is not None else [()] * len(documents)
         items = [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, seen, strict=True)]
-        columns, reasons = [], [None] * len(items)
+        columns: list[np.ndarray] = []
+        reasons: list[str | None] = [None] * len(items)
         for metric, then in zip(self._metrics, self.fitted.metrics, strict=True):
             found = metric.score(items)
             columns.append((found.values * then.direction - then.centre) / then.spread)
@@ -66,14 +67,14 @@ class ReferenceEstimator(MeasuringEstimator):
         return self._scored(documents, summaries, references, 32)
 
 
-def load_model(model: str | Path | None = None, device: str | None = None) -> Estimator:
+def load_model(model: str | Path | None = None, device: str | None = None, precision: str = "float32") -> Estimator:
     """The estimator that `Estimator.load` loads, of whatever kind. Raises InputError as that does."""
     if model is not None and (str(model) != "ready" or Path(model).exists()):
         fitted = read_description(model_path(model)).get("fitted") or {}
         if isinstance(fitted, dict) and fitted.get("metrics"):
             kind = ReferenceEstimator if fitted.get("references") else MeasuringEstimator
-            return kind.load(model, device)
-    return Estimator.load(model, device)
+            return kind.load(model, device, precision)
+    return Estimator.load(model, device, precision)
 
 
 def _plain(signature: str) -> list[str]:

@@ -40,7 +40,7 @@ def problem(
     so that the order of rows changes nothing.
     """
     rows = np.flatnonzero(np.isfinite(inputs).all(axis=1) & np.isfinite(people))
-    ids = np.array([str(document_ids[row]) for row in rows], dtype=object)
+    ids = np.array([str(document_ids[int(row)]) for row in rows])
     documents = np.unique(ids, return_inverse=True)[1]
     x, y = inputs[rows], people[rows]
     return Problem(x, y, documents, ranked(x, y, documents, weights[rows], own, aspects), rows)
@@ -99,7 +99,9 @@ def held_out(task: Problem, *seed: object, confidence: float = 0.9) -> HeldOut:
             continue
         found = fit_target(task, rest, number, *seed, confidence=confidence)
         sums[rows] = found.weights.sums(task.inputs[rows])
-        answers[rows] = np.interp(sums[rows], *map(np.array, found.calibration.knots))
+        answers[rows] = np.interp(
+            sums[rows], np.array(found.calibration.knots[0]), np.array(found.calibration.knots[1])
+        )
         width = found.calibration.half_width
         low, high = found.calibration.knots[1][0], found.calibration.knots[1][-1]
         ends[rows] = np.clip(np.stack([answers[rows] - width, answers[rows] + width], axis=1), low, high)

@@ -1,8 +1,8 @@
 """Why a pair scores as it does: what is covered, what each sentence rests on, what has no support, what is repeated."""
 
 import re
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Collection, Mapping
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import torch
 from torch import nn
 
 from negsample.models.align.alignment import Alignment, DocumentView
-from negsample.models.align.named_features import matches, repetitions, telling_facts
+from negsample.models.align.named_features import matches, repeated_runs, telling_facts
 from negsample.models.align.reader import Text
 from negsample.models.align.words import read_words
+from negsample.scoring import values_at
 from negsample.text import as_written
 
 if TYPE_CHECKING:
@@ -32,24 +33,22 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def explain(
-    features: "AlignFeatures", network: nn.Module, document: str, summary: str, scored: "Scored"
+    features: "AlignFeatures", network: nn.Module, document: str, summary: str, scored: "Scored", place: int = 0
 ) -> dict[str, Any]:
-    """Plain values, as ``negsample explain`` prints them.
+    """Plain values, as ``negsample explain`` prints them; the pair is the one at ``place`` in ``scored``.
 
     ``score`` and ``aspects`` (null where missing, then ``reason``); ``document``: for each sentence ``covered`` (its best
-    match, [0, 1]), ``by`` (which summary sentence, from 0) and ``weight`` (its share of the salience); ``missing``: the
-    places of salient sentences that the summary leaves out; ``summary``: for each sentence ``support`` ([0, 1]),
-    ``rests_on`` (place of the document sentence), ``unsupported`` words, and ``faults`` (``"no end mark"``,
-    of fewer than five words: ``"fragment"`` without one, else ``"short"``); ``repetitions``: pairs of alike sentences, and
-    runs of three words said again.
+    match, [0, 1]), ``said`` (whether that is enough), ``by`` (which summary sentence, from 0) and ``weight`` (its share of
+    the salience); ``missing``: the places of salient sentences that the summary leaves out; ``summary``: for each sentence
+    ``support`` ([0, 1]), ``rests_on`` (place of the document sentence), ``unsupported`` words, and ``faults``
+    (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else ``"short"``); ``repetitions``: pairs of
+    alike sentences, and runs of three words said again. ``unsupported_at`` and ``repeated_at`` are where these words and
+    runs stand: [start, stop] in characters of ``sentence``.
     """
     pair = features.view_pairs([document], [summary])[0]
     told: dict[str, Any] = {
-        "score": round(float(scored.scores[0]), 7),
-        "aspects": {
-            name: None if np.isnan(values[0]) else round(float(values[0]), 7)
-            for name, values in (scored.aspects or {}).items()
-        },
+        "score": round(float(scored.scores[place]), 7),
+        "aspects": values_at(scored.aspects or {}, place),
     }
     if pair.alignment is None:
         told["reason"] = features.reason(document, summary)
@@ -62,18 +61,21 @@ def explain(
     told["document"] = [
         {
             "sentence": show(0, len(sentence)),
-            "covered": round(float(covered[place]), 4),
-            "by": int(np.argmax(pair.alignment.focus[place] + pair.alignment.sentences[place])),
-            "weight": round(float(weights[place]), 4),
+            "covered": round(float(covered[n]), 4),
+            "said": bool(covered[n] >= _COVERED),
+            "by": int(np.argmax(pair.alignment.focus[n] + pair.alignment.sentences[n])),
+            "weight": round(float(weights[n]), 4),
         }
-        for place, (sentence, show) in enumerate(zip(source, as_written(document, source), strict=True))
+        for n, (sentence, show) in enumerate(zip(source, as_written(document, source), strict=True))
     ]
-    told["missing"] = [int(place) for place in likely if covered[place] < _COVERED][:_MOST_MISSING]
+    told["missing"] = [int(n) for n in likely if covered[n] < _COVERED][:_MOST_MISSING]
+    runs = repeated_runs(pair.summary)
+    again = {word for places in runs.values() for words in places for word in words}
     told["summary"] = [
-        _sentence(pair.document, pair.summary, pair.alignment, m, show)
+        _sentence(pair.document, pair.summary, pair.alignment, m, again, show)
         for m, show in enumerate(as_written(summary, own))
     ]
-    told["repetitions"] = {"sentences": _alike(pair.summary), "phrases": repetitions(pair.summary)}
+    told["repetitions"] = {"sentences": _alike(pair.summary), "phrases": list(runs)}
     return told
 
 
@@ -93,9 +95,14 @@ def _covered(document: DocumentView, summary: Text, alignment: Alignment) -> np.
 
 
 def _sentence(
-    document: DocumentView, summary: Text, alignment: Alignment, place: int, show: Callable[[int, int], str]
+    document: DocumentView,
+    summary: Text,
+    alignment: Alignment,
+    place: int,
+    again: Collection[int],
+    show: Callable[[int, int], str],
 ) -> dict[str, Any]:
-    """What is told of sentence ``place``; ``show`` gives a part of it as the user wrote it."""
+    """What is told of sentence ``place``; ``show`` gives a part of it as the user wrote it, ``again``: repeated words."""
     piece = summary.pieces[place]
     own = np.flatnonzero(summary.place == place)
     faults = []
@@ -105,28 +112,41 @@ def _sentence(
         faults.append("short" if summary.ends[place] else "fragment")
     if _doubled(piece):
         faults.append("a word stands twice in a row")
+    spans = dict(zip(own.tolist(), read_words(piece, lambda _: 0.0).spans, strict=True))
+    unsupported = _unsupported(document, summary, alignment, piece, spans)
+    # Words that follow one another are one stretch.
+    said = enumerate(word for word in spans if word in again)
+    runs = [[word for _, word in run] for _, run in groupby(said, lambda item: item[1] - item[0])]
+    repeated = [(spans[run[0]][0], spans[run[-1]][1]) for run in runs]
     return {
         "sentence": show(0, len(piece)),
         "support": round(float(np.clip(alignment.focus[:, place].max(), 0, 1)), 4),
         "rests_on": int(alignment.rests_on[place]),
-        "unsupported": [show(begin, stop) for begin, stop in _unsupported(document, summary, alignment, place, own)],
+        "unsupported": list(dict.fromkeys(show(begin, stop) for begin, stop in unsupported)),
+        "unsupported_at": [_shown_at(show, *span) for span in unsupported],
+        "repeated_at": [_shown_at(show, *span) for span in repeated],
         "faults": faults,
     }
 
 
+def _shown_at(show: Callable[[int, int], str], begin: int, stop: int) -> list[int]:
+    """Where ``show(begin, stop)`` stands in the sentence as it is shown: what is shown up to ``stop`` ends with it."""
+    end = len(show(0, stop))
+    return [end - len(show(begin, stop)), end]
+
+
 def _unsupported(
-    document: DocumentView, summary: Text, alignment: Alignment, place: int, own: np.ndarray
+    document: DocumentView, summary: Text, alignment: Alignment, piece: str, spans: Mapping[int, tuple[int, int]]
 ) -> list[tuple[int, int]]:
+    """Where the unsupported words of ``piece`` stand; ``spans``: of each of its words."""
     facts = telling_facts(summary)
-    spans = read_words(summary.pieces[place], lambda _: 0.0).spans
-    told: dict[str, tuple[int, int]] = {}
-    for (begin, stop), word in zip(spans, own, strict=True):
+    told = []
+    for word, span in spans.items():
         unknown = summary.forms[word] not in document.frequency
         weak = alignment.support[word] < _UNSUPPORTED and summary.weights[word] > _TELLING
         if unknown and (facts[word] or weak):
-            begin, stop = _whole(summary.pieces[place], begin, stop)
-            told.setdefault(summary.pieces[place][begin:stop], (begin, stop))
-    return list(told.values())
+            told.append(_whole(piece, *span))
+    return list(dict.fromkeys(told))
 
 
 def _whole(piece: str, begin: int, stop: int) -> tuple[int, int]:

@@ -17,6 +17,8 @@ from negsample.models.store.embedding_cache import EmbeddingCache
 # Bytes of word vectors that are kept for sentences that may come again.
 _KEPT = 384 << 20
 _ROWS, _TOKENS = 64, 8192
+# Sentences of a batch are at least this share as long as its longest: padding costs as much as words.
+_ALIKE = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,8 @@ class WordStates:
         self.fingerprint, self.counts = encoder.fingerprint, encoder.counts
         self._weigh = TermWeights(self.model.tokenizer)
         self._shift = len(encoder.layout.prompt)
-        self._kept: OrderedDict[str, tuple[Words, np.ndarray]] = OrderedDict()
+        # Of each text: its words, their vectors, and its own vector.
+        self._kept: OrderedDict[str, tuple[Words, np.ndarray, np.ndarray]] = OrderedDict()
         self._bytes = 0
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
@@ -75,7 +78,7 @@ class WordStates:
         result = np.zeros((len(texts), self.dim), np.float32)
         lengths = [len(text) for text in given]
         with torch.inference_mode():
-            for batch in longest_first(lengths, lambda longest: min(_ROWS, _TOKENS // (longest // 4 + 4))):
+            for batch in longest_first(lengths, lambda longest: min(_ROWS, _TOKENS // (longest // 4 + 4)), _ALIKE):
                 encoded = self.model.tokenizer(
                     [given[i] for i in batch],
                     padding=True,
@@ -90,7 +93,7 @@ class WordStates:
                 vectors = self.encoder.sentence_vectors(hidden, inputs["attention_mask"].bool())
                 result[batch] = vectors.float().cpu().numpy()
                 for i, states, own in zip(batch, hidden.float().cpu().numpy(), offsets, strict=True):
-                    self._keep(texts[i], _word_vectors(texts[i], states, own, self._weigh))
+                    self._keep(texts[i], (*_word_vectors(texts[i], states, own, self._weigh), result[i].copy()))
         return result
 
     def cuts(self, texts: Sequence[str]) -> dict[str, list[str]]:
@@ -110,22 +113,29 @@ class WordStates:
                 cut[text] = cut_tokens(text, starts, max(1, most - (len(offsets) - len(starts))))
         return cut
 
-    def _keep(self, text: str, entry: tuple[Words, np.ndarray]) -> None:
+    def rows(self, texts: Sequence[str]) -> np.ndarray:
+        """Return sentence vectors float32 [n, dim], as an ``EmbeddingCache`` does, from memory alone."""
+        self._encode_missing(texts)
+        return np.stack([self._kept[text][2] for text in texts]) if texts else np.zeros((0, self.dim), np.float32)
+
+    def _encode_missing(self, texts: Sequence[str]) -> None:
+        if missing := [text for text in dict.fromkeys(texts) if text not in self._kept]:
+            self.encode(missing)
+
+    def _keep(self, text: str, entry: tuple[Words, np.ndarray, np.ndarray]) -> None:
         if text not in self._kept:
-            self._bytes += entry[1].nbytes
+            self._bytes += entry[1].nbytes + entry[2].nbytes
         self._kept[text] = entry
 
     def words(self, texts: Sequence[str]) -> list[tuple[Words, np.ndarray]]:
         """Return the words of each text and their vectors float16 [w, width], encoded where they are not kept."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
-        if missing:
-            self.encode(missing)
-        found = [self._kept[text] for text in texts]
+        self._encode_missing(texts)
+        found = [self._kept[text][:2] for text in texts]
         for text in texts:
             self._kept.move_to_end(text)
         while self._bytes > _KEPT and self._kept:
             _, entry = self._kept.popitem(last=False)
-            self._bytes -= entry[1].nbytes
+            self._bytes -= entry[1].nbytes + entry[2].nbytes
         return found
 
 
@@ -148,7 +158,9 @@ class Reader:
 
     def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None) -> None:
         self.states = WordStates(encoder)
-        self.cache = cache if cache is not None else EmbeddingCache(cast("Encoder", self.states))
+        self.cache: EmbeddingCache | WordStates = (
+            cache if cache is not None else EmbeddingCache(cast("Encoder", self.states))
+        )
 
     def read(self, texts: Sequence[str]) -> list[Text]:
         """Return the texts, in order; sentences that several of them share are encoded once."""

@@ -11,9 +11,11 @@ from negsample.models.align.named_features import ASPECTS, MATCH_CENTRES, MATCH_
 
 # Standardised features bend towards this bound: one odd value must not decide a score.
 _MOST = 4.0
-# How far trained aspects of the summaries of one document spread (machine-made summaries of news; no human score went into
-# it), so that each counts alike in the mix. Training stretches support and form most.
-_SPREADS = {"coverage": 0.80, "support": 0.99, "coherence": 0.55, "form": 0.91}
+# How far the untrained aspects of the summaries of one document spread (machine-made summaries of news; no human score
+# went into it), so that each counts in the mix as its weight says.
+_SPREADS = {"coverage": 0.75, "support": 0.79, "coherence": 0.44, "form": 0.60}
+# How much each aspect, and the weakest of them, counts in the mix as made (docs/recipes.md).
+_MIX = {"coverage": 3.0, "support": 1.0, "coherence": 0.5, "form": 0.5, "weakest": 1.0}
 # What an untrained head takes for salience: likeness to the whole document, and an early place.
 _PRIOR = (0.0, 0.5, 0.0, 3.0, 0.0, 0.0)
 
@@ -24,8 +26,8 @@ class Align(nn.Module):
     Coverage: salience, a softmax over the document's sentences of a small network, weights how well each is matched.
     ``sources``: what gives features beside the alignment (``features.SOURCES``). Each aspect rises only in the features
     that speak for it (falls in those of direction −1); the overall score rises in every aspect, and in the weakest of
-    them. With salience held, more similarity to the document never lowers anything. As made, an aspect is the sum of its
-    features with equal weights, and the score that of the aspects and the weakest one.
+    them. With salience held, more similarity to the document never lowers anything. As made, an aspect is the mean of
+    its features (weighted by ``Feature.weight``), and the score that of the aspects and the weakest one (``_MIX``).
     """
 
     takes = "align"
@@ -56,9 +58,12 @@ class Align(nn.Module):
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         self.salience = nn.Sequential(nn.Linear(SALIENCE, hidden), nn.Tanh(), last)
-        sizes = [len(columns) + (len(MATCHES) if aspect == "coverage" else 0) for aspect, columns in self._named()]
-        self.aspects = nn.ModuleList(Monotone(size) for size in sizes)
-        self.mix = Monotone(len(ASPECTS) + 1)
+        weights = [
+            [features[i].weight for i in columns] + [1.0] * (len(MATCHES) if aspect == "coverage" else 0)
+            for aspect, columns in self._named()
+        ]
+        self.aspects = nn.ModuleList(Monotone(len(own), weights=own) for own in weights)
+        self.mix = Monotone(len(ASPECTS) + 1, weights=[*_MIX.values()])
 
     def _named(self) -> Sequence[tuple[str, list[int]]]:
         return list(zip(ASPECTS, self._columns, strict=True))

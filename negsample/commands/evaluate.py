@@ -14,6 +14,7 @@ def evaluate(
         str, typer.Option("--examples", help="Labelled examples, as 'generate' writes them.", metavar="FILE")
     ],
     json: options.Json = None,
+    precision: options.Precision = "float32",
     batch_size: options.BatchSize = 32,
     seed: options.Seed = 0,
     tsv_quoting: options.TsvQuoting = "auto",
@@ -25,7 +26,7 @@ def evaluate(
 
     if json is not None:
         check_file(json)
-    found = evaluate_model(load_model(model), examples, batch_size=batch_size, seed=seed)
+    found = evaluate_model(load_model(model, precision=precision), examples, batch_size=batch_size, seed=seed)
     # Shown first: what was found is not lost where it can't be written.
     print_figures(found)
     print(found["signature"])

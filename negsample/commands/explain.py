@@ -1,15 +1,22 @@
 """``negsample explain``."""
 
+from collections.abc import Iterable
+from contextlib import nullcontext
 from itertools import islice
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
 
+if TYPE_CHECKING:
+    from negsample.io.read import Row
+
 # Inputs named beside a fitted target; the JSON has all.
 _ADDS = 5
+# Records of a page; more make it slow to open.
+_MOST_SHOWN = 1000
 
 
 def explain(
@@ -19,32 +26,55 @@ def explain(
         str | None,
         typer.Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT"),
     ] = None,
+    html: Annotated[
+        str | None, typer.Option("--html", help="Write one page here, to open or to send to somebody.", metavar="FILE")
+    ] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Explain only the first N records.")] = None,
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
+    precision: options.Precision = "float32",
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
     from negsample.eval.fit.model import load_model
-    from negsample.io.files import format_of
-    from negsample.io.read import read_rows, text_field
+    from negsample.io.files import atomic_text, check_file, format_of
+    from negsample.io.read import Row, read_rows, text_field
     from negsample.io.write import open_writer
+    from negsample.serve.page import file_page
 
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
-    estimator = load_model(model)
-    rows = islice(read_rows(options.records(source)), limit)
-    explained = (
-        (row, estimator.explain(text_field(row, document_field), text_field(row, summary_field))) for row in rows
-    )
-    if output is not None:
-        with open_writer(output) as writer:
-            for row, told in explained:
+    rows: Iterable[Row] = islice(read_rows(options.records(source)), limit)
+    if html is not None:
+        check_file(html)
+        rows = list(islice(rows, _MOST_SHOWN + 1))
+        if len(rows) > _MOST_SHOWN:
+            raise InputError(f"--html: more than {_MOST_SHOWN} records; choose some with --limit")
+    estimator = load_model(model, precision=precision)
+    shown: list[dict[str, Any]] = []
+    with open_writer(output) if output is not None else nullcontext() as writer:
+        for number, row in enumerate(rows, start=1):
+            document, summary = text_field(row, document_field), text_field(row, summary_field)
+            told = estimator.explain(document, summary)
+            if html is not None:
+                texts = {"document": document, "summary": summary}
+                shown.append({"label": _label(row, number), **texts, "explanation": told})
+            if writer is not None:
                 writer.write({**row.fields, "explanation": told})
-        return
-    for row, told in explained:
-        print("\n".join([row.where, *lines(told), ""]))
-    print(estimator.signature)
+            elif html is None:
+                print("\n".join([row.where, *lines(told), ""]))
+    if html is not None:
+        atomic_text(html, file_page(estimator.signature, shown).html)
+    elif output is None:
+        print(estimator.signature)
+
+
+def _label(row: "Row", number: int) -> str:
+    """What a page calls a record: not by where its file lies."""
+    names = [
+        str(row.fields[name]) for name in ("id", "document_id", "system") if row.fields.get(name) not in (None, "")
+    ]
+    return " · ".join(names) or f"record {number}"
 
 
 def lines(told: dict[str, Any]) -> list[str]:

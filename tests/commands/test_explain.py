@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,28 @@ def test_an_explanation_shows_the_text_as_it_was_written(model: Path, tmp_path: 
     assert told["summary"][0]["unsupported"] == []
     assert set(told["summary"][1]["unsupported"]) & {unicodedata.normalize(form, "théâtre"), "oﬃciel"}
     assert all(word in summary for word in told["summary"][1]["unsupported"])
+
+
+def test_a_page_of_records(
+    model: Path, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page holds what the JSON lines have, and nothing of this machine; texts can't end the element they are in."""
+    hostile = {"id": "x1", "document": "</script><!-- A boat sank. -->", "summary": "A <b>boat</b>."}
+    records.write_text(records.read_text() + json.dumps(hostile) + "\n", encoding="utf-8")
+    html, lines = tmp_path / "told.html", tmp_path / "told.jsonl"
+    assert run("explain", "--model", model, records, "--html", html, "-o", lines) == 0
+    text = html.read_text(encoding="utf-8")
+    (embedded,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    data = json.loads(embedded)
+    told = [json.loads(line)["explanation"] for line in lines.read_text(encoding="utf-8").splitlines()]
+    assert [one["explanation"] for one in data["records"]] == told
+    assert [one["label"] for one in data["records"]] == ["record 1", "record 2", "x1"]
+    assert data["records"][2]["document"] == hostile["document"]
+    assert str(tmp_path.parent) not in text
+    assert "encoder:sentence-transformer:tiny-bert" in data["signature"]
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr("negsample.commands.explain._MOST_SHOWN", 2)
+    assert run("explain", "--model", model, records, "--html", tmp_path / "more.html") == 2
+    assert "more than 2 records; choose some with --limit" in capsys.readouterr().err
+    assert not (tmp_path / "more.html").exists()
+    assert run("explain", "--model", model, records, "--html", tmp_path / "less.html", "--limit", 2) == 0

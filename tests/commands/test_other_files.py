@@ -40,7 +40,8 @@ def ends(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
 
 
 def correlate(capsys: pytest.CaptureFixture[str], path: str, out: Path, *more: str) -> tuple[dict, str]:
-    code, shown, err = ends(capsys, "correlate", "--judgments", path, "--out", str(out), "--bootstrap", "0", *more)
+    words = ["correlate", "--judgments", path, "--out", str(out), "--bootstrap", "0", "--metric", "words", *more]
+    code, shown, err = ends(capsys, *words)
     assert code == 0, err
     return json.loads((out / "agreement.json").read_text()), shown
 
@@ -113,14 +114,14 @@ def test_flat_judgments(tmp_path: Path, capsys: pytest.CaptureFixture[str], name
     rows[3]["coh"] = ""
     rows[7]["coh"] = "n/a"
     path = write(tmp_path / name, rows)
-    found, shown = correlate(capsys, path, tmp_path / "o", "--metric", "words")
+    found, shown = correlate(capsys, path, tmp_path / "o")
     data = found["datasets"][0]
     assert (data["human"], data["summaries"]) == (["coh", "year"], 16)
     told = "human scores are the fields with numbers: coh, year (--scores-columns names others)"
     assert data["missing_judgments"][0] == told
     assert "1 × score 'coh' is not a finite number" in data["missing_judgments"][1]
     assert told in " ".join(shown.split())
-    found, _ = correlate(capsys, path, tmp_path / "p", "--metric", "words", "--scores-columns", "coh")
+    found, _ = correlate(capsys, path, tmp_path / "p", "--scores-columns", "coh")
     data = found["datasets"][0]
     assert (data["human"], data["summaries"]) == (["coh"], 14)
     assert [line.split(" (")[0] for line in data["missing_judgments"]] == [

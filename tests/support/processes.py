@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 # One thread each, so that sums are added up in the same order however many processes there are.
-ENVIRONMENT = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+# A process that the system ends (SIGABRT, SIGSEGV) says where each of its threads was.
+ENVIRONMENT = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
 
 
 def launch(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess:

@@ -28,10 +28,13 @@ from negsample.train.fit.training_log import TrainingLog
 _PRIOR = 0.5
 # Original summaries that tell what a language model finds ordinary.
 _ORDINARY = 256
+_READ = 64
 # Examples that go through the head at a time.
 _BLOCK = 512
 # Examples the head learns from at most: it has a few hundred weights, and reading a pair takes far longer than learning.
 MOST_EXAMPLES = 3000
+# A language model that reads documents takes a hundred times as long as the rest.
+_MOST_READ = 400
 
 
 def forward(network: Align, computed: ComputedFeatures, rows: np.ndarray) -> Tensor:
@@ -119,10 +122,13 @@ def documents_of(split: Split) -> list[str]:
     return list(found)
 
 
-def originals(split: Split) -> list[str]:
-    """The different original summaries of a split, in order, at most ``_ORDINARY`` of them."""
-    rows = dict.fromkeys(split.summary_of[split.is_original].tolist())
-    return [text_of(split.summaries[row]) for row in list(rows)[:_ORDINARY]]
+def originals(split: Split, most: int = _ORDINARY) -> tuple[list[str], list[str]]:
+    """The documents and the summaries of a split's first ``most`` originals, no summary twice."""
+    _, first = np.unique(split.summary_of, return_index=True)
+    kept = np.zeros(len(split), bool)
+    kept[first] = True
+    documents, summaries = split.read(np.flatnonzero(kept & split.is_original)[:most])
+    return list(map(text_of, documents)), list(map(text_of, summaries))
 
 
 def fit_align(
@@ -147,7 +153,9 @@ def fit_align(
     if fresh:
         features.judge = new_judge(features.encoder, config.attention, config.seed)
     if network is None and features.lm is not None:
-        features.lm.calibrate(originals(splits["train"]))
+        features.lm.calibrate(originals(splits["train"])[1])
+    if network is None and features.evidence is not None:
+        features.evidence.calibrate(features.view_pairs(*originals(splits["train"], _READ)))
     features.to(device)
     if fresh:
         assert features.judge is not None
@@ -158,7 +166,8 @@ def fit_align(
             "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
         )
     network = network if network is not None else untrained(features.sources, config.seed)
-    learnt, held = (beginning(splits[name], MOST_EXAMPLES) for name in ("train", "validation"))
+    most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
+    learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))
     if len(learnt) < len(splits["train"]):
         say(f"the head learns from the first {len(learnt)} of {len(splits['train'])} examples")
     train, validation = (

@@ -1,13 +1,13 @@
 """The pages in a real browser: nothing fetched, nothing logged, nothing wider than a phone, and printable."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from browser import chromium
 
 from negsample.eval import score_columns as columns
 from negsample.eval.compare import Settings as CompareSettings
@@ -16,25 +16,12 @@ from negsample.eval.correlate import Settings, correlate
 from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import correlation_page
 
-CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium under Playwright, or a skip that says what is missing."""
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="Playwright is not installed: pip install playwright"
-    )
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
-    with playwright.sync_playwright() as driver:
-        try:
-            started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        except playwright.Error as error:
-            pytest.skip(f"Chromium does not start: {str(error).splitlines()[0]}")
+    with chromium() as started:
         yield started
-        started.close()
 
 
 def _rows() -> list[dict]:

@@ -227,3 +227,33 @@ def test_an_explanation_of_a_good_summary_finds_no_fault(features: AlignFeatures
     assert told["repetitions"] == {"sentences": [], "phrases": []}
     assert 0 not in told["missing"]
     assert sum(item["weight"] for item in told["document"]) == pytest.approx(1, abs=1e-3)
+
+
+def test_an_explanation_tells_where_words_stand_in_the_sentence_as_it_is_shown(features: AlignFeatures) -> None:
+    """White space is folded, a number is one word, a letter beyond the basic plane is one character."""
+    told = explained(
+        features, "The  ship\u00ad 🎉 carried\u00a065,000 coins to Dover.  So the ship 🎉 carried 65,000 coins again."
+    )
+    for item in told["summary"]:
+        shown = [item["sentence"][begin:stop] for begin, stop in item["unsupported_at"]]
+        assert list(dict.fromkeys(shown)) == item["unsupported"]
+    first, second = told["summary"]
+    assert {"65,000", "Dover"} <= set(first["unsupported"])
+    assert "65,000" in second["unsupported"]
+    assert [first["sentence"][begin:stop] for begin, stop in first["repeated_at"]] == [
+        "The ship\u00ad 🎉 carried 65,000 coins"
+    ]
+    assert [second["sentence"][begin:stop] for begin, stop in second["repeated_at"]] == [
+        "the ship 🎉 carried 65,000 coins"
+    ]
+    assert {item["said"] for item in told["document"] if item["covered"] >= 0.6} <= {True}
+    assert not any(told["document"][place]["said"] for place in told["missing"])
+
+
+def test_what_stays_in_memory_is_read_alike(features: AlignFeatures) -> None:
+    alone = AlignFeatures(features.encoder)
+    alone.stay_in_memory()
+    texts = [DOCUMENT, SUMMARY, DOCUMENT, "", "…"]
+    for one, other in zip(alone.reader.read(texts), features.reader.read(texts), strict=True):
+        assert one.vectors == pytest.approx(other.vectors, abs=1e-6)
+        assert one.pieces == other.pieces

@@ -14,7 +14,7 @@ from negsample.models.align.named_features import (
     lowest_mean,
     matches,
     repeated,
-    repetitions,
+    repeated_runs,
     row,
     values,
 )
@@ -94,7 +94,8 @@ def test_phrases_and_openings_by_hand() -> None:
 def test_repetition_by_hand() -> None:
     assert repeated(["a", "b", "a", "a"]) == 0.5
     assert repeated([]) == 0.0
-    assert repetitions(text("the red boat sinks", "so the red boat")) == ["the red boat"]
+    runs = repeated_runs(text("the red boat sinks", "so the red boat"))
+    assert runs == {"the red boat": [range(3), range(5, 8)]}
 
 
 def test_lowest_mean_by_hand() -> None:

@@ -1,0 +1,13 @@
+"""What a service takes."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """At most so much: bytes of a ``body``, ``pairs`` of a request, ``characters`` of a text, pairs ``waiting``."""
+
+    body: int = 8 << 20
+    pairs: int = 64
+    characters: int = 200_000
+    waiting: int = 1024
