@@ -69,6 +69,7 @@ class WordStates:
         # Of each text: its words, their vectors, and its own vector.
         self._kept: OrderedDict[str, tuple[Words, np.ndarray, np.ndarray]] = OrderedDict()
         self._bytes = 0
+        self.most_kept = _KEPT
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return sentence vectors float32 [n, dim], as the encoder's own ``encode`` gives them; word vectors are kept."""
@@ -133,7 +134,7 @@ class WordStates:
         found = [self._kept[text][:2] for text in texts]
         for text in texts:
             self._kept.move_to_end(text)
-        while self._bytes > _KEPT and self._kept:
+        while self._bytes > self.most_kept and self._kept:
             _, entry = self._kept.popitem(last=False)
             self._bytes -= entry[1].nbytes + entry[2].nbytes
         return found

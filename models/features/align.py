@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Words of documents that are kept for summaries still to come (about 300 MB of vectors).
 _KEPT_WORDS = 400_000
+# In a service, whose documents are new ones: bytes of word vectors of sentences, and words of documents.
+_SERVED = (64 << 20, 50_000)
 # Bytes of text that count as one unit of a batch.
 _BYTES = 64
 # What reads a summary alone marks one without a word like this: lower than any other.
@@ -75,6 +77,7 @@ class AlignFeatures:
         self._copy_lm = copy_lm
         self.reader = Reader(encoder)
         self._views: OrderedDict[bytes, DocumentView] = OrderedDict()
+        self._most_words = _KEPT_WORDS
 
     @property
     def sources(self) -> list[str]:
@@ -88,8 +91,9 @@ class AlignFeatures:
             self.judge.network.to(device)
 
     def stay_in_memory(self) -> None:
-        """Keep what is read in memory alone, within bounds, and nothing of it in the embedding cache on disk."""
+        """Keep what is read in memory alone, within closer bounds, and nothing of it in the embedding cache on disk."""
         self.reader.cache = self.reader.states
+        self.reader.states.most_kept, self._most_words = _SERVED
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """UTF-8 bytes of each text."""
@@ -119,7 +123,7 @@ class AlignFeatures:
             worded = bool(document.text.forms and summary.forms)
             pairs.append(PairView(document, summary, align(document, summary) if worded else None))
         words = sum(len(kept.text.forms) for kept in self._views.values())
-        while words > _KEPT_WORDS and len(self._views) > 1:
+        while words > self._most_words and len(self._views) > 1:
             words -= len(self._views.popitem(last=False)[1].text.forms)
         return pairs
 

@@ -73,7 +73,6 @@ function source(record) {
     const missing = record.explanation.missing.includes(place);
     const state = one.said ? "said in the summary" : missing ? "salient, and missing from the summary" : "not said in the summary";
     return make("span", {
-      dir: "auto",
       class: `unit ${one.said ? "said" : "left"}${missing ? " missing" : ""}`,
       "--weight": `${Math.round(12 + 63 * one.weight / most)}%`,
       title: `sentence ${place + 1}: ${state}; covered ${figure(one.covered)}, weight ${figure(one.weight)}`,
@@ -115,7 +114,7 @@ function sentence(record, one, place) {
   }
   const press = () => rest(record, one, place);
   const element = make("span", {
-    class: `unit${one.faults.length ? " fault" : ""}`, dir: "auto", role: "button", tabindex: "0", "aria-pressed": "false",
+    class: `unit${one.faults.length ? " fault" : ""}`, role: "button", tabindex: "0", "aria-pressed": "false",
     on: {click: press, keydown: event => {
       if (event.key === "Enter" || event.key === " ") {
         event.preventDefault();

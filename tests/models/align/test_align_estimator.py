@@ -257,3 +257,10 @@ def test_what_stays_in_memory_is_read_alike(features: AlignFeatures) -> None:
     for one, other in zip(alone.reader.read(texts), features.reader.read(texts), strict=True):
         assert one.vectors == pytest.approx(other.vectors, abs=1e-6)
         assert one.pieces == other.pieces
+    # Within bounds, the oldest goes first; a document that is alone beyond them stays while it is asked for.
+    states = alone.reader.states
+    states.most_kept, alone._most_words = 50_000, 60
+    documents = [f"{DOCUMENT} It was day {number}." for number in range(5)]
+    alone.view_pairs(documents, [SUMMARY] * 5)
+    assert sum(vectors.nbytes + own.nbytes for _, vectors, own in states._kept.values()) == states._bytes <= 50_000
+    assert [view.text.pieces[-1] for view in alone._views.values()] == ["It was day 4."]
