@@ -11,6 +11,7 @@ such process by SIGTERM in the middle, and counts what became of the requests.
 import argparse
 import http.client
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -91,6 +92,12 @@ def resident(process: subprocess.Popen) -> int:
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) >> 10
 
 
+def processor(process: subprocess.Popen) -> float:
+    """Seconds of processor time, which other programs on the machine do not change much."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Load:
     """``clients`` threads that send ``bodies``, each on a connection of its own that it keeps."""
 
@@ -146,7 +153,7 @@ def under_load(
 ) -> None:
     """Send all, and say how it went."""
     with service(model) as (process, port):
-        memory = [resident(process)]
+        memory, spent = [resident(process)], processor(process)
         quarter = -(-len(made) // 4)
         answers, seconds, lost = {}, [], Counter[str]()
         begin = time.monotonic()
@@ -156,7 +163,7 @@ def under_load(
             seconds += load.seconds
             lost += load.lost
             memory.append(resident(process))
-        wall = time.monotonic() - begin
+        wall, spent = time.monotonic() - begin, processor(process) - spent
     good = [(answers[n][1]["scores"][0]["score"], pair) for n, (_, _, pair) in enumerate(made) if pair and n in answers]
     wrong = sum(answers[n][0] != status for n, (_, status, _) in enumerate(made) if n in answers)
     print(f"{len(made)} requests by {clients} clients: {len(answers)} answers, {lost.total()} lost {dict(lost)}, "
