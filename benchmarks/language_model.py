@@ -13,7 +13,7 @@ import time
 import numpy as np
 import torch
 
-from negsample.corpora import read_corpus
+from negsample.corpora import load_pairs
 from negsample.models.align.evidence import new_evidence
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures
@@ -23,7 +23,7 @@ from negsample.sentences import split_sentences
 
 def texts(documents: int, systems: int) -> tuple[list[str], list[str]]:
     """Each document with its summaries, half of whose sentences are the document's."""
-    sentences = [s for pair in read_corpus("sample") for s in split_sentences(pair.document)]
+    sentences = [s for pair in load_pairs("sample") for s in split_sentences(pair.document)]
     sources, summaries = [], []
     for number in range(documents):
         order = generator("benchmark", number).permutation(len(sentences))
