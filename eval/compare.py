@@ -33,6 +33,7 @@ class Settings:
     inputs: tuple[str, ...] = ()
     baseline: str | None = None
     on_bad: str = "stop"
+    precision: str = "float32"
     bootstrap: int = 1000
     seed: int = 0
 
@@ -85,7 +86,7 @@ def compare(settings: Settings) -> SystemsComparison:
     if not settings.models and not settings.metrics:
         raise InputError("nothing to compare by; give --model DIR or --metric NAME")
     check_resamples(settings.bootstrap)
-    sources, _ = column_sources(settings.models, settings.metrics, baselines=False)
+    sources, _ = column_sources(settings.models, settings.metrics, baselines=False, precision=settings.precision)
     if settings.source is not None:
         found = _from_lines(settings)
         files = (settings.source, *settings.targets, *settings.references)

@@ -13,6 +13,7 @@ from negsample.eval.disagreement import Apart, furthest_apart
 from negsample.eval.given_scores import score_file_column
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.files import HALVES
+from negsample.eval.judgments.mean_score import is_mean, with_means
 from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
 from negsample.eval.stats.agreement import AgreementFigure, agreement
 from negsample.eval.stats.correlation_levels import LEVELS, ScoreTable, judged_table
@@ -34,7 +35,7 @@ _DRAWN_MOST = 20_000_000  # draws × documents held at once
 class Settings:
     """What was asked for; ``human`` empty means all, ``half`` None both halves (and rows of none).
 
-    ``columns``: as of `load_judgments`.
+    ``columns``: as of `load_judgments`; ``precision``: what the models compute in.
     """
 
     judgments: tuple[str, ...]
@@ -45,6 +46,7 @@ class Settings:
     half: str | None = None
     columns: tuple[str, ...] = ()
     levels: tuple[str, ...] = LEVELS
+    precision: str = "float32"
     bootstrap: int = 1000
     seed: int = 0
 
@@ -115,7 +117,7 @@ def correlate(settings: Settings) -> Correlation:
     owners = [source.name for source in sources for _ in source.rows]
     matched = [score_file_column(argument, rows, owners) for argument in settings.scores]
     from_files = [column for column, _ in matched]
-    scorers, missed = column_sources(settings.models, settings.metrics, baselines=True)
+    scorers, missed = column_sources(settings.models, settings.metrics, baselines=True, precision=settings.precision)
     notes = [*told, *missed, *(line for _, lines in matched for line in lines)]
     check_names([*(column.name for column in from_files), *(scorer.name for scorer in scorers)])
     # The baselines stand last.
@@ -132,6 +134,13 @@ def correlate(settings: Settings) -> Correlation:
         start = part.stop
         measured.append(_measure(source, [column.take(part) for column in columns], settings))
     notes += [note for data in measured if (note := _uneven(data))]
+    for scorer in scorers:
+        for source in sources:
+            if seen := scorer.seen(source.rows):
+                notes.append(
+                    f"{scorer.name} was fitted to judgments of {seen} of the documents of {source.name}: its figures there are "
+                    "too good; measure it on others (--half report, where it was fitted on half: tune)"
+                )
     return Correlation(settings, tuple(columns), tuple(measured), _ranks(measured), tuple(notes))
 
 
@@ -147,12 +156,15 @@ def _uneven(data: Measured) -> str:
 
 
 def load_sources(specs: Sequence[str], columns: Sequence[str] = ()) -> list[Source]:
-    """Load the data sets of all ``--judgments``; one source may hold several, and names are made to differ."""
+    """Load the data sets of all ``--judgments``; one source may hold several, and names are made to differ.
+
+    The mean of a data set's human scores is one more, as `with_means` has it.
+    """
     found: list[Source] = []
     for spec in specs:
         unusable = Unusable()
         groups: dict[str, list[Judged]] = {}
-        for row in load_judgments(spec, unusable, columns):
+        for row in with_means(load_judgments(spec, unusable, columns), unusable):
             groups.setdefault(row.dataset or Path(spec.rpartition(":")[2]).name, []).append(row)
         for name, rows in groups.items():
             taken = {source.name for source in found}
@@ -279,14 +291,14 @@ def _sampling(table: ScoreTable, seed: int) -> dict[tuple[str, str], tuple[Sampl
 
 
 def _ranks(measured: Sequence[Measured]) -> dict[str, tuple[AverageRank, ...]]:
-    """Level → average ranks; a data set's correlation is the mean over its human scores, so that each counts once."""
+    """Level → average ranks; a data set's correlation is the mean over its own human scores, so that each counts once."""
     ranks = {}
     for level, coefficient in MAIN_COEFFICIENT.items():
         values: dict[str, dict[str, float | None]] = {}
         for data in measured:
             found: dict[str, list[float | None]] = {}
             for figure in data.figures:
-                if (figure.level, figure.coefficient) == (level, coefficient):
+                if (figure.level, figure.coefficient) == (level, coefficient) and not is_mean(figure.human):
                     found.setdefault(figure.metric, []).append(figure.value)
             means = {
                 metric: None if None in column else sum(v for v in column if v is not None) / len(column)

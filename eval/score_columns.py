@@ -12,7 +12,8 @@ from negsample.errors import InputError
 from negsample.eval.metrics import METRICS, Metric, make_metric, score_judged
 from negsample.eval.metrics.base import Scores, mean_over_documents
 from negsample.progress import Bar
-from negsample.records import Judged
+from negsample.records import Judged, document_key
+from negsample.scoring import ReferenceScorer
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -57,29 +58,40 @@ class ScoreColumn:
 class ColumnSource:
     """A model or a metric: ``score(rows)`` answers with its own column, and those of its aspects.
 
-    ``needs``: as `Metric.needs`; a model needs the document.
+    ``needs``: as `Metric.needs`; a model needs the document. ``fitted_on``: keys of documents whose judgments a model was
+    fitted to.
     """
 
     name: str
     needs: frozenset[str]
     score: Callable[[Sequence[Judged]], list[ScoreColumn]]
+    fitted_on: frozenset[str] = frozenset()
+
+    def seen(self, rows: Iterable[Judged]) -> int:
+        """How many of the documents of ``rows`` the model was fitted on: its figures there are too good."""
+        if not self.fitted_on:
+            return 0
+        return len(self.fitted_on & {document_key(text) for text in {text for row in rows for text in row.documents}})
 
 
 def column_sources(
-    models: Sequence[str], metrics: Sequence[str], *, baselines: bool
+    models: Sequence[str], metrics: Sequence[str], *, baselines: bool, precision: str = "float32"
 ) -> tuple[list[ColumnSource], list[str]]:
     """Make the sources of model folders and of metric specifications, and tell what could not be had.
 
     With ``baselines`` the trivial ones follow; one that can't be made (its encoder is not installed) is told of in
-    the second result and is no error. Raises InputError for a wrong specification and a damaged model.
+    the second result and is no error. The models compute in ``precision``. Raises InputError for a wrong specification and
+    a damaged model.
     """
+    if precision != "float32" and not models:
+        raise InputError(f"--precision {precision} goes with --model; a metric has its own")
     sources = [_metric_source(make_metric(spec)) for spec in dict.fromkeys(metrics)]
     if models:
         # torch takes seconds to import, and metrics don't need it.
-        from negsample.models.estimator import Estimator
+        from negsample.eval.fit.model import load_model
 
         for name, folder in zip(_folder_names(models), models, strict=True):
-            sources.append(_model_source(name, Estimator.load(folder)))
+            sources.append(_model_source(name, load_model(folder, precision=precision)))
     missed = []
     names = {source.name for source in sources}
     for spec in BASELINES if baselines else ():
@@ -133,18 +145,24 @@ def _folder_names(folders: Sequence[str]) -> list[str]:
 
 
 def _model_source(name: str, estimator: "Estimator") -> ColumnSource:
+    needs: frozenset[str] = getattr(estimator, "needs", frozenset({"document"}))
+    references = "references" in needs
+
     def score(rows: Sequence[Judged]) -> list[ScoreColumn]:
-        pairs = [(document, row.summary) for row in rows for document in row.documents]
+        pairs = [
+            (document, row.summary, row.references if references else ()) for row in rows for document in row.documents
+        ]
         # Summaries of one document stand together, so that a chunk reads few documents.
-        order = sorted({pair for pair in pairs if pair[0].strip() and pair[1].strip()})
+        order = sorted({pair for pair in pairs if pair[0].strip() and pair[1].strip() and (pair[2] or not references)})
         place = {pair: k for k, pair in enumerate(order)}
         found, cut = _score_pairs(estimator, order, name)
         note = f"{cut} of {len(order)} pairs were longer than the model reads and were cut" if cut else ""
         columns = []
+        absent = f"{BLANK}, or there is no reference" if references else BLANK
         for aspect, scores in found.items():
             at = [place.get(pair) for pair in pairs]
             values = np.array([np.nan if k is None else scores.values[k] for k in at])
-            reasons = [BLANK if k is None else scores.reasons[k] for k in at]
+            reasons = [absent if k is None else scores.reasons[k] for k in at]
             means = mean_over_documents(Scores(values, reasons), [len(row.documents) for row in rows])
             kind, end = ("aspect", f"|aspect:{aspect}") if aspect else ("model", "")
             full = f"{name}.{aspect}" if aspect else name
@@ -152,10 +170,13 @@ def _model_source(name: str, estimator: "Estimator") -> ColumnSource:
             columns.append(ScoreColumn(full, kind, about, False, means.values, means.reasons, note))
         return columns
 
-    return ColumnSource(name, frozenset({"document"}), score)
+    fitted = getattr(estimator, "fitted", None)
+    return ColumnSource(name, needs, score, frozenset(fitted.documents if fitted is not None else ()))
 
 
-def _score_pairs(estimator: "Estimator", pairs: Sequence[tuple[str, str]], name: str) -> tuple[dict[str, Scores], int]:
+def _score_pairs(
+    estimator: "Estimator", pairs: Sequence[tuple[str, str, tuple[str, ...]]], name: str
+) -> tuple[dict[str, Scores], int]:
     """Scores of ``pairs`` by aspect, "" for the model's own; and how many pairs were cut."""
     values = {"": np.full(len(pairs), np.nan)}
     why: list[str | None] = []
@@ -163,7 +184,11 @@ def _score_pairs(estimator: "Estimator", pairs: Sequence[tuple[str, str]], name:
     with Bar(name, total=len(pairs)) as bar:
         for start in range(0, len(pairs), _CHUNK):
             part = pairs[start : start + _CHUNK]
-            scored = estimator.score_pairs([document for document, _ in part], [summary for _, summary in part])
+            documents, summaries = [pair[0] for pair in part], [pair[1] for pair in part]
+            if isinstance(estimator, ReferenceScorer):
+                scored = estimator.score_items(documents, summaries, [pair[2] for pair in part])
+            else:
+                scored = estimator.score_pairs(documents, summaries)
             for aspect, found in {"": scored.scores, **(scored.aspects or {})}.items():
                 values.setdefault(aspect, np.full(len(pairs), np.nan))[start : start + len(part)] = found
             cut += int(scored.cut.sum())

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from negsample.errors import InputError
-from negsample.eval.judgments import load_judgments
+from negsample.eval.judgments import Unusable, load_judgments
+from negsample.eval.judgments.mean_score import is_mean, with_means
 from negsample.eval.score_columns import column_sources, score_columns
 from negsample.eval.stats.agreement import agreement
 from negsample.eval.stats.correlation import check_coefficient
@@ -31,12 +32,15 @@ class TuneHalf:
 def load_tune_halves(sources: Sequence[str], human: Sequence[str]) -> list[TuneHalf]:
     """Load the tune half of each of ``sources`` (as ``--judgments`` takes them), with one name of ``human`` for each.
 
+    A name may be that of the mean of all human scores (``with_means``).
+
     Raises InputError where a source has no halves, no row of the tune half has the score, or a document of the tune half
     stands in the other one as well.
     """
     found = []
     for source, name in zip(sources, human, strict=True):
-        rows = load_judgments(source)
+        unusable = Unusable()
+        rows = with_means(load_judgments(source, unusable), unusable)
         unmarked = sum(not row.half for row in rows)
         if unmarked:
             some = f"{unmarked} of {len(rows)} rows have no field"
@@ -50,6 +54,8 @@ def load_tune_halves(sources: Sequence[str], human: Sequence[str]) -> list[TuneH
         _check_apart(source, rows)
         scored = tuple(row for row in mine if name in row.scores)
         if not scored:
+            if is_mean(name) and unusable.told:
+                raise InputError(f"{source}: {unusable.told[-1]}")
             known = sorted({score for row in mine for score in row.scores})
             raise InputError(f"{source}: no row with half: tune has the score {name!r}; {suggestion(name, known)}")
         found.append(TuneHalf(source, name, scored))

@@ -9,15 +9,19 @@ import torch
 from torch import nn
 
 from negsample.errors import InputError
+from negsample.models.align.evidence import MOST_TOKENS, load_evidence, new_evidence
 from negsample.models.align.fluency import load_fluency, new_fluency
 from negsample.models.align.judge import load_judge
-from negsample.models.encoders import ENCODERS, load_encoder, make_encoder
+from negsample.models.encoders import ENCODERS, Encoder, load_encoder, make_encoder
 from negsample.models.features import Features
 from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.models.features.tokens import TokenFeatures
 from negsample.models.heads import HEADS, make_rows_head
+from negsample.models.language.gguf import lm_folder
+from negsample.models.language.language_models import lm_kind
 from negsample.models.language.pretrained import load_pretrained, load_shell
+from negsample.models.precision import to_bf16
 
 
 @dataclass
@@ -51,12 +55,16 @@ def new_parts(
     freeze: bool = False,
     attention: str = "sdpa",
     lm: str | None = None,
+    lm_prompt: str | None = None,
+    lm_tokens: int = MOST_TOKENS,
+    copy_lm: bool = False,
     seed: int = 0,
 ) -> Parts:
     """Return parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
 
-    ``lm``: a language model for head ``align``; other heads have none. Raises InputError for an unknown head, encoder or
-    language model, or a ``max_length`` beyond the encoder's positions.
+    ``lm``: a language model for head ``align`` (other heads have none): a masked one reads the summary alone
+    (``fluency``), any other the document too (``evidence``), as ``lm_prompt`` and ``lm_tokens`` say. Raises InputError
+    for an unknown head, encoder or language model, or a ``max_length`` beyond the encoder's positions.
     """
     kind = takes(head)
     if kind in ("rows", "align"):
@@ -65,8 +73,13 @@ def new_parts(
         if kind == "rows":
             features = RowFeatures(made, max_document, max_summary)
         else:
-            features = AlignFeatures(made, lm=new_fluency(lm) if lm is not None else None)
-        return Parts(head, {}, features, None, {"name": encoder, "fingerprint": made.fingerprint})
+            features = AlignFeatures(made, copy_lm=copy_lm)
+            if lm is not None and lm_kind(str(lm_folder(lm))) == "masked":
+                features.lm = new_fluency(lm)
+            elif lm is not None:
+                features.evidence = new_evidence(lm, made, lm_prompt, lm_tokens)
+        made_of = {"sources": features.sources} if isinstance(features, AlignFeatures) else {}
+        return Parts(head, made_of, features, None, {"name": encoder, "fingerprint": made.fingerprint})
     if (name := encoder.partition(":")[0]) in ENCODERS and not Path(encoder).exists():
         raise InputError(
             f"encoder {encoder}: {name} is frozen, and head {head} fine-tunes a network; add head=fc (or cnn, lstm, "
@@ -102,10 +115,15 @@ def save_encoder_config(parts: Parts, folder: Path) -> None:
         encoder.config.save_pretrained(folder / "encoder")
 
 
-def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "sdpa") -> Parts:
+def load_parts(
+    description: Mapping[str, Any], folder: Path, attention: str = "sdpa", precision: str = "float32"
+) -> Parts:
     """Return parts as ``description`` (a model folder's config.json) says, weights not yet loaded; no request goes out.
 
-    Raises InputError where the encoder's files are missing, damaged or of another fingerprint.
+    ``precision``: in which encoder and judge compute (``negsample.models.precision``); a network that weights are loaded
+    into is the caller's to convert.
+    Raises InputError where the encoder's files are missing, damaged or of another fingerprint, or the device of the
+    encoder can't compute so.
     """
     head, options = description["head"], dict(description.get("head_options", {}))
     settings = dict(description["features"])
@@ -116,16 +134,30 @@ def load_parts(description: Mapping[str, Any], folder: Path, attention: str = "s
         return Parts(head, options, TokenFeatures(tokenizer, **settings), network, dict(description["encoder"]))
     features: Features
     if kind == "rows":
-        features = RowFeatures(load_encoder(settings.pop("encoder"), folder / "encoder"), **settings)
+        features = RowFeatures(_encoder(settings.pop("encoder"), folder, precision), **settings)
     else:
         if set(options) != {"sources"}:
             raise InputError(
                 f"{folder}: trained by an earlier negsample, whose align had other features; train it again"
             )
-        saved, lm = settings.get("judge"), settings.get("lm")
+        saved, lm, reads = (settings.get(name) for name in ("judge", "lm", "evidence"))
         judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
+        if judge and precision == "bf16":
+            to_bf16(judge.network.encoder)
         fluency = load_fluency(folder / "lm", lm) if lm else None
-        features = AlignFeatures(load_encoder(settings["encoder"], folder / "encoder"), judge, fluency)
+        made = _encoder(settings["encoder"], folder, precision)
+        evidence = load_evidence(folder / "evidence", reads, made) if reads else None
+        features = AlignFeatures(made, judge, fluency, evidence, copy_lm=bool(reads and reads["copied"]))
     parts = Parts(head, options, features, None, dict(description["encoder"]))
     make_network(parts, seed=0)
     return parts
+
+
+def _encoder(spec: Mapping[str, Any], folder: Path, precision: str) -> Encoder:
+    return in_precision(load_encoder(spec, folder / "encoder"), precision)
+
+
+def in_precision(encoder: Encoder, precision: str) -> Encoder:
+    """``encoder``, computing in ``precision``; one that is no transformers network computes in float32 in any case."""
+    convert = getattr(encoder, "in_bf16", None)
+    return convert() if convert is not None and precision == "bf16" else encoder

@@ -1,6 +1,6 @@
 """The estimator: pairs in, scores out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -16,11 +16,14 @@ from negsample.models.features.align import AlignFeatures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.models.percentiles import FILE, read_percentiles, share_below
+from negsample.models.precision import check_precision, to_bf16
 from negsample.scoring import Scored, values_at
 from negsample.seeds import digest
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Ask = Callable[..., torch.Tensor]
 
 # Pairs read and sorted by length together.
 _CHUNK = 1024
@@ -40,31 +43,41 @@ class Estimator:
         parts: Parts,
         description: dict[str, Any],
         device: str | torch.device | None = None,
+        precision: str = "float32",
         percentiles: dict[str, np.ndarray] | None = None,
     ) -> None:
         assert parts.network is not None
         self.description = description
+        self.precision = precision
         self._percentiles = percentiles
         # What it was loaded from.
         self._source: str | None = None
-        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.device = _device(device)
         self._features = parts.features
         self._network = parts.network.to(self.device).eval()
         if hasattr(parts.features, "to"):
             parts.features.to(self.device)
 
     @classmethod
-    def load(cls, model: str | Path | None = None, device: str | torch.device | None = None) -> "Estimator":
+    def load(
+        cls,
+        model: str | Path | None = None,
+        device: str | torch.device | None = None,
+        precision: str = "float32",
+    ) -> "Estimator":
         """The estimator in the folder ``model``, or ``org/name[@revision]`` of the hub, on ``device`` (a GPU where there
         is one). No network access for a folder; no pickle.
 
-        Without ``model``, or for ``"ready"``, it is the ready one (``negsample.models.ready``). Raises InputError where
-        the folder is damaged, newer than this code, or of another kind, and where the hub has no such model.
+        Without ``model``, or for ``"ready"``, it is the ready one (``negsample.models.ready``). ``precision``: ``"bf16"``
+        lets the pretrained networks (encoder, judge, the network of ``cls``) compute in bfloat16, which moves scores a
+        little; a language model stays at its own. Raises InputError where the folder is damaged, newer than this code,
+        or of another kind, where the hub has no such model, and for ``"bf16"`` where the device has no instructions for it.
         """
+        check_precision(precision, _device(device))
         if model is None or (str(model) == "ready" and not Path(model).exists()):
             from negsample.models.ready import PERCENTILES, ready_parts
 
-            made = cls(*ready_parts(), device, read_percentiles(PERCENTILES))
+            made = cls(*ready_parts(precision), device, precision, read_percentiles(PERCENTILES))
             made._source = "ready"
             return made
         from negsample.models.hub import model_path
@@ -72,12 +85,19 @@ class Estimator:
         folder = model_path(model)
         description = read_description(folder)
         try:
-            parts = load_parts(description, folder)
+            parts = load_parts(description, folder, precision=precision)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
         assert parts.network is not None
         load_weights(parts.network, folder, description["weights_sha256"])
-        made = cls(parts, description, device, read_percentiles(folder / FILE))
+        fine_tuned = getattr(parts.network, "encoder", None)
+        if precision == "bf16" and fine_tuned is not None:
+            to_bf16(fine_tuned)
+        if "fitted" in description:
+            from negsample.models.fitted import FittedEstimator
+
+            cls = FittedEstimator if cls is Estimator else cls
+        made = cls(parts, description, device, precision, read_percentiles(folder / FILE))
         made._source = str(folder.resolve())
         return made
 
@@ -85,7 +105,7 @@ class Estimator:
         """Where it lies stands for the estimator when it goes to another process, and when ``datasets`` hashes it."""
         if self._source is None:
             return super().__reduce_ex__(protocol)
-        return _load_again, (self._source, str(self.device), self.fingerprint)
+        return _load_again, (self._source, str(self.device), self.precision, self.fingerprint)
 
     def stay_in_memory(self) -> None:
         """Keep nothing of the texts to come on disk, as a service should; heads over rows keep vectors in the cache still."""
@@ -101,9 +121,8 @@ class Estimator:
 
     @property
     def signature(self) -> str:
-        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version.
-
-        That of the ready estimator begins with ``ready`` and its own version.
+        """One line from which another person gets the same numbers: model, encoder, head, recipe, loss, version, and the
+        precision where it is not float32. That of the ready estimator begins with ``ready`` and its own version.
         """
         about = self.description
         values = {
@@ -115,11 +134,18 @@ class Estimator:
             "loss": about["loss"],
             "version": negsample.__version__,
         }
+        if self.precision != "float32":
+            values["precision"] = self.precision
         return "|".join(f"{key}:{value}" for key, value in values.items())
 
     @property
     def aspects(self) -> tuple[str, ...]:
         """The aspects that this estimator tells apart; () for a head that has the overall score alone."""
+        return self._own_aspects
+
+    @property
+    def _own_aspects(self) -> tuple[str, ...]:
+        """The aspects of the head itself."""
         return tuple(getattr(type(self._network), "outputs", ("score",))[1:])
 
     @overload
@@ -229,6 +255,37 @@ class Estimator:
 
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
         """As ``score``, with what was cut, and the aspects where the head has them."""
+        logits, cut, reasons = self._answers(
+            documents, summaries, batch_size, self._network, 1 + len(self._own_aspects)
+        )
+        outputs = torch.sigmoid(torch.from_numpy(logits)).numpy()
+        if not self._own_aspects:
+            return Scored(outputs[:, 0], cut)
+        return Scored(outputs[:, 0], cut, dict(zip(self._own_aspects, outputs.T[1:], strict=True)), reasons)
+
+    @property
+    def evidence_directions(self) -> dict[str, int]:
+        """The columns of ``evidence``: name → −1 where more of what it is called is worse, else +1."""
+        named: dict[str, int] = getattr(self._network, "evidence_directions", {})
+        return dict.fromkeys(("score", *self._own_aspects), 1) | named
+
+    def evidence(
+        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32
+    ) -> tuple[np.ndarray, np.ndarray, list[str | None]]:
+        """What a fit to people's scores can weigh, turned so that more is better: (float32 [n, K], cut bool [n], reasons).
+
+        Columns: the logits of the score and of the aspects, then what the head names (``evidence_directions``). NaN, with
+        the reason, where an aspect can't be judged. Raises InputError as ``score`` does.
+        """
+        ask = getattr(self._network, "evidence", self._network)
+        return self._answers(documents, summaries, batch_size, ask, len(self.evidence_directions))
+
+    def _answers(
+        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int, ask: Ask, width: int
+    ) -> tuple[np.ndarray, np.ndarray, list[str | None]]:
+        """What ``ask`` (the network, or a method of it) says of each pair: float32 [n, width], cut bool [n], and why an aspect
+        is missing.
+        """
         if isinstance(documents, str) or isinstance(summaries, str):
             raise InputError("score takes a list of documents and a list of summaries; put a single text into a list")
         if len(documents) != len(summaries):
@@ -238,47 +295,48 @@ class Estimator:
                 if not isinstance(text, str) or not text.strip():
                     fault = "blank" if isinstance(text, str) else f"{type(text).__name__}, not text"
                     raise InputError(f"{name} {number} is {fault}; leave the pair out")
-        outputs = np.empty((len(documents), 1 + len(self.aspects)), np.float32)
+        outputs = np.empty((len(documents), width), np.float32)
         cut = np.zeros(len(documents), bool)
         for start in range(0, len(documents), _CHUNK):
             part = slice(start, start + _CHUNK)
-            outputs[part], cut[part] = self._score_chunk(documents[part], summaries[part], batch_size)
-        if not self.aspects:
-            return Scored(outputs[:, 0], cut)
-        missing = np.any(np.isnan(outputs[:, 1:]), axis=1).tolist()
-        reason = self._features.reason  # type: ignore[attr-defined]
-        return Scored(
-            outputs[:, 0],
-            cut,
-            {name: outputs[:, number] for number, name in enumerate(self.aspects, start=1)},
-            [reason(documents[i], summaries[i]) if missing[i] else None for i in range(len(documents))],
-        )
+            outputs[part], cut[part] = self._answer_chunk(documents[part], summaries[part], batch_size, ask, width)
+        missing = np.any(np.isnan(outputs), axis=1).tolist()
+        reason = getattr(self._features, "reason", lambda document, summary: None)
+        return outputs, cut, [reason(documents[i], summaries[i]) if missing[i] else None for i in range(len(documents))]
 
-    def _score_chunk(
-        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int
+    def _answer_chunk(
+        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int, ask: Ask, width: int
     ) -> tuple[np.ndarray, np.ndarray]:
         # Systems share documents: each text is read once.
         unique = list(dict.fromkeys([*documents, *summaries]))
         units = dict(zip(unique, self._features.read(unique), strict=True))
-        width = self._features.width
-        sizes = np.array([[len(units[d]), len(units[s])] for d, s in zip(documents, summaries, strict=True)]) // width
+        unit = self._features.width
+        sizes = np.array([[len(units[d]), len(units[s])] for d, s in zip(documents, summaries, strict=True)]) // unit
         lengths = self._features.lengths(sizes[:, 0], sizes[:, 1])
-        outputs = np.empty((len(documents), 1 + len(self.aspects)), np.float32)
+        outputs = np.empty((len(documents), width), np.float32)
         # At most ``batch_size`` · 512 units a batch, padding counted.
         room = batch_size * _UNITS
         for batch in longest_first(lengths, lambda longest: min(room // max(1, longest), 8 * batch_size)):
             tensors = self._features.collate([units[documents[i]] for i in batch], [units[summaries[i]] for i in batch])
             with torch.inference_mode():
-                logits = self._network(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
-                outputs[batch] = torch.sigmoid(logits.float()).cpu().numpy().reshape(len(batch), -1)
+                logits = ask(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
+                outputs[batch] = logits.float().cpu().numpy().reshape(len(batch), -1)
         if not np.isfinite(outputs[:, 0]).all():
             raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
-        return outputs, self._features.was_cut(sizes[:, 0], sizes[:, 1])
+        cut = self._features.was_cut(sizes[:, 0], sizes[:, 1])
+        if isinstance(self._features, AlignFeatures):
+            cut |= self._features.read_in_part([units[text] for text in documents])
+        return outputs, cut
 
 
-def _load_again(source: str, device: str, fingerprint: str) -> Estimator:
+def _device(device: str | torch.device | None) -> torch.device:
+    """``device``, or a GPU where there is one."""
+    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def _load_again(source: str, device: str, precision: str, fingerprint: str) -> Estimator:
     """The estimator that was sent here as the place it was loaded from. Raises InputError where another lies there now."""
-    made = Estimator.load(source, device)
+    made = Estimator.load(source, device, precision)
     if made.fingerprint != fingerprint:
         raise InputError(f"{source}: another model than the one that was loaded lies here now; load it again")
     return made

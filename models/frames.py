@@ -57,7 +57,7 @@ def score_frame(
 ) -> "pd.DataFrame":
     """A copy of ``frame`` with ``scored_columns`` of its columns ``document`` and ``summary``; see the estimator."""
     texts = _texts(dict(frame.items()), document, summary)
-    columns = scored_columns(estimator, *(list(column) for column in texts), prefix, batch_size)
+    columns = scored_columns(estimator, list(texts[0]), list(texts[1]), prefix, batch_size)
     _refuse_taken(columns, [str(name) for name in frame.columns])
     return frame.assign(**columns)
 
@@ -66,7 +66,8 @@ def score_batch(
     estimator: "Estimator", batch: Mapping[str, Sequence[Any]], document: str, summary: str, prefix: str
 ) -> dict[str, Any]:
     """``scored_columns`` of a batch of ``datasets``. No value is None: its type is told by the first batch."""
-    columns = scored_columns(estimator, *_texts(batch, document, summary), prefix)
+    documents, summaries = _texts(batch, document, summary)
+    columns = scored_columns(estimator, documents, summaries, prefix)
     _refuse_taken(columns, list(batch))
     return columns
 

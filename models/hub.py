@@ -112,7 +112,7 @@ def _dataset(corpus: str) -> str | None:
 
 def _card(folder: Path, name: str, description: dict[str, Any], languages: Sequence[str]) -> "ModelCard":
     """The folder's model card, called ``name``, with the hub's metadata."""
-    from huggingface_hub import EvalResult, ModelCard
+    from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     path = folder / "README.md"
     text = path.read_text(encoding="utf-8") if path.is_file() else f"# {name}\n"
@@ -121,12 +121,7 @@ def _card(folder: Path, name: str, description: dict[str, Any], languages: Seque
     )
     corpora = _corpora(description)
     figures = description.get("figures", {}).get("test", {})
-    card.data.library_name = "negsample"
-    card.data.tags = list(_TAGS)
-    card.data.language = list(languages) or None
-    card.data.datasets = [found for corpus in corpora if (found := _dataset(corpus))] or None
-    card.data.model_name = name.partition("/")[2]
-    card.data.eval_results = [
+    results = [
         EvalResult(
             task_type="summarization",
             task_name="summary quality (labels of damaged summaries)",
@@ -137,7 +132,15 @@ def _card(folder: Path, name: str, description: dict[str, Any], languages: Seque
         )
         for metric, figure in figures.items()
         if isinstance(figure, dict) and figure.get("value") is not None
-    ] or None
+    ]
+    card.data = ModelCardData(
+        library_name="negsample",
+        tags=list(_TAGS),
+        language=list(languages) or None,
+        datasets=[found for corpus in corpora if (found := _dataset(corpus))] or None,
+        model_name=name.partition("/")[2],
+        eval_results=results or None,
+    )
     return card
 
 

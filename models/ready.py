@@ -13,7 +13,7 @@ from typing import Any
 
 import negsample
 from negsample.errors import InputError
-from negsample.models.build import Parts
+from negsample.models.build import Parts, in_precision
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import untrained
@@ -45,7 +45,7 @@ NAME = "ready"
 """What stands for it where models are named."""
 
 
-def ready_parts() -> tuple[Parts, dict[str, Any]]:
+def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
     """Features and network of the ready estimator, and a description as a model folder has one.
 
     The encoder comes from the package, else from the hub, and standard error says so. Raises InputError, which names
@@ -65,6 +65,7 @@ def ready_parts() -> tuple[Parts, dict[str, Any]]:
         ) from None
     if spec != READY.encoder:
         print(f"the ready estimator reads with {READY.hub.partition(':')[2]} from the hub", file=sys.stderr)
+    encoder = in_precision(encoder, precision)
     network = untrained()
     weights = [(name, tensor.numpy().tobytes()) for name, tensor in sorted(network.state_dict().items())]
     parts = Parts(

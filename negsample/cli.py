@@ -16,10 +16,13 @@ from negsample.commands.correlate import correlate
 from negsample.commands.demo import demo
 from negsample.commands.evaluate import evaluate
 from negsample.commands.explain import explain
+from negsample.commands.fit import fit
 from negsample.commands.generate import generate
+from negsample.commands.generate_summaries import generate_summaries
 from negsample.commands.headlines import p4_table3
 from negsample.commands.info import cache, info
 from negsample.commands.publish import publish
+from negsample.commands.reinforce import reinforce
 from negsample.commands.score import score
 from negsample.commands.select import select
 from negsample.commands.serve import serve
@@ -44,7 +47,7 @@ tables = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The pape
 app.add_typer(tables, name="tables")
 
 _VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]
-_VERBS += [serve, info, cache, publish, demo, transfer, tune]
+_VERBS += [serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries]
 _TABLES: list[Callable[..., None]] = [p3_table1, p3_table2, p4_table3]
 for verb in _VERBS:
     app.command()(verb)

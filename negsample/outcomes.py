@@ -26,10 +26,12 @@ class Settings:
     output_field: str = "score"
     percentiles: bool = False
 
-    def added(self) -> tuple[str, str, str, str, str]:
-        """The fields that scoring adds: score, percentile, aspects, their percentiles, the reason why one is missing."""
+    def added(self) -> tuple[str, str, str, str, str, str]:
+        """The fields that scoring adds: score, percentile, aspects, their percentiles, the reason why one is missing, and
+        intervals of those aspects that are fitted to people's scores.
+        """
         own = "" if self.output_field == "score" else f"{self.output_field}_"
-        ends = ("percentile", "aspects", "aspect_percentiles", "reason")
+        ends = ("percentile", "aspects", "aspect_percentiles", "reason", "intervals")
         return self.output_field, *(f"{own}{end}" for end in ends)  # type: ignore[return-value]
 
 
@@ -41,7 +43,8 @@ class Outcome:
     """What became of one record: a ``score``, or a ``reason`` why there is none (``where`` names the record).
 
     ``aspects``, where they were asked for: name → value in [0, 1], None where it can't be judged, and ``reason`` then says
-    why. ``percentiles``: ``score`` and each aspect → the share of real summaries that score lower.
+    why. ``percentiles``: ``score`` and each aspect → the share of real summaries that score lower. ``intervals``: of those
+    aspects that have one.
     """
 
     score: float | None
@@ -50,10 +53,11 @@ class Outcome:
     reason: str | None = None
     aspects: Mapping[str, float | None] | None = None
     percentiles: Mapping[str, float | None] | None = None
+    intervals: Mapping[str, tuple[float, float]] | None = None
 
-    def fields(self, names: tuple[str, str, str, str, str] = DEFAULTS.added()) -> dict[str, Any]:
+    def fields(self, names: tuple[str, str, str, str, str, str] = DEFAULTS.added()) -> dict[str, Any]:
         """Return the fields that are added to the record, called as `Settings.added` says."""
-        score, percentile, aspects, shares, reason = names
+        score, percentile, aspects, shares, reason, intervals = names
         fields: dict[str, Any] = {score: _rounded(self.score, 7)}
         if self.percentiles is not None:
             fields[percentile] = _rounded(self.percentiles.get("score"), 4)
@@ -61,6 +65,8 @@ class Outcome:
             fields[aspects] = {name: _rounded(value, 7) for name, value in self.aspects.items()}
         if self.aspects is not None and self.percentiles is not None:
             fields[shares] = {name: _rounded(self.percentiles.get(name), 4) for name in self.aspects}
+        if self.intervals:
+            fields[intervals] = {name: [round(end, 7) for end in ends] for name, ends in self.intervals.items()}
         if self.reason is not None:
             fields[reason] = f"{self.where}: {self.reason}" if self.where else self.reason
         return fields

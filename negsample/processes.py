@@ -1,9 +1,10 @@
 """The processes that ``accelerate launch`` has started together, speaking with one voice."""
 
+import atexit
 import os
 import sys
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from negsample.errors import InputError
 
@@ -40,6 +41,17 @@ def refuse_sharding() -> None:
                 f"launched with {name}, which splits a model over the processes; each must hold it whole here: "
                 "launch with --multi_gpu (distributed_type: MULTI_GPU)"
             )
+
+
+def end(code: int) -> NoReturn:
+    """End this process of a launch with exit ``code``, once all have left (``Processes``) and all is written.
+
+    What torch's threads for the exchange do while the interpreter and its libraries are taken down ends in SIGABRT now
+    and then (pytorch/gloo 514 and 388 are of that kind); nothing is left to do there, so it is left out.
+    """
+    atexit._run_exitfuncs()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class Processes:
@@ -101,5 +113,7 @@ class Processes:
         if self.rank:
             sys.stderr.close()
             sys.stderr = self._stderr
-        if self.size > 1:
+        # Gloo's connections are left to the end of the process: the system then still delivers what another process has
+        # yet to read. Taken down by hand they are reset, under a thread that may be reading.
+        if self.size > 1 and self._state.backend != "gloo":
             self._state.destroy_process_group()

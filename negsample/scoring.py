@@ -37,13 +37,15 @@ class Scored:
     than the model reads, bool [n].
 
     ``aspects``: for a head that has them, the name of each → float32 [n] in [0, 1], NaN where it can't be judged, and
-    ``reasons`` [n] says why (None where nothing is missing).
+    ``reasons`` [n] says why (None where nothing is missing). Of a model fitted to people's scores the targets stand among
+    the aspects, on people's scale, and ``intervals`` has for each float [n, 2].
     """
 
     scores: "np.ndarray"
     cut: "np.ndarray"
     aspects: "dict[str, np.ndarray] | None" = None
     reasons: list[str | None] | None = None
+    intervals: "dict[str, np.ndarray] | None" = None
 
 
 class PairScorer(Protocol):
@@ -145,7 +147,14 @@ def _outcomes(scored: Scored, aspects: bool, shares: "dict[str, np.ndarray] | No
         percentiles = values_at(shares, place)
         if aspects and scored.aspects is not None:
             judged = values_at(scored.aspects, place)
-            yield Outcome(float(score), bool(cut), reason=reason, aspects=judged, percentiles=percentiles)
+            ends = {
+                name: (float(both[place, 0]), float(both[place, 1]))
+                for name, both in (scored.intervals or {}).items()
+                if not math.isnan(both[place, 0])
+            }
+            yield Outcome(
+                float(score), bool(cut), reason=reason, aspects=judged, percentiles=percentiles, intervals=ends
+            )
         elif reason and math.isnan(score):
             yield Outcome(None, reason=reason)
         else:
@@ -224,7 +233,7 @@ def score_table(
     return tally
 
 
-def kept_fields(row: Row, added: tuple[str, str, str, str, str]) -> dict[str, Any]:
+def kept_fields(row: Row, added: tuple[str, str, str, str, str, str]) -> dict[str, Any]:
     """Return the fields of a record without what else an earlier scoring has added, which its score tells.
 
     Beside the new score they would say what is no longer so. Without a score they are the user's own.
@@ -240,12 +249,14 @@ def _writer(
     """Open ``target`` in the first process; the columns of a table are ``names``, then what scoring adds to any record."""
     if target is None or (processes and processes.rank):
         return contextlib.nullcontext()
-    score, percentile, aspects, shares, reason = settings.added()
+    score, percentile, aspects, shares, reason, intervals = settings.added()
     added = [score]
     if settings.percentiles:
         added.append(percentile)
     if settings.aspects:
         added += [aspects, shares] if settings.percentiles else [aspects]
+        if getattr(scorer, "fitted", None) is not None:
+            added.append(intervals)
     if settings.on_bad == "skip" or settings.aspects or isinstance(scorer, ReferenceScorer):
         added.append(reason)
     columns = [*(name for name in names if name not in added), *added]

@@ -1,4 +1,4 @@
-"""The packages know each other in one direction: data ← models ← train, eval ← commands."""
+"""The packages know each other in one direction: data ← models ← train, eval ← rewards ← commands."""
 
 import ast
 from collections.abc import Iterator
@@ -13,16 +13,18 @@ MAY_IMPORT = {
     "models": {"data", "models"},
     "train": {"data", "models", "train", "configs"},
     "eval": {"data", "models", "eval"},
-    "commands": {"data", "models", "train", "eval", "configs", "commands"},
+    # Rewards are made of estimators and metrics, and handed to training by the commands.
+    "rewards": {"data", "models", "eval", "rewards"},
+    "commands": {"data", "models", "train", "eval", "rewards", "configs", "commands"},
 }
 # `from negsample import Estimator` is loaded when it is asked for; the others are what `python -m` starts.
-ENTRY_POINTS = {"negsample/__init__.py", "negsample/score.py", "train/__main__.py"}
+ENTRY_POINTS = {"negsample/__init__.py", "negsample/score.py", "train/__main__.py", "train/reinforce/__main__.py"}
 
 
 def layer_of(module: str) -> str:
     """The layer of a dotted module name below ``negsample``."""
     part = [*module.split("."), ""][1]
-    if part in ("models", "train", "eval", "configs"):
+    if part in ("models", "train", "eval", "configs", "rewards"):
         return part
     return "commands" if part in ("commands", "serve", "cli") else "data"
 

@@ -49,10 +49,11 @@ class TrainConfig:
     step saw to ``training.jsonl``). ``seed`` decides everything random.
 
     Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps; false: the frozen
-    variant, trained in seconds), ``lm`` (folder or hub id of a masked or causal language model, whose word on fluency
-    goes into *form*; refused with other heads), ``epochs: 0`` (the untrained equal-weight sum, without a judge);
-    ``batch_size`` counts documents; of the other settings of optimisation it heeds ``learning_rate``, ``epochs`` and
-    ``patience``.
+    variant, trained in seconds), ``lm`` (a language model: folder, hub id, ``gguf:FILE`` or ``packaged``; a masked one
+    speaks for *form*; a causal one or an encoder–decoder reads the document too, in the frame ``lm_prompt`` and at most
+    ``lm_tokens`` tokens of it, and speaks for all aspects; ``copy_lm``: the model folder gets a copy of it; refused with
+    other heads), ``epochs: 0`` (the untrained sum, without a judge); ``batch_size`` counts documents; of the other
+    settings of optimisation it heeds ``learning_rate``, ``epochs`` and ``patience``.
     """
 
     corpus: str | list[str] = "sample"
@@ -90,6 +91,9 @@ class TrainConfig:
     judges: bool = True
     judge_steps: int = 200
     lm: str | None = None
+    lm_prompt: str | None = None
+    lm_tokens: int = 2048
+    copy_lm: bool = False
     seed: int = 0
 
     def resolved(self) -> "TrainConfig":
@@ -163,6 +167,7 @@ _TYPES = typing.get_type_hints(TrainConfig)
 _OTHER_COMMANDS: dict[tuple[str, type], str] = {
     ("sources", dict): "transfer",
     ("space", dict): "tune",
+    ("policy", str): "reinforce",
     ("table", str): "tables",
     ("encoders", list): "tables",
     ("heads", list): "tables",

@@ -86,7 +86,7 @@ def _run(
 ) -> dict[str, Any]:
     work = out / WORK
     parts = parts_of(config)
-    _on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
+    on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
     if accelerator.is_main_process:
         for note in notes:
             callbacks.say(note)
@@ -151,6 +151,9 @@ def parts_of(config: TrainConfig) -> Parts:
         freeze=config.freeze_encoder,
         attention=config.attention,
         lm=config.lm,
+        lm_prompt=config.lm_prompt,
+        lm_tokens=config.lm_tokens,
+        copy_lm=config.copy_lm,
         seed=config.seed,
     )
 
@@ -205,10 +208,9 @@ def fit_parts(
     if takes(parts.head) == "align":
         from negsample.train.fit.align import fit_align
 
-        # Its parts are trained one after another, on the main process alone.
+        found = fit_align(config, parts, splits, work, say, after_epoch, accelerator.device, accelerator)
         if not accelerator.is_main_process:
             return {}
-        found = fit_align(config, parts, splits, work, say, after_epoch, accelerator.device)
         return {"epochs": read_epochs(work / "training.jsonl"), **found}
     # Padding is that of the corpus' own pairs.
     parts.features.fit(*splits["train"].units(np.flatnonzero(splits["train"].is_original)))
@@ -235,8 +237,7 @@ def _outputs_of(
     if takes(parts.head) == "align":
         from negsample.train.fit.align import align_outputs
 
-        nothing = {"score": np.zeros(0, np.float32)}
-        return align_outputs(parts, split, work, name) if accelerator.is_main_process else nothing
+        return align_outputs(parts, split, work, name, accelerator)
     network = make_network(parts, config.seed)
     logits = predict(accelerator, network, parts.features, split, int(config.batch_size or 1))
     return {"score": torch.sigmoid(logits).numpy()}
@@ -306,7 +307,7 @@ def make_accelerator(config: TrainConfig) -> "Accelerator":
         ) from None
 
 
-def _on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> None:
+def on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> None:
     """Run ``job`` on the main process; where it fails there, every process ends with an error instead of waiting."""
     failed: Exception | None = None
     if accelerator.is_main_process:
@@ -346,7 +347,7 @@ def _hold_folder(
             )
             held.enter_context(folder)
 
-    _on_main(accelerator, look, out)
+    on_main(accelerator, look, out)
     flag = torch.tensor([1.0 if accelerator.is_main_process and answer[0] else 0.0], device=accelerator.device)
     return float(accelerator.reduce(flag, "sum")) > 0
 

@@ -1,6 +1,7 @@
 """The project's own layout: one record a line, in any format that ``negsample.io.read`` reads."""
 
 import json
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,7 +23,8 @@ _FIELDS = frozenset(
 
 def load(path: str, unusable: Unusable, columns: Sequence[str] = ()) -> list[Judged]:
     """Read rows with the fields ``document_id`` (or ``doc_id``), ``system``, ``document`` (or ``documents``, a list),
-    ``summary``, ``scores`` (name → number); optional ``references`` (a list), ``dataset``, ``half``.
+    ``summary``, ``scores`` (name → number, or a list of the annotators' numbers, which are averaged); optional
+    ``references`` (a list), ``dataset``, ``half``.
 
     In CSV and TSV the lists and ``scores`` are JSON text. Where no row has ``scores``, each human score has a field of its
     own: those named ``columns``, else every other field of which most values are numbers, which is told. A score that is
@@ -76,7 +78,13 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
         raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
     given = {name: row.fields.get(name) for name in columns} if columns else _scores(row)
     scores: dict[str, float] = {}
+    ratings: dict[str, tuple[float, ...]] = {}
     for name, value in given.items():
+        if isinstance(value, list) and (numbers := [n for each in value if (n := finite(each)) is not None]):
+            if len(numbers) < len(value):
+                unusable.note(f"a rating of {name!r} is missing or not a number", row.where)
+            ratings[name] = tuple(numbers)
+            value = math.fsum(numbers) / len(numbers)
         number = finite(value)
         if number is not None:
             scores[name] = number
@@ -91,6 +99,7 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
         scores=scores,
         dataset=str(row.fields.get("dataset") or dataset),
         half=half,
+        ratings=ratings,
     )
 
 

@@ -42,6 +42,7 @@ METRICS = Registry(
         "textrank": "negsample.eval.metrics.textrank:textrank",
         "summaqa-f1": "negsample.eval.metrics.summaqa:summaqa_f1",
         "summaqa-conf": "negsample.eval.metrics.summaqa:summaqa_conf",
+        "bartscore": "negsample.eval.metrics.bartscore:bartscore",
         "mlm": "negsample.eval.metrics.language_model:mlm",
         "perplexity": "negsample.eval.metrics.language_model:perplexity",
         "learned": "negsample.eval.metrics.learned:learned",

@@ -1,6 +1,6 @@
 """A weighted sum of metrics as a metric: its JSON file, published weights, how it scores (Scialom et al. 2019, §2.4).
 
-Fitting the weights to people's scores is ``negsample.eval.learning``.
+Fitting the weights to people's scores is ``negsample.eval.fit.preset``.
 """
 
 import json

@@ -2,14 +2,21 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from negsample.eval.compare import SystemsComparison
 from negsample.eval.correlate import Correlation
-from negsample.eval.report import compare, correlate
+from negsample.eval.fit.fit import FitResult
+from negsample.eval.fit.preset import PresetResult
+from negsample.eval.report import compare, correlate, fit
 from negsample.io.files import atomic_json, atomic_text, file_digest, new_folder
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.write import write_table
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
 
 
 def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: list[str]) -> None:
@@ -51,6 +58,49 @@ def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch, comm
             data=fingerprints(result.files),
             signatures={section.column.name: section.column.signature for section in result.sections},
         )
+
+
+def write_fit(
+    result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch, command: list[str]
+) -> None:
+    """Write the model folder ``out``: the estimator (which came from ``base``) with its fit, ``fit/`` with ``report.html``,
+    ``fit.json`` and ``fit.csv``, and ``run.json``.
+    """
+    from negsample.models.fitted import save_fitted
+
+    settings = result.settings
+    with new_folder(out) as folder:
+        (folder / "fit").mkdir()
+        save_fitted(estimator, result.fitted, folder, fit.fit_card(Path(out).name, result, base))
+        plain = fit.fit_json(result)
+        atomic_json(folder / "fit" / "fit.json", plain)
+        write_table(folder / "fit" / "fit.csv", fit.fit_table(result), fit.CSV_COLUMNS)
+        atomic_text(folder / "fit" / "report.html", fit.fit_page(result, command))
+        path = settings.judgments
+        write_run(
+            folder / "run.json",
+            watch,
+            command=command,
+            device=str(estimator.device),
+            config=plain["settings"],
+            seed=settings.seed,
+            data=fingerprints([path if Path(path).exists() else path.partition(":")[2]]),
+            fitted=dict(result.fitted.about) | {"document_keys": list(result.fitted.documents)},
+            base={"model": base, "signature": estimator.signature},
+            signatures={metric.name: metric.signature for metric in result.fitted.metrics},
+        )
+
+
+def write_preset(
+    result: PresetResult, out: str, watch: Stopwatch, command: list[str], judgments: str, seed: int
+) -> None:
+    """Write ``learned.json`` (``--metric learned:OUT/learned.json``), ``table.csv`` and ``run.json`` in the folder ``out``."""
+    with new_folder(out) as folder:
+        result.learned.save(folder / "learned.json")
+        rows = [{"columns": name, **asdict(held)} for name, held in result.table.items()]
+        write_table(folder / "table.csv", rows, ("columns", "mean", "sd", "splits", "undefined"))
+        data = fingerprints([judgments if Path(judgments).exists() else judgments.partition(":")[2]])
+        write_run(folder / "run.json", watch, command=command, seed=seed, data=data, learned=asdict(result.learned))
 
 
 def fingerprints(paths: Sequence[str]) -> dict[str, str]:

@@ -28,7 +28,8 @@ class Feature:
     """A feature: its ``name``, the ``aspects`` it speaks for, and its ``direction``.
 
     ``direction`` +1: more can only be better; −1: more can only be worse. (value − ``centre``) / ``scale`` has about
-    mean 0 and spread 1. ``source``: where it comes from, if not from the alignment (one of ``SOURCES``).
+    mean 0 and spread 1. ``source``: where it comes from, if not from the alignment (one of ``SOURCES``). ``weight``: how
+    much it counts in an untrained head, of which the others have 1.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Feature:
     centre: float
     scale: float
     source: str = ""
+    weight: float = 1.0
 
 
 FEATURES: tuple[Feature, ...] = (
@@ -77,9 +79,31 @@ FEATURES: tuple[Feature, ...] = (
     Feature("judged_coherence", ("coherence",), +1, -1.0, 0.6, source="judge"),
     # What a language model says of the summary alone, on the scale of real summaries.
     Feature("lm_fluency", ("form",), +1, 0.0, 1.0, source="lm"),
+    # What one says that has read the document (``evidence``), on the scale of real summaries.
+    Feature("lm_mean", ("coverage", "support", "form"), +1, 0.0, 1.0, source="evidence"),
+    Feature("lm_lowest", ("coherence", "form"), +1, 0.0, 1.0, source="evidence", weight=1.5),
+    Feature("lm_total", ("support", "coherence", "form"), +1, 0.0, 1.0, source="evidence"),
+    Feature("lm_least_sentence", ("support",), +1, 0.0, 1.0, source="evidence"),
+    Feature("lm_facts", ("support",), +1, 0.0, 1.0, source="evidence", weight=0.5),
+    Feature("lm_explained", ("coverage",), +1, 0.0, 1.0, source="evidence", weight=0.5),
+    Feature("lm_unexplained", ("support",), +1, 0.0, 1.0, source="evidence"),
 )
-SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType({"judge": READINGS, "lm": ("lm_fluency",)})
-"""Models that read the summary alone, where a head has them → their features."""
+SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "judge": READINGS,
+        "lm": ("lm_fluency",),
+        "evidence": (
+            "lm_mean",
+            "lm_lowest",
+            "lm_total",
+            "lm_least_sentence",
+            "lm_facts",
+            "lm_explained",
+            "lm_unexplained",
+        ),
+    }
+)
+"""Models that a head may have → their features; the judge and ``lm`` read the summary alone, ``evidence`` the document too."""
 _LOWEST = 0.1
 _SHORT = 5
 # Words (English) that a text can hardly begin with: they point back.

@@ -17,6 +17,8 @@ from negsample.models.store.embedding_cache import EmbeddingCache
 # Bytes of word vectors that are kept for sentences that may come again.
 _KEPT = 384 << 20
 _ROWS, _TOKENS = 64, 8192
+# Sentences of a batch are at least this share as long as its longest: padding costs as much as words.
+_ALIKE = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +79,7 @@ class WordStates:
         result = np.zeros((len(texts), self.dim), np.float32)
         lengths = [len(text) for text in given]
         with torch.inference_mode():
-            for batch in longest_first(lengths, lambda longest: min(_ROWS, _TOKENS // (longest // 4 + 4))):
+            for batch in longest_first(lengths, lambda longest: min(_ROWS, _TOKENS // (longest // 4 + 4)), _ALIKE):
                 encoded = self.model.tokenizer(
                     [given[i] for i in batch],
                     padding=True,

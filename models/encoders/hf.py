@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,10 @@ class TokenPooling:
         self.counts["zero_vectors"] += len(texts)
         return encode_texts(self.model, texts, self.counts, self.dim, pooled, self.layer)
 
+    def in_bf16(self) -> "TokenPooling":
+        model = self.model.in_bf16()
+        return replace(self, model=model, fingerprint=model.mark(self.fingerprint))
+
     def save(self, folder: Path) -> dict[str, Any]:
         options: dict[str, Any] = {"pool": self.pool, "layer": self.layer, "special": self.special}
         options["max_length"] = self.model.limit
@@ -93,5 +97,5 @@ def make(
 def pooled(folder: Path, model: TokenModel, pool: str, layer: int, special: bool, *, packaged: bool) -> TokenPooling:
     """The encoder over ``model``, which was loaded from ``folder``; ``layer`` is counted from the end (−1: last)."""
     options = {"pool": pool, "layer": layer, "special": special, "max_length": model.limit}
-    digest = fingerprint("hf", options, fingerprint_parts(folder))
+    digest = model.mark(fingerprint("hf", options, fingerprint_parts(folder)))
     return TokenPooling(folder, model, pool, layer, special, digest, packaged)

@@ -103,6 +103,10 @@ class SentenceTransformer:
         source = pooled(self.folder / layout.transformer, self.model, "mean", -1, True, packaged=self.packaged)
         return replace(source, counts=self.counts), unit_rows
 
+    def in_bf16(self) -> "SentenceTransformer":
+        model = self.model.in_bf16()
+        return replace(self, model=model, fingerprint=model.mark(self.fingerprint))
+
     def save(self, folder: Path) -> dict[str, Any]:
         options: dict[str, Any] = {"max_length": self.model.limit}
         if not self.packaged:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from negsample.models.align.alignment import Alignment, DocumentView, align, view
+from negsample.models.align.evidence import Evidence
 from negsample.models.align.fluency import Fluency
 from negsample.models.align.judge import Judge
 from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
@@ -53,16 +54,27 @@ class PairView:
 class AlignFeatures:
     """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors, and what reads a summary alone.
 
-    ``judge``, ``lm``: None where a head goes without (the frozen variant has neither). A text is kept as its UTF-8 bytes;
-    it is read when a batch asks for it, and a document's view is remembered while its summaries go by. Nothing is cut.
+    ``judge``, ``lm``, ``evidence``: None where a head goes without (the frozen variant has none). A text is kept as its
+    UTF-8 bytes; it is read when a batch asks for it, and a document's view is remembered while its summaries go by.
+    Nothing is cut but what a language model reads of a long document (``read_in_part``).
     """
 
     dtype, width, unit = "uint8", 1, "byte"
 
-    def __init__(self, encoder: "Encoder", judge: Judge | None = None, lm: Fluency | None = None) -> None:
+    def __init__(
+        self,
+        encoder: "Encoder",
+        judge: Judge | None = None,
+        lm: Fluency | None = None,
+        evidence: Evidence | None = None,
+        *,
+        copy_lm: bool = False,
+    ) -> None:
         self.encoder = encoder
         self.judge = judge
         self.lm = lm
+        self.evidence = evidence
+        self._copy_lm = copy_lm
         self.reader = Reader(encoder)
         self._views: OrderedDict[bytes, DocumentView] = OrderedDict()
         self._most_words = _KEPT_WORDS
@@ -70,7 +82,8 @@ class AlignFeatures:
     @property
     def sources(self) -> list[str]:
         """What gives features beside the alignment (``SOURCES``)."""
-        return [name for name, there in (("judge", self.judge), ("lm", self.lm)) if there is not None]
+        models = {"judge": self.judge, "lm": self.lm, "evidence": self.evidence}
+        return [name for name, there in models.items() if there is not None]
 
     def to(self, device: torch.device | None) -> None:
         """Let the judge compute on ``device``, where one is given; the encoder and the language model chose their own."""
@@ -90,8 +103,8 @@ class AlignFeatures:
         """Nothing to learn."""
 
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
-        """Bytes of each pair in units of 64."""
-        return (np.asarray(documents, np.int64) + np.asarray(summaries, np.int64)) // _BYTES + 1
+        """Bytes of each document in units of 64, so that summaries of one document go together: it is read once."""
+        return np.asarray(documents, np.int64) // _BYTES + 1
 
     def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
         """Never."""
@@ -114,33 +127,41 @@ class AlignFeatures:
             words -= len(self._views.popitem(last=False)[1].text.forms)
         return pairs
 
+    def read_in_part(self, documents: Sequence[np.ndarray]) -> np.ndarray:
+        """Whether a language model reads only a part of each document, as ``read`` gives them: bool [n]."""
+        if self.evidence is None:
+            return np.zeros(len(documents), bool)
+        return np.array([self.evidence.read_in_part(text_of(document)) for document in documents], bool)
+
     def compare(self, documents: Sequence[str], summaries: Sequence[str]) -> list[Compared]:
         """The features of pairs of texts."""
-        pairs = zip(self.view_pairs(documents, summaries), self._alone(summaries), strict=True)
-        return [self._compared(pair, alone) for pair, alone in pairs]
+        pairs = self.view_pairs(documents, summaries)
+        return [self._compared(pair, told) for pair, told in zip(pairs, self._told(pairs, summaries), strict=True)]
 
-    def _alone(self, summaries: Sequence[str]) -> list[dict[str, float]]:
-        """For each summary, by name, what the judge and the language model say of it."""
+    def _told(self, pairs: Sequence[PairView], summaries: Sequence[str]) -> list[dict[str, float]]:
+        """For each pair, by name, what the judge and the language models say of it."""
         found: dict[str, np.ndarray] = {}
         if self.judge is not None:
             found.update(zip(SOURCES["judge"], self.judge.readings(summaries).T, strict=True))
         if self.lm is not None:
             found.update(zip(SOURCES["lm"], [self.lm.marks(summaries)], strict=True))
+        if self.evidence is not None:
+            found.update(zip(SOURCES["evidence"], self.evidence.marks(pairs).T, strict=True))
         return [{name: float(column[i]) for name, column in found.items()} for i in range(len(summaries))]
 
-    def _compared(self, pair: PairView, alone: dict[str, float]) -> Compared:
+    def _compared(self, pair: PairView, told: dict[str, float]) -> Compared:
         document, summary = pair.document, pair.summary
         if pair.alignment is None:
-            return self._unworded(document, summary, alone)
+            return self._unworded(document, summary, told)
         found = values(document, summary, pair.alignment)
         return Compared(
-            row({**found, **alone}, self.sources),
+            row({**found, **told}, self.sources),
             document.salience,
             matches(document, summary, pair.alignment),
             np.ones(len(ASPECTS), bool),
         )
 
-    def _unworded(self, document: DocumentView, summary: Text, alone: dict[str, float]) -> Compared:
+    def _unworded(self, document: DocumentView, summary: Text, told: dict[str, float]) -> Compared:
         """A pair of which a text has no word.
 
         A summary without a word has the lowest value of every feature and no aspect. Beside a document without one,
@@ -149,7 +170,7 @@ class AlignFeatures:
         """
         features = feature_set(self.sources)
         if summary.forms:
-            found = {f.name: f.centre for f in features} | alone
+            found = {f.name: f.centre for f in features} | told
         else:
             found = {f.name: _LOWEST if f.source else float(f.direction < 0) for f in features}
         zeros = np.zeros((len(document.text.pieces), len(MATCHES)), np.float32)
@@ -167,12 +188,16 @@ class AlignFeatures:
         return None
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the encoder (or the reference to its package), the judge and the language model into folders of their own."""
+        """Write the encoder (or the reference to its package), the judge and language models into folders of their own.
+
+        A language model that reads documents is written where ``copy_lm``; else its name is kept.
+        """
         path = folder / "encoder"
         path.mkdir(parents=True, exist_ok=True)
         judge = self.judge.save(folder / "judge") if self.judge is not None else None
         lm = self.lm.save(folder / "lm") if self.lm is not None else None
-        return {"encoder": self.encoder.save(path), "judge": judge, "lm": lm}
+        evidence = self.evidence.save(folder / "evidence", self._copy_lm) if self.evidence is not None else None
+        return {"encoder": self.encoder.save(path), "judge": judge, "lm": lm, "evidence": evidence}
 
 
 def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:

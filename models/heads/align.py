@@ -11,9 +11,11 @@ from negsample.models.align.named_features import ASPECTS, MATCH_CENTRES, MATCH_
 
 # Standardised features bend towards this bound: one odd value must not decide a score.
 _MOST = 4.0
-# How far trained aspects of the summaries of one document spread (machine-made summaries of news; no human score went into
-# it), so that each counts alike in the mix. Training stretches support and form most.
-_SPREADS = {"coverage": 0.80, "support": 0.99, "coherence": 0.55, "form": 0.91}
+# How far the untrained aspects of the summaries of one document spread (machine-made summaries of news; no human score
+# went into it), so that each counts in the mix as its weight says.
+_SPREADS = {"coverage": 0.75, "support": 0.79, "coherence": 0.44, "form": 0.60}
+# How much each aspect, and the weakest of them, counts in the mix as made (docs/recipes.md).
+_MIX = {"coverage": 3.0, "support": 1.0, "coherence": 0.5, "form": 0.5, "weakest": 1.0}
 # What an untrained head takes for salience: likeness to the whole document, and an early place.
 _PRIOR = (0.0, 0.5, 0.0, 3.0, 0.0, 0.0)
 
@@ -24,8 +26,8 @@ class Align(nn.Module):
     Coverage: salience, a softmax over the document's sentences of a small network, weights how well each is matched.
     ``sources``: what gives features beside the alignment (``features.SOURCES``). Each aspect rises only in the features
     that speak for it (falls in those of direction −1); the overall score rises in every aspect, and in the weakest of
-    them. With salience held, more similarity to the document never lowers anything. As made, an aspect is the sum of its
-    features with equal weights, and the score that of the aspects and the weakest one.
+    them. With salience held, more similarity to the document never lowers anything. As made, an aspect is the mean of
+    its features (weighted by ``Feature.weight``), and the score that of the aspects and the weakest one (``_MIX``).
     """
 
     takes = "align"
@@ -50,14 +52,18 @@ class Align(nn.Module):
         self.register_buffer("match_scale", torch.from_numpy(MATCH_SCALES))
         self.register_buffer("prior", torch.tensor(_PRIOR))
         self.register_buffer("spread", torch.tensor([_SPREADS[aspect] for aspect in ASPECTS]))
+        self._directions = {f.name: f.direction for f in features}
         self._columns = [[i for i, f in enumerate(features) if aspect in f.aspects] for aspect in ASPECTS]
         last = nn.Linear(hidden, len(MATCHES))
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
         self.salience = nn.Sequential(nn.Linear(SALIENCE, hidden), nn.Tanh(), last)
-        sizes = [len(columns) + (len(MATCHES) if aspect == "coverage" else 0) for aspect, columns in self._named()]
-        self.aspects = nn.ModuleList(Monotone(size) for size in sizes)
-        self.mix = Monotone(len(ASPECTS) + 1)
+        weights = [
+            [features[i].weight for i in columns] + [1.0] * (len(MATCHES) if aspect == "coverage" else 0)
+            for aspect, columns in self._named()
+        ]
+        self.aspects = nn.ModuleList(Monotone(len(own), weights=own) for own in weights)
+        self.mix = Monotone(len(ASPECTS) + 1, weights=[*_MIX.values()])
 
     def _named(self) -> Sequence[tuple[str, list[int]]]:
         return list(zip(ASPECTS, self._columns, strict=True))
@@ -74,9 +80,7 @@ class Align(nn.Module):
         ``features`` [B, F]; ``salience`` [B, N, 6] and ``matches`` [B, N, 3] of the document's sentences, ``mask``
         bool [B, N].
         """
-        x = _bounded((features - self.centre) / self.scale * self.direction)
-        covered = (self.sentence_weights(salience, mask) * matches).sum(1)
-        c = _bounded((covered - self.match_centre) / self.match_scale)
+        x, c = self.standardised(features, salience, matches, mask)
         logits = []
         for (aspect, columns), network in zip(self._named(), self.aspects, strict=True):
             parts = x[:, columns]
@@ -86,6 +90,24 @@ class Align(nn.Module):
         # A fault in one aspect is not made up for by the others: readers notice the worst.
         overall = self.mix(torch.cat([alike, alike.min(dim=1, keepdim=True).values], dim=1))
         return torch.cat([overall.unsqueeze(1), aspects.masked_fill(~present, float("nan"))], dim=1)
+
+    def standardised(self, features: Tensor, salience: Tensor, matches: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The named features [B, F] and the salience-weighted matches [B, 3]: about mean 0 and spread 1, bounded, and each
+        turned so that more is better. Arguments as of ``forward``.
+        """
+        x = _bounded((features - self.centre) / self.scale * self.direction)
+        covered = (self.sentence_weights(salience, mask) * matches).sum(1)
+        return x, _bounded((covered - self.match_centre) / self.match_scale)
+
+    @property
+    def evidence_directions(self) -> dict[str, int]:
+        """What ``evidence`` has beside the logits, in order: name → −1 where more of what it is called is worse, else +1."""
+        return self._directions | {f"{name}_match": 1 for name in MATCHES}
+
+    def evidence(self, features: Tensor, salience: Tensor, matches: Tensor, mask: Tensor, present: Tensor) -> Tensor:
+        """``forward`` [B, 5] and ``standardised`` in one [B, 5 + F + 3]: what may be weighed anew."""
+        beside = self.standardised(features, salience, matches, mask)
+        return torch.cat([self(features, salience, matches, mask, present), *beside], dim=1)
 
     def drift(self) -> Tensor:
         """How far the head is from what it was made as: summed over the aspects, the mix and salience's last weights."""

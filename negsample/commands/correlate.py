@@ -41,6 +41,7 @@ def correlate(
         ),
     ] = None,
     level: Annotated[str, typer.Option("--level", help="Levels, separated by commas.")] = "pooled,summary,system",
+    precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
     tsv_quoting: options.TsvQuoting = "auto",
@@ -63,6 +64,7 @@ def correlate(
         half=half,
         columns=_names(scores_columns or ""),
         levels=_names(level),
+        precision=precision,
         bootstrap=bootstrap,
         seed=seed,
     )

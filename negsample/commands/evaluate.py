@@ -14,18 +14,19 @@ def evaluate(
         str, typer.Option("--examples", help="Labelled examples, as 'generate' writes them.", metavar="FILE")
     ],
     json: options.Json = None,
+    precision: options.Precision = "float32",
     batch_size: options.BatchSize = 32,
     seed: options.Seed = 0,
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded labels), with intervals."""
+    from negsample.eval.fit.model import load_model
     from negsample.io.files import atomic_json, check_file
-    from negsample.models.estimator import Estimator
     from negsample.models.evaluation import evaluate as evaluate_model
 
     if json is not None:
         check_file(json)
-    found = evaluate_model(Estimator.load(model), examples, batch_size=batch_size, seed=seed)
+    found = evaluate_model(load_model(model, precision=precision), examples, batch_size=batch_size, seed=seed)
     # Shown first: what was found is not lost where it can't be written.
     print_figures(found)
     print(found["signature"])

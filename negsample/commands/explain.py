@@ -13,6 +13,8 @@ from negsample.errors import InputError
 if TYPE_CHECKING:
     from negsample.io.read import Row
 
+# Inputs named beside a fitted target; the JSON has all.
+_ADDS = 5
 # Records of a page; more make it slow to open.
 _MOST_SHOWN = 1000
 
@@ -30,13 +32,14 @@ def explain(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Explain only the first N records.")] = None,
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
+    precision: options.Precision = "float32",
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
+    from negsample.eval.fit.model import load_model
     from negsample.io.files import atomic_text, check_file, format_of
     from negsample.io.read import Row, read_rows, text_field
     from negsample.io.write import open_writer
-    from negsample.models.estimator import Estimator
     from negsample.serve.page import file_page
 
     if output is not None and format_of(output) != "jsonl":
@@ -47,7 +50,7 @@ def explain(
         rows = list(islice(rows, _MOST_SHOWN + 1))
         if len(rows) > _MOST_SHOWN:
             raise InputError(f"--html: more than {_MOST_SHOWN} records; choose some with --limit")
-    estimator = Estimator.load(model)
+    estimator = load_model(model, precision=precision)
     shown: list[dict[str, Any]] = []
     with open_writer(output) if output is not None else nullcontext() as writer:
         for number, row in enumerate(rows, start=1):
@@ -78,6 +81,10 @@ def lines(told: dict[str, Any]) -> list[str]:
     """An explanation (``Estimator.explain``) as lines for the terminal."""
     aspects = "  ".join(f"{name} {'–' if value is None else f'{value:.3f}'}" for name, value in told["aspects"].items())
     out = [f"score {told['score']:.3f}  {aspects}"]
+    for name, target in told.get("targets", {}).items():
+        low, high = target["interval"]
+        adds = ", ".join(f"{part} {value:+.2f}" for part, value in list(target["adds"].items())[:_ADDS])
+        out.append(f"{name} {target['value']:.2f} (interval {low:.2f} to {high:.2f}): {adds}")
     if "reason" in told:
         return [*out, told["reason"]]
     out.append("summary: support, and the document sentence it rests on")

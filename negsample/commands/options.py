@@ -17,6 +17,9 @@ Metrics = Annotated[
     list[str] | None, typer.Option("--metric", help="NAME[:option=value,…]; may be repeated.", metavar="NAME")
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Pairs of 512 tokens computed at a time.")]
+Precision = Annotated[
+    str, typer.Option("--precision", help="What a model computes in: float32, or bf16 where the processor has it.")
+]
 
 # --- line-aligned text files
 Source = Annotated[str | None, typer.Option("--source", "-s", help="Text file, a document a line.", metavar="FILE")]

@@ -49,6 +49,7 @@ def score(
     output_field: Annotated[
         str, typer.Option("--output-field", help="Field of the score; what goes with it is called after it.")
     ] = "score",
+    precision: options.Precision = "float32",
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,7 +97,7 @@ def score(
     # What is wrong at the beginning of a file is told before a model is loaded.
     if "-" not in read:
         next(table_chunks(table) if source is None else line_chunks(source, systems, references), None)
-    scorer = make_scorer(model, metric, aspects)
+    scorer = make_scorer(model, metric, aspects, precision)
     known = aspects_of(scorer) if aspects is not False else ()
     gate = Gate(parse_limits(fail_under or [], known), each)
     settings = Settings(
@@ -130,7 +131,9 @@ def _same(one: str, other: str) -> bool:
     return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
 
 
-def make_scorer(model: str | None, metric: str | None, aspects: bool | None = None) -> "Scorer":
+def make_scorer(
+    model: str | None, metric: str | None, aspects: bool | None = None, precision: str = "float32"
+) -> "Scorer":
     """The metric, the model, or else the ready estimator. Raises InputError for both, and for aspects that aren't there."""
     if model is not None and metric is not None:
         raise InputError("give --model DIR or --metric NAME, one of them")
@@ -139,10 +142,12 @@ def make_scorer(model: str | None, metric: str | None, aspects: bool | None = No
 
         if aspects:
             raise InputError("--aspects goes with --model; a metric has none")
+        if precision != "float32":
+            raise InputError("--precision goes with --model; a metric has its own")
         return MetricScorer(metric)
-    from negsample.models.estimator import Estimator
+    from negsample.eval.fit.model import load_model
 
-    estimator = Estimator.load(model)
+    estimator = load_model(model, precision=precision)
     if aspects:
         estimator.need_aspects()
     return estimator

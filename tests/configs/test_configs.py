@@ -1,4 +1,5 @@
-"""Every packaged configuration: found by name, read, and run to its end with --smoke; a new file is tested unasked."""
+"""Every packaged configuration: found by name, read, and run with --smoke where its command has that; a new file is
+tested unasked."""
 
 import json
 
@@ -11,6 +12,7 @@ from negsample.models import evaluation as figures
 from negsample.models.estimator import Estimator
 from negsample.train.config import read_values
 from negsample.train.experiments import smoke
+from negsample.train.reinforce.config import read_reinforce_config
 from negsample.train.search.settings import read_search
 
 FILES = sorted(configs.FOLDER.glob("*.yaml"))
@@ -18,7 +20,7 @@ FILES = sorted(configs.FOLDER.glob("*.yaml"))
 
 def kind_of(values):
     """The command that a configuration is for."""
-    for key, command in (("table", "tables"), ("sources", "transfer"), ("space", "tune")):
+    for key, command in (("table", "tables"), ("sources", "transfer"), ("space", "tune"), ("policy", "reinforce")):
         if key in values:
             return command
     return "train"
@@ -53,6 +55,10 @@ def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
     if command == "tune":
         # A search has no smoke run: that its file is read is what can be tested here.
         read_search(path.stem)
+        return
+    if command == "reinforce":
+        # Nor has a training by a reward.
+        read_reinforce_config(path.stem)
         return
     run = ("--config", path.stem, "--smoke", "--out", out)
     if command == "train":

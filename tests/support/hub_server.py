@@ -55,7 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
     def answer(self, content: object, status: int = 200, **headers: str) -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(data)), **headers}.items():
+        for name, value in {"Content-Length": str(len(data)), "Connection": "close", **headers}.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         if self.command != "HEAD":

@@ -7,16 +7,18 @@ import sys
 from pathlib import Path
 
 # One thread each, so that sums are added up in the same order however many processes there are.
-ENVIRONMENT = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+# A process that the system ends (SIGABRT, SIGSEGV) says where each of its threads was.
+ENVIRONMENT = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
 
 
-def launch(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess:
-    """Two processes of ``accelerate launch ARGUMENTS``, ended.
+def launch(*arguments: object, cwd: Path | None = None, processes: int = 2) -> subprocess.CompletedProcess:
+    """``processes`` of ``accelerate launch ARGUMENTS``, ended.
 
     Accelerate's --cpu starts one process whatever number is asked for (its issue 2741); --multi_gpu starts them all, and
     the variable keeps them off a GPU.
     """
-    command = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", str(processes)]
+    command += ["--multi_gpu"] if processes > 1 else ["--cpu"]
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
     environment = {**os.environ, **ENVIRONMENT}
     return subprocess.run(

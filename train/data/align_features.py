@@ -2,15 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import Tensor
 
-from negsample.io.files import replacing
+from negsample.errors import InputError
+from negsample.io.files import appears, replacing
 from negsample.models.align.named_features import feature_set
 from negsample.models.features.align import AlignFeatures, Compared, stack, text_of
 from negsample.progress import Bar
 from negsample.train.data.prepare import Split
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 _PART = 512
 # Bytes of text that are compared together: about as many words as the features keep of documents.
@@ -43,29 +48,46 @@ class ComputedFeatures:
         return Compared(self.features[row], self.salience[span], self.matches[span], self.present[row])
 
 
-def compute_features(features: AlignFeatures, split: Split, folder: Path, name: str) -> ComputedFeatures:
-    """Compute what the head reads of ``split``; parts that lie in ``folder`` already are read, the others written whole."""
+def compute_features(
+    features: AlignFeatures, split: Split, folder: Path, name: str, accelerator: "Accelerator | None" = None
+) -> ComputedFeatures:
+    """Compute what the head reads of ``split``; parts that lie in ``folder`` already are read, the others written whole.
+
+    The processes of ``accelerator`` share the parts out, and each reads what all have written. Raises InputError where a
+    process doesn't see ``folder`` as the others do.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    parts = []
     width = len(feature_set(features.sources))
+    starts = range(0, len(split), _PART)
+    paths = {start: folder / f"{name}-{start // _PART}.npz" for start in starts}
+    rank, size = (accelerator.process_index, accelerator.num_processes) if accelerator is not None else (0, 1)
     with Bar(f"features of {name}", len(split)) as bar:
-        for start in range(0, len(split), _PART):
+        for start in starts[rank::size]:
             rows = np.arange(start, min(start + _PART, len(split)))
-            path = folder / f"{name}-{start // _PART}.npz"
-            part = None
-            if path.is_file():
-                with np.load(path, allow_pickle=False) as stored:
-                    part = dict(stored)
+            part = _stored(paths[start]) if paths[start].is_file() else None
             # The head may have learnt from the beginning of a split alone, whose last part is a shorter one.
             if part is None or len(part["sizes"]) != len(rows) or part["features"].shape[1] != width:
                 part = _compute(features, split, rows)
-                with replacing(path) as handle:
+                with replacing(paths[start]) as handle:
                     np.savez(handle, **part)  # type: ignore[arg-type]
-            parts.append(part)
-            bar.advance(len(rows))
+            bar.advance(len(rows) * size)
+    if accelerator is not None:
+        accelerator.wait_for_everyone()
+    for path in paths.values():
+        if not appears(path):
+            raise InputError(f"{path}: another process has written this, and it can't be seen here; share the folder")
+    parts = [_stored(path) for path in paths.values()]
+    if accelerator is not None:
+        # Nobody goes on to write a part anew, for another length of the split, while it is still read.
+        accelerator.wait_for_everyone()
     joined = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     offsets = np.concatenate([[0], np.cumsum(joined.pop("sizes"))])
     return ComputedFeatures(**joined, offsets=offsets)
+
+
+def _stored(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as stored:
+        return dict(stored)
 
 
 def _compute(features: AlignFeatures, split: Split, rows: np.ndarray) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,15 +23,21 @@ from negsample.train.fit.align_ranking import compare_untrained, rank, ranking_l
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
 from negsample.train.fit.training_log import TrainingLog
 
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
 # How strongly the head is held to the sum it begins as: damage made by rule is narrower than what systems do.
 # Chosen on human judgments set apart for it (docs/recipes.md): below 0.1 the aspects agree less with people.
 _PRIOR = 0.5
 # Original summaries that tell what a language model finds ordinary.
 _ORDINARY = 256
+_READ = 64
 # Examples that go through the head at a time.
 _BLOCK = 512
 # Examples the head learns from at most: it has a few hundred weights, and reading a pair takes far longer than learning.
 MOST_EXAMPLES = 3000
+# A language model that reads documents takes a hundred times as long as the rest.
+_MOST_READ = 400
 
 
 def forward(network: Align, computed: ComputedFeatures, rows: np.ndarray) -> Tensor:
@@ -119,10 +125,13 @@ def documents_of(split: Split) -> list[str]:
     return list(found)
 
 
-def originals(split: Split) -> list[str]:
-    """The different original summaries of a split, in order, at most ``_ORDINARY`` of them."""
-    rows = dict.fromkeys(split.summary_of[split.is_original].tolist())
-    return [text_of(split.summaries[row]) for row in list(rows)[:_ORDINARY]]
+def originals(split: Split, most: int = _ORDINARY) -> tuple[list[str], list[str]]:
+    """The documents and the summaries of a split's first ``most`` originals, no summary twice."""
+    _, first = np.unique(split.summary_of, return_index=True)
+    kept = np.zeros(len(split), bool)
+    kept[first] = True
+    documents, summaries = split.read(np.flatnonzero(kept & split.is_original)[:most])
+    return list(map(text_of, documents)), list(map(text_of, summaries))
 
 
 def fit_align(
@@ -133,46 +142,60 @@ def fit_align(
     say: Callable[[str], None],
     after_epoch: Callable[[int, float], None] | None = None,
     device: torch.device | None = None,
+    accelerator: "Accelerator | None" = None,
 ) -> dict[str, Any]:
     """Train the judge (where ``config.judges``) and the head of ``parts`` on the train and validation splits.
 
     A language model is not trained; what is ordinary for it is learned from the originals. Where ``parts``
     have a head already (loaded from a model folder), its training goes on; its judge and its language model stay.
     The judge computes on ``device`` (default: where it is), the head, with its few hundred weights, on the CPU.
+    The processes of ``accelerator`` read the features and train the judge together; the main one trains the head, and it
+    alone has the trained head then.
     Returns what the judge learned. What is finished lies in ``work``: the judge's checkpoints, the features of each split.
     """
     features, network = _parts(parts)
+    main = accelerator is None or accelerator.is_main_process
+    tell = say if main else lambda _: None
     found: dict[str, Any] = {}
     fresh = network is None and config.judges and bool(config.epochs)
     if fresh:
         features.judge = new_judge(features.encoder, config.attention, config.seed)
     if network is None and features.lm is not None:
-        features.lm.calibrate(originals(splits["train"]))
+        features.lm.calibrate(originals(splits["train"])[1])
+    if network is None and features.evidence is not None:
+        features.evidence.calibrate(features.view_pairs(*originals(splits["train"], _READ)))
     features.to(device)
     if fresh:
         assert features.judge is not None
         documents, held_out = (documents_of(splits[name]) for name in ("train", "validation"))
-        right = train_judge(features.judge, documents, held_out, config.judge_steps, config.seed, work)
+        right = train_judge(features.judge, documents, held_out, config.judge_steps, config.seed, work, accelerator)
         found["judge"] = right
-        say(
+        tell(
             "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
         )
     network = network if network is not None else untrained(features.sources, config.seed)
-    learnt, held = (beginning(splits[name], MOST_EXAMPLES) for name in ("train", "validation"))
+    most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
+    learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))
     if len(learnt) < len(splits["train"]):
-        say(f"the head learns from the first {len(learnt)} of {len(splits['train'])} examples")
+        tell(f"the head learns from the first {len(learnt)} of {len(splits['train'])} examples")
     train, validation = (
-        (split, compute_features(features, split, work / "features", name))
+        (split, compute_features(features, split, work / "features", name, accelerator))
         for name, split in (("train", learnt), ("validation", held))
     )
-    fit_head(network, config, train, validation, work, say, after_epoch)
+    if main:
+        fit_head(network, config, train, validation, work, say, after_epoch)
     parts.network, parts.options = network, {"sources": features.sources}
     return found
 
 
-def align_outputs(parts: Parts, split: Split, work: Path, name: str) -> dict[str, np.ndarray]:
-    """``score`` and each aspect, float32 [n], of a split; its features are kept in ``work/features`` as ``name``."""
-    logits = _split_logits(parts, split, work, name)[1].astype(np.float64)
+def align_outputs(
+    parts: Parts, split: Split, work: Path, name: str, accelerator: "Accelerator | None" = None
+) -> dict[str, np.ndarray]:
+    """``score`` and each aspect, float32 [n], of a split; its features are kept in ``work/features`` as ``name``.
+
+    The processes of ``accelerator`` share out the features; the scores are those of the head that each has.
+    """
+    logits = _split_logits(parts, split, work, name, accelerator)[1].astype(np.float64)
     return dict(zip(Align.outputs, (1 / (1 + np.exp(-logits))).astype(np.float32).T, strict=True))
 
 
@@ -190,8 +213,10 @@ def _parts(parts: Parts) -> tuple[AlignFeatures, Align | None]:
     return features, network
 
 
-def _split_logits(parts: Parts, split: Split, work: Path, name: str) -> tuple[ComputedFeatures, np.ndarray]:
+def _split_logits(
+    parts: Parts, split: Split, work: Path, name: str, accelerator: "Accelerator | None" = None
+) -> tuple[ComputedFeatures, np.ndarray]:
     features, network = _parts(parts)
     assert network is not None
-    computed = compute_features(features, split, work / "features", name)
+    computed = compute_features(features, split, work / "features", name, accelerator)
     return computed, logits_of(network, computed)

@@ -2,9 +2,10 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
@@ -55,8 +56,13 @@ def load_best(network: nn.Module, work: Path, epoch: int) -> None:
     load_model(network, str(best_path(work, epoch)))
 
 
-def save_checkpoint(accelerator: "Accelerator", work: Path, position: Position) -> None:
-    """Write a checkpoint at ``position`` and delete the older ones. Every process calls this."""
+def save_checkpoint(
+    accelerator: "Accelerator", work: Path, position: Position, own: Mapping[str, Any] | None = None
+) -> None:
+    """Write a checkpoint at ``position`` and delete the older ones. Every process calls this.
+
+    ``own``: plain values of this process, for ``load_own``.
+    """
     # A step may be saved twice, after its batch and at the end of its epoch: the names differ.
     target = work / f"checkpoint-{position.epoch}-{position.batch}"
     draft = work / "checkpoint.tmp"
@@ -65,6 +71,8 @@ def save_checkpoint(accelerator: "Accelerator", work: Path, position: Position) 
         draft.mkdir(parents=True)
     accelerator.wait_for_everyone()
     accelerator.save_state(str(draft))
+    if own is not None:
+        atomic_json(draft / f"own-{accelerator.process_index}.json", own)
     accelerator.wait_for_everyone()
     if accelerator.is_main_process:
         values = {key: value for key, value in asdict(position).items() if value != float("inf")}
@@ -77,6 +85,12 @@ def save_checkpoint(accelerator: "Accelerator", work: Path, position: Position) 
             if path != best_path(work, position.best_epoch):
                 path.unlink(missing_ok=True)
     accelerator.wait_for_everyone()
+
+
+def load_own(accelerator: "Accelerator", checkpoint: Path) -> dict[str, Any]:
+    """Return the plain values that this process has put into ``checkpoint``."""
+    found: dict[str, Any] = json.loads((checkpoint / f"own-{accelerator.process_index}.json").read_text("utf-8"))
+    return found
 
 
 def find_checkpoint(work: Path) -> tuple[Path, Position] | None:

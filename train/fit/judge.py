@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -29,6 +29,9 @@ from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
 from negsample.train.config import Optimisation
 from negsample.train.fit.optimizer import make_optimizer, set_learning_rate
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -159,10 +162,18 @@ def fast_bf16() -> bool:
 
 
 def train_judge(
-    judge: Judge, documents: Sequence[str], held_out: Sequence[str], steps: int, seed: int, work: Path
+    judge: Judge,
+    documents: Sequence[str],
+    held_out: Sequence[str],
+    steps: int,
+    seed: int,
+    work: Path,
+    accelerator: "Accelerator | None" = None,
 ) -> dict[str, Any]:
     """Train ``judge`` in place for ``steps`` steps; goes on from the last whole checkpoint in ``work``.
 
+    The processes of ``accelerator`` share out each step's groups, which are the same however many they are, and all come
+    to the same weights; only dropout depends on (seed, step, process).
     Returns the share of damaged copies that are ranked below their stretch on ``held_out`` documents, by mark. The weights
     depend on the documents, the seed and the steps, not on interruptions. Raises InputError where no training document
     is long enough for a stretch, or no stretch can be damaged in one of the aspects.
@@ -190,21 +201,22 @@ def train_judge(
         optimizer.load_state_dict(state["optimizer"])
         start = int(state["step"])
     mixed = device.type == "cpu" and fast_bf16()
+    rank = accelerator.process_index if accelerator is not None else 0
     seen: list[dict[str, float]] = []
     with Bar("judge", steps, start) as bar:
         for step in range(start, steps):
             network.train()
             set_learning_rate(optimizer, _PLAN, step, steps)
-            torch.manual_seed(seed_from(seed, "judge-step", step))
+            torch.manual_seed(seed_from(seed, "judge-step", step, *([rank] if rank else [])))
             groups = stretches.batch(step)
-            right = _backward(judge, groups, device, mixed)
+            right = _backward(judge, groups, device, mixed, accelerator)
             nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
             optimizer.step()
             optimizer.zero_grad()
             seen = [*seen[-19:], right]
             share = np.mean([np.mean(list(item.values())) for item in seen if item])
             bar.advance(note=f"right {share:.3f}")
-            if (step + 1) % _SAVE_EVERY == 0 or step + 1 == steps:
+            if not rank and ((step + 1) % _SAVE_EVERY == 0 or step + 1 == steps):
                 state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
                 with replacing(path) as handle:
                     torch.save(state, handle)
@@ -228,18 +240,34 @@ def _checked(held_out: Sequence[str], documents: Sequence[str], seed: int) -> li
     return [group for own in found.values() for group in own]
 
 
-def _backward(judge: Judge, groups: Sequence[Group], device: torch.device, mixed: bool) -> dict[str, float]:
-    """Add the gradient of the groups' loss, computed in parts of groups of like length so that little is padded."""
+def _backward(
+    judge: Judge, groups: Sequence[Group], device: torch.device, mixed: bool, accelerator: "Accelerator | None"
+) -> dict[str, float]:
+    """Add the gradient of the groups' loss, computed in parts of groups of like length so that little is padded.
+
+    The processes of ``accelerator`` take turns with the parts, and get the gradient of all. Returns ``group_loss``'s shares
+    over this process' parts.
+    """
+    rank, size = (accelerator.process_index, accelerator.num_processes) if accelerator is not None else (0, 1)
     order = sorted(range(len(groups)), key=lambda i: len(groups[i].stretch))
     total = sum(len(group.copies) for group in groups)
+    step = max(1, min(_PART, len(order) // size))
+    parts = [order[begin : begin + step] for begin in range(0, len(order), step)]
     rights: list[dict[str, float]] = []
-    for begin in range(0, len(order), _PART):
-        part = [groups[i] for i in order[begin : begin + _PART]]
+    # A process without a part still takes part in the exchange, with weight 0.
+    for number in range(rank, len(parts), size) if rank < len(parts) else [-1]:
+        part = [groups[i] for i in parts[number]]
         encoded = {name: tensor.to(device) for name, tensor in tokenize(judge.tokenizer, texts_of(part)).items()}
         with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
             marks = judge.network(**encoded)
         loss, right = group_loss(marks, part)
-        (loss * sum(len(group.copies) for group in part) / total).backward()
+        (loss * sum(len(group.copies) for group in part) * (number >= 0) / total).backward()
         rights.append(right)
+    if accelerator is not None and size > 1:
+        # All have gradients of the same weights, whichever their parts.
+        own = [parameter.grad for parameter in judge.network.parameters() if parameter.grad is not None]
+        summed = accelerator.reduce(torch.cat([gradient.flatten() for gradient in own]), "sum")
+        for gradient, found in zip(own, summed.split([gradient.numel() for gradient in own]), strict=True):
+            gradient.copy_(found.view_as(gradient))
     names = [name for name in MARKS if any(name in right for right in rights)]
     return {name: float(np.mean([right[name] for right in rights if name in right])) for name in names}

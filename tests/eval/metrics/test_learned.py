@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from negsample.errors import InputError
-from negsample.eval.learning import _ridge, fit_learned, geometric_mean, learn
+from negsample.eval.fit.preset import _ridge, fit_learned, geometric_mean, learn
 from negsample.eval.metrics import Item, make_metric
 from negsample.eval.metrics.learned import HeldOut, Learned, learned_metric, p2
 from negsample.records import Judged

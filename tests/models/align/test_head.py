@@ -56,23 +56,26 @@ def test_no_output_falls_when_evidence_gets_better(seed: int, more: float) -> No
     assert (network(**dict(given_, matches=matches)) >= before - 1e-4).all()
 
 
+@pytest.mark.parametrize("sources", [(), ("evidence",)])
 @torch.no_grad()
-def test_untrained_is_the_mean_of_the_bounded_features() -> None:
-    network, given_ = untrained(), arguments(1, ())
+def test_untrained_is_the_weighted_mean_of_the_bounded_features(sources: tuple[str, ...]) -> None:
+    network, given_ = untrained(sources), arguments(1, sources)
     given_["matches"][:] = torch.from_numpy(MATCH_CENTRES)
-    features = feature_set()
+    features = feature_set(sources)
+    weights = {"lm_lowest": 1.5, "lm_facts": 0.5, "lm_explained": 0.5}
     x = np.array(
         [(given_["features"][:, i].numpy() - f.centre) / f.scale * f.direction for i, f in enumerate(features)]
     ).T
     x = 4 * np.tanh(x / 4)
     aspects = []
     for aspect in ASPECTS:
-        own = x[:, [i for i, f in enumerate(features) if aspect in f.aspects]]
+        chosen = [i for i, f in enumerate(features) if aspect in f.aspects]
+        own = np.array([weights.get(features[i].name, 1.0) for i in chosen])
         # The three matches stand at their centres and add nothing to coverage but their number.
-        aspects.append(own.sum(1) / (own.shape[1] + 3 * (aspect == "coverage")))
-    # In the overall score each aspect counts by its spread, and the weakest once more.
-    alike = [aspect / spread for aspect, spread in zip(aspects, (0.80, 0.99, 0.55, 0.91), strict=True)]
-    expected = np.stack([(sum(alike) + np.min(alike, axis=0)) / 5, *aspects], axis=1)
+        aspects.append(x[:, chosen] @ own / (own.sum() + 3 * (aspect == "coverage")))
+    # In the overall score each aspect counts by its spread and its weight, and the weakest once more.
+    alike = np.array([aspect / spread for aspect, spread in zip(aspects, (0.75, 0.79, 0.44, 0.60), strict=True)])
+    expected = np.stack([(np.array([3, 1, 0.5, 0.5]) @ alike + alike.min(axis=0)) / 6, *aspects], axis=1)
     np.testing.assert_allclose(network(**given_).numpy(), expected, atol=0.03)
 
 

@@ -339,7 +339,7 @@ def test_without_training_it_is_the_untrained_sum(pairs_file: Path, tiny_bert: P
 
 
 def test_a_language_model_goes_into_form(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    lm = build(tmp_path / "lm", "gpt")
+    lm = build(tmp_path / "lm", "bert")
     found = train(make_config(settings(pairs_file, tiny_bert, judges=False, lm=str(lm))), tmp_path / "model")
     assert found is not None
     told = json.loads((tmp_path / "model" / "config.json").read_text())
@@ -357,6 +357,33 @@ def test_a_language_model_goes_into_form(pairs_file: Path, tiny_bert: Path, tmp_
     # Every text is now more fluent than real text: form rises, and nothing else moves.
     assert (after["form"] > before["form"]).all()
     assert all((after[name] == before[name]).all() for name in ("coverage", "support", "coherence"))
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_language_model_that_reads_the_document(
+    pairs_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copied: bool
+) -> None:
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path / "cache"))
+    lm = build(tmp_path / "lm", "gpt", limit=64)
+    config = make_config(settings(pairs_file, tiny_bert, judges=False, epochs=1, lm=str(lm), copy_lm=copied))
+    train(config, tmp_path / "model")
+    told = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert told["head_options"] == {"sources": ["evidence"]}
+    # The scales come from the training summaries; the model is copied only where that is asked for.
+    assert len(told["features"]["evidence"]["scales"]) == 7
+    assert (tmp_path / "model" / "evidence").exists() == copied
+    documents, summaries = zip(*(story(number) for number in range(4)), strict=True)
+    scored = Estimator.load(tmp_path / "model").score_pairs(documents, summaries)
+    # A document of more than 32 tokens, half of the model's window, is read in part, and that is told.
+    assert scored.cut.all()
+    shutil.rmtree(lm)
+    if not copied:
+        with pytest.raises(InputError, match="is no folder"):
+            Estimator.load(tmp_path / "model")
+        return
+    estimator = Estimator.load(tmp_path / "model")
+    alone = np.concatenate([estimator.score([d], [s]) for d, s in zip(documents, summaries, strict=True)])
+    np.testing.assert_allclose(alone, scored.scores, atol=1e-5)
 
 
 def test_a_language_model_that_cannot_be_had_is_told_before_any_work(

@@ -1,11 +1,17 @@
-"""Fitting a weighted sum of metrics to what people said, by ridge regression (Scialom et al. 2019, §2.4)."""
+"""The learned metric of Scialom et al. 2019: a weighted sum of metrics, fitted to people by ridge regression (§2.4) or with
+equal weights (§4.2.1); ``negsample fit --preset``.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
 
 import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.metrics.base import choice
 from negsample.eval.metrics.learned import HeldOut, Learned
 from negsample.eval.stats.correlation import correlation_matrix
 from negsample.records import Judged
@@ -13,6 +19,22 @@ from negsample.seeds import generator
 
 SPLITS = 1000
 _FEWEST_ROWS = 6
+Fit = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, float]]
+
+
+PRESETS = ("p2", "equal")
+# With more columns not every subset is fitted, but each column alone and all together.
+_MOST_SUBSETS = 5
+
+
+@dataclass(frozen=True)
+class PresetResult:
+    """``learned``: the metric. ``table``: for each set of columns (and for ``"equal weights"``) Spearman's correlation on
+    the held-out halves, as P2 chose its columns by.
+    """
+
+    learned: Learned
+    table: dict[str, HeldOut]
 
 
 def learn(
@@ -23,6 +45,41 @@ def learn(
     Only rows of ``half`` are scored and fitted (``""``: all rows). Whole documents go to one side of a split. Raises
     InputError where a metric or a human score is unknown or too few rows are left.
     """
+    columns, scores, documents = _columns(specs, judged, human, half)
+    return fit_learned(columns, scores, documents, seed=seed)
+
+
+def fit_preset(
+    preset: str,
+    specs: Sequence[str],
+    judged: Sequence[Judged],
+    human: Sequence[str],
+    *,
+    half: str = "tune",
+    splits: int = SPLITS,
+    seed: int = 0,
+) -> PresetResult:
+    """As `learn`, with the table; ``preset`` ``"p2"`` fits the weights, ``"equal"`` gives each metric the weight 1."""
+    choice("preset", preset, PRESETS)
+    columns, scores, documents = _columns(specs, judged, human, half)
+    names = list(columns)
+    sizes = range(1, len(names) + 1) if len(names) <= _MOST_SUBSETS else (1, len(names))
+    table: dict[str, HeldOut] = {}
+    for subset in (subset for size in sizes for subset in combinations(names, size)):
+        found = fit_learned({name: columns[name] for name in subset}, scores, documents, splits=splits, seed=seed)
+        assert found.held_out is not None
+        table[" + ".join(subset)] = found.held_out
+    equal = fit_learned(columns, scores, documents, equal=True, splits=splits, seed=seed)
+    assert equal.held_out is not None
+    table["equal weights"] = equal.held_out
+    learned = equal if preset == "equal" else fit_learned(columns, scores, documents, splits=splits, seed=seed)
+    return PresetResult(learned, table)
+
+
+def _columns(
+    specs: Sequence[str], judged: Sequence[Judged], human: Sequence[str], half: str
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[str]]:
+    """The metrics and the human scores of the rows of ``half``, and the rows' documents."""
     chosen = [row for row in judged if not half or row.half == half]
     if not chosen:
         raise InputError(f"no judged row has half={half!r}; give half='' to fit on all rows")
@@ -34,7 +91,7 @@ def learn(
     scores = {name: np.array([row.scores.get(name, np.nan) for row in chosen]) for name in human}
     if not columns or not scores:
         raise InputError("give at least one metric and one human score to fit")
-    return fit_learned(columns, scores, [row.document_id for row in chosen], seed=seed)
+    return columns, scores, [row.document_id for row in chosen]
 
 
 def fit_learned(
@@ -43,17 +100,19 @@ def fit_learned(
     documents: Sequence[str],
     *,
     penalty: float = 1.0,
+    equal: bool = False,
     splits: int = SPLITS,
     seed: int = 0,
 ) -> Learned:
     """Fit the geometric mean of ``human`` by ridge regression on ``columns``, and measure it on random held-out halves.
 
     ``columns``: metric specification → float64 [n] (NaN: missing). ``human``: name → float64 [n]. Rows with a missing
-    value are left out and counted. ``documents``: [n] document ids; a split puts all rows of a document into the same
-    half (Scialom et al. split rows, which lets a document stand on both sides). ``penalty``: λ, theirs is 1. An
-    intercept is fitted (their formula has none, but its weights cannot reach scores of 1 to 10 without). The weights
-    returned are those of all rows; ``held_out`` has the Spearman correlations of ``splits`` fits on one random half
-    each, measured on the other half. Raises InputError where fewer than six rows or two documents are left.
+    value are left out and counted. With ``equal`` every weight is 1 (§4.2.1). ``documents``: [n] document ids; a split
+    puts all rows of a document into the same half (Scialom et al. split rows, which lets a document stand on both sides).
+    ``penalty``: λ, theirs is 1. An intercept is fitted (their formula has none, but its weights cannot reach scores of 1 to
+    10 without). The weights returned are those of all rows; ``held_out`` has the Spearman correlations of ``splits`` fits
+    on one random half each, measured on the other half. Raises InputError where fewer than six rows or two documents are
+    left.
     """
     x, y = np.stack(list(columns.values()), axis=1), geometric_mean(human)
     whole = np.isfinite(x).all(axis=1) & np.isfinite(y)
@@ -63,7 +122,8 @@ def fit_learned(
             f"only {len(y)} rows have every column and every human score; at least {_FEWEST_ROWS} are needed"
         )
     groups = np.unique(np.array(documents, dtype=str)[whole], return_inverse=True)[1]
-    weights, intercept = _ridge(x, y, penalty)
+    fit = _equal if equal else partial(_ridge, penalty=penalty)
+    weights, intercept = fit(x, y)
     return Learned(
         columns=tuple(columns),
         weights=tuple(map(float, weights)),
@@ -72,8 +132,8 @@ def fit_learned(
         ridge=penalty,
         rows=len(y),
         left_out=int((~whole).sum()),
-        held_out=_held_out(x, y, groups, penalty, splits, seed),
-        source=f"fitted, seed {seed}",
+        held_out=_held_out(x, y, groups, fit, splits, seed),
+        source="equal weights" if equal else f"fitted, seed {seed}",
     )
 
 
@@ -92,6 +152,11 @@ def geometric_mean(human: Mapping[str, np.ndarray]) -> np.ndarray:
         return np.exp(np.log(values).mean(axis=0))
 
 
+def _equal(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, float]:
+    """The weights of §4.2.1, whatever people say."""
+    return np.ones(x.shape[1]), 0.0
+
+
 def _ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> tuple[np.ndarray, float]:
     """Weights [K] and intercept b that minimise ‖y − Xw − b‖² + λ‖w‖²; the smallest weights of several."""
     # The penalty as K more rows of the least-squares problem.
@@ -101,7 +166,7 @@ def _ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> tuple[np.ndarray, fl
     return weights, float(level - weights @ centre)
 
 
-def _held_out(x: np.ndarray, y: np.ndarray, groups: np.ndarray, penalty: float, splits: int, seed: int) -> HeldOut:
+def _held_out(x: np.ndarray, y: np.ndarray, groups: np.ndarray, fit: Fit, splits: int, seed: int) -> HeldOut:
     """Fit on half of the groups, Spearman on the rest, ``splits`` times. ``groups`` int [n], codes from 0."""
     count = int(groups.max()) + 1
     if count < 2:
@@ -110,7 +175,7 @@ def _held_out(x: np.ndarray, y: np.ndarray, groups: np.ndarray, penalty: float, 
     found = []
     for first_half in order[:, : count // 2]:
         taken = np.isin(groups, first_half)
-        weights, intercept = _ridge(x[taken], y[taken], penalty)
+        weights, intercept = fit(x[taken], y[taken])
         predicted = x[~taken] @ weights + intercept
         found.append(correlation_matrix(np.stack([predicted, y[~taken]]), "spearman")[0, 1])
     defined = np.array(found)[np.isfinite(found)]

@@ -1,0 +1,321 @@
+"""What a language model that has read the document says of a summary: how likely its words are, with and without it."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from negsample.errors import InputError
+from negsample.models.align.alignment import sentence_means
+from negsample.models.align.named_features import SOURCES, lowest_mean, telling_facts
+from negsample.models.align.words import pieces, read_words
+from negsample.models.language.conditional import Asked, losses_given
+from negsample.models.language.gguf import PACKAGED, lm_folder
+from negsample.models.language.head_models import HeadModel, read_head
+from negsample.models.language.language_models import KINDS, lm_kind, special_frame
+from negsample.models.language.model_files import copy_model, fingerprint
+from negsample.models.store.embedding_cache import EmbeddingCache
+from negsample.models.store.text_keys import key
+
+if TYPE_CHECKING:
+    from negsample.models.align.reader import Text
+    from negsample.models.encoders import Encoder
+    from negsample.models.features.align import PairView
+
+PROMPTS = {"causal": "{document}\n\nTL;DR:\n", "encoder-decoder": "{document}"}
+"""What a model of each kind reads before the summary by default."""
+MOST_TOKENS = 2048
+"""Tokens of a document that are read by default; of a longer one its lead and what matches the summary best, half each."""
+# Shares of the tokens: the least likely, and those that the document explains least.
+_LOWEST, _LEAST_EXPLAINED = 0.1, 0.2
+# Nats, of each feature: the mean over machine-made summaries of news, and the spread between those of one document, for
+# the packaged model (docs/recipes.md). No human score went into them.
+_PACKAGED_SCALES = {
+    "lm_mean": (-1.15, 0.44),
+    "lm_lowest": (-5.85, 1.38),
+    "lm_total": (-9.8, 3.44),
+    "lm_least_sentence": (-1.7, 0.68),
+    "lm_facts": (-0.8, 0.6),
+    "lm_explained": (222.0, 75.0),
+    "lm_unexplained": (-0.11, 0.33),
+}
+# A smaller spread would be that of texts that are nearly the same, and blow up every other mark.
+_LEAST_SPREAD = 0.02
+_REMEMBERED = 512
+# Function words count a little when passages are chosen.
+_LEAST_WEIGHT = 0.02
+_SEPARATOR = "\0"
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Log probabilities, in nats, of a summary's T tokens: ``given`` the document, ``alone`` without it, float64 [T].
+
+    Each token is given those before it as well. ``place`` int [T]: the sentence of each token, in order; ``facts``
+    bool [T]: tokens of names and numbers.
+    """
+
+    given: np.ndarray
+    alone: np.ndarray
+    place: np.ndarray
+    facts: np.ndarray
+
+
+def evidence_values(told: Told) -> np.ndarray:
+    """The features of ``SOURCES["evidence"]``, in nats, float32 [F]; NaN where the summary has no token.
+
+    ``lm_mean``: mean log P(token | document) (BARTScore's direction *faithfulness*, Yuan et al. 2021 §3.2);
+    ``lm_lowest``: of the least likely tenth; ``lm_total``: their sum over √T, between sum and mean, for a long summary has
+    more places to go wrong; ``lm_least_sentence``: of the sentence with the lowest mean; ``lm_facts``:
+    of names and numbers (``lm_mean`` where there are none);
+    ``lm_explained``: Σ log P(token | document) − log P(token), how much the document explains in all;
+    ``lm_unexplained``: the mean of that difference over the fifth of the tokens that it explains least.
+    """
+    given, explained = told.given, told.given - told.alone
+    if not len(given):
+        return np.full(len(SOURCES["evidence"]), np.nan, np.float32)
+    even = np.ones(len(given), np.float32)
+    _, sentence = np.unique(told.place, return_inverse=True)
+    return np.array(
+        [
+            given.mean(),
+            lowest_mean(given, even, _LOWEST),
+            given.sum() / np.sqrt(len(given)),
+            (np.bincount(sentence, given) / np.bincount(sentence)).min(),
+            given[told.facts].mean() if told.facts.any() else given.mean(),
+            explained.sum(),
+            lowest_mean(explained, even, _LEAST_EXPLAINED),
+        ],
+        np.float32,
+    )
+
+
+def framed(head: HeadModel, prompt: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The tokens before and after ``{document}`` in ``prompt``, with the special ones that the model expects there."""
+    before, after = (
+        head.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
+        for part in prompt.split("{document}")
+    )
+    begin = head.tokenizer.bos_token_id
+    first, last = (
+        special_frame(head.tokenizer)
+        if head.network.config.is_encoder_decoder
+        else ([] if begin is None else [begin], [])
+    )
+    return (*first, *before), (*after, *last)
+
+
+class _Cached:
+    """Evidence as the embedding cache sees it: an "encoder" of (document, summary) pairs joined into one text."""
+
+    unit = "pair"
+
+    def __init__(self, evidence: "Evidence") -> None:
+        self._evidence = evidence
+        self.name, self.dim = "lm", len(SOURCES["evidence"])
+        self.fingerprint = evidence.fingerprint
+        self.pairs: dict[str, PairView] = {}
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return self._evidence.compute([self.pairs[text] for text in texts])
+
+
+class Evidence:
+    """Reads documents and summaries with a causal language model or an encoder–decoder.
+
+    ``lm``: how the model is named (folder, hub id, ``gguf:FILE``, ``packaged``). ``prompt``: what it reads before the
+    summary, ``{document}`` in it; without the document, the same prompt with nothing in its place. ``most_tokens``: of a
+    document. ``scales``: (centre, spread) of each feature, in nats. ``encoder``: whose alignment chooses the passages
+    of a long document.
+    """
+
+    def __init__(
+        self,
+        head: HeadModel,
+        lm: str,
+        encoder: "Encoder",
+        prompt: str | None = None,
+        most_tokens: int = MOST_TOKENS,
+        scales: Mapping[str, Sequence[float]] | None = None,
+    ) -> None:
+        self._decodes = bool(head.network.config.is_encoder_decoder)
+        prompt = prompt or PROMPTS["encoder-decoder" if self._decodes else "causal"]
+        if prompt.count("{document}") != 1:
+            raise InputError(f"lm_prompt={prompt!r}: it must have {{document}} in it, once")
+        room = head.window // 2
+        if room < 16:
+            raise InputError(f"lm={lm}: it reads {head.window} tokens at a time; take one that reads 32")
+        self.head, self.lm, self.prompt = head, lm, prompt
+        self.most_tokens = min(most_tokens, room)
+        self.scales = dict(scales) if scales is not None else None
+        self._encoder = encoder
+        self._before, self._after = framed(head, prompt)
+        if not self._before and not self._after:
+            raise InputError(f"lm={lm}: it has no beginning token, so lm_prompt needs words beside {{document}}")
+        self._documents: OrderedDict[bytes, tuple[tuple[int, ...], bool]] = OrderedDict()
+        self._cached = _Cached(self)
+        self._cache = EmbeddingCache(cast("Encoder", self._cached))
+
+    @property
+    def fingerprint(self) -> str:
+        """64 hex digits of all that decides the features before they are scaled."""
+        options = {"prompt": self.prompt, "most_tokens": self.most_tokens, "lowest": [_LOWEST, _LEAST_EXPLAINED]}
+        return fingerprint(self._encoder.fingerprint, options, [("lm", self.head.fingerprint.encode())])
+
+    def _ids(self, text: str) -> tuple[int, ...]:
+        return tuple(self.head.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+    def read_in_part(self, document: str) -> bool:
+        """Whether the document has more tokens than are read."""
+        return self._document(" ".join(piece.text for piece in pieces(document)))[1]
+
+    def _document(self, text: str) -> tuple[tuple[int, ...], bool]:
+        """The tokens that all summaries of a document share (of a long one, those of its lead), and whether it is cut."""
+        name = key(text)
+        if name not in self._documents:
+            ids = self._ids(text)
+            cut = len(ids) > self.most_tokens
+            self._documents[name] = (ids[: self.most_tokens // 2] if cut else ids, cut)
+            while len(self._documents) > _REMEMBERED:
+                self._documents.popitem(last=False)
+        self._documents.move_to_end(name)
+        return self._documents[name]
+
+    def _passages(self, pair: "PairView") -> tuple[int, ...]:
+        """Of a document that is cut, the tokens of the sentences after its lead that match the summary best, in order."""
+        sentences = pair.document.text.pieces
+        sizes = [len(self._ids(piece)) for piece in sentences]
+        later = np.flatnonzero(np.cumsum(sizes) > self.most_tokens // 2)
+        best = np.zeros(len(sentences))
+        if pair.alignment is not None:
+            weights = pair.summary.weights + _LEAST_WEIGHT
+            best = sentence_means(pair.alignment.word_by_sentence, weights, pair.summary, -1.0).max(axis=1)
+        room, chosen = self.most_tokens - self.most_tokens // 2, []
+        for place in sorted(later.tolist(), key=lambda place: (-round(float(best[place]), 3), place)):
+            if sizes[place] <= room:
+                chosen.append(place)
+                room -= sizes[place]
+        return self._ids(" " + " ".join(sentences[place] for place in sorted(chosen)))
+
+    def compute(self, pairs: Sequence["PairView"]) -> np.ndarray:
+        """``evidence_values`` of pairs, float32 [n, F]; a document is read once for all of its summaries.
+
+        Raises InputError where the model's answers are no numbers.
+        """
+        targets, places, facts = zip(*(self._summary(pair.summary) for pair in pairs), strict=True)
+        asked = []
+        for pair, target in zip(pairs, targets, strict=True):
+            ids, cut = self._document(" ".join(pair.document.text.pieces))
+            more = self._passages(pair) if cut else ()
+            asked.append(self._asked((*self._before, *ids), (*more, *self._after), target))
+        alone = {target: self._asked(self._before, self._after, target) for target in dict.fromkeys(targets)}
+        found = self._log_probabilities([*asked, *alone.values()])
+        without = dict(zip(alone, found[len(asked) :], strict=True))
+        told = zip(found, targets, places, facts, strict=False)
+        return np.stack([evidence_values(Told(given, without[target], *own)) for given, target, *own in told])
+
+    def _asked(self, shared: tuple[int, ...], own: tuple[int, ...], target: tuple[int, ...]) -> list[Asked]:
+        """One question, or several where the summary is longer than the model can read after the document."""
+        room = max(16, self.head.window - len(shared) - len(own) - 1)
+        if len(target) < room:
+            return [Asked(shared, own, target)]
+        step = room // 2
+        return [
+            Asked(shared, (*own, *target[max(0, start - step) : start]), target[start : start + step])
+            for start in range(0, len(target), step)
+        ]
+
+    def _log_probabilities(self, asked: Sequence[Sequence[Asked]]) -> list[np.ndarray]:
+        losses = iter(losses_given(self.head, [one for several in asked for one in several]))
+        found = [-np.concatenate([next(losses) for _ in several]) for several in asked]
+        if not all(np.isfinite(values).all() for values in found):
+            raise InputError(f"lm={self.lm}: this language model's answers are no numbers; take another")
+        return found
+
+    def _summary(self, summary: "Text") -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
+        """The tokens of a summary, the sentence of each, int [T], and which belong to names and numbers, bool [T]."""
+        read = self.head.tokenizer(
+            " ".join(summary.pieces), add_special_tokens=self._decodes, return_offsets_mapping=True, verbose=False
+        )
+        begins, stops = np.array(read["offset_mapping"], int).reshape(-1, 2).T
+        known = iter(telling_facts(summary).tolist())
+        facts, place, start = np.zeros(len(begins), bool), np.zeros(len(begins), int), 0
+        for number, piece in enumerate(summary.pieces):
+            # A token that begins with the space before a sentence is of that sentence.
+            place[begins >= max(0, start - 1)] = number
+            for begin, stop in read_words(piece, lambda _: 0.0).spans:
+                if next(known):
+                    facts |= (begins < start + stop) & (stops > start + begin)
+            start += len(piece) + 1
+        return tuple(read["input_ids"]), place, facts
+
+    def marks(self, pairs: Sequence["PairView"]) -> np.ndarray:
+        """The features on the scale of machine-made summaries, float32 [n, F]; 0, the ordinary, where there is no token."""
+        assert self.scales is not None
+        centres, spreads = np.array([self.scales[name] for name in SOURCES["evidence"]], np.float32).T
+        return np.nan_to_num((self._values(pairs) - centres) / spreads)
+
+    def _values(self, pairs: Sequence["PairView"]) -> np.ndarray:
+        names = [
+            _SEPARATOR.join((" ".join(pair.document.text.pieces), " ".join(pair.summary.pieces))) for pair in pairs
+        ]
+        self._cached.pairs = dict(zip(names, pairs, strict=True))
+        found = self._cache.rows(names)
+        self._cached.pairs = {}
+        return found
+
+    def calibrate(self, pairs: Sequence["PairView"]) -> None:
+        """Take the mean and spread over ``pairs`` (real summaries) as the scales, where none are known for this model."""
+        if self.scales is None:
+            values = self._values(pairs)
+            values = values[np.isfinite(values).all(axis=1)]
+            self.scales = {
+                name: (
+                    float(column.mean()) if len(column) else 0.0,
+                    max(float(column.std()), _LEAST_SPREAD) if len(column) > 1 else 1.0,
+                )
+                for name, column in zip(SOURCES["evidence"], values.T, strict=True)
+            }
+
+    def save(self, folder: Path, copy: bool) -> dict[str, Any]:
+        """What ``load_evidence`` needs; the language model itself is written into ``folder`` only where ``copy`` is true."""
+        if copy:
+            copy_model(lm_folder(self.lm), folder)
+        return {
+            "lm": self.lm,
+            "copied": copy,
+            "fingerprint": self.head.fingerprint,
+            "prompt": self.prompt,
+            "most_tokens": self.most_tokens,
+            "scales": self.scales,
+        }
+
+
+def new_evidence(lm: str, encoder: "Encoder", prompt: str | None = None, most_tokens: int = MOST_TOKENS) -> Evidence:
+    """Evidence of the causal language model or encoder–decoder ``lm``; its scales are known for the packaged one alone.
+
+    Raises InputError where it is no such model, cannot be loaded, or reads fewer than 32 tokens at a time.
+    """
+    folder = str(lm_folder(lm))
+    head = read_head(KINDS[lm_kind(folder)], folder)
+    packaged = lm == PACKAGED and (prompt or PROMPTS["causal"], most_tokens) == (PROMPTS["causal"], MOST_TOKENS)
+    return Evidence(head, lm, encoder, prompt, most_tokens, _PACKAGED_SCALES if packaged else None)
+
+
+def load_evidence(folder: Path, saved: Mapping[str, Any], encoder: "Encoder") -> Evidence:
+    """What ``Evidence.save`` wrote, with what it returned; the language model lies in ``folder`` where it was copied.
+
+    Raises InputError where it is missing, damaged or another than it was.
+    """
+    lm = str(folder) if saved["copied"] else saved["lm"]
+    found = folder if saved["copied"] else lm_folder(lm)
+    head = read_head(KINDS[lm_kind(str(found))], str(found))
+    if head.fingerprint != saved["fingerprint"]:
+        raise InputError(
+            f"lm={lm}: damaged or changed (its hash is not the one in config.json); "
+            + ("copy the model again" if saved["copied"] else "give the model that the estimator was made with")
+        )
+    return Evidence(head, saved["lm"], encoder, saved["prompt"], saved["most_tokens"], saved["scales"])

@@ -1,0 +1,192 @@
+"""A sequence-to-sequence or causal language model of ``transformers`` as a summarizer."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from negsample.errors import InputError
+from negsample.io.files import atomic_json
+from negsample.models.language.model_files import model_folder, one_line, quiet
+
+# What a folder says beside the model's own files.
+ABOUT = "negsample-summarizer.json"
+_BATCH = 8
+# Where a sequence has ended; what the loss of transformers passes over, too.
+END = -100
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``document_tokens`` read and ``summary_tokens`` written at most; ``prompt`` between document and summary of a causal
+    model; ``beams`` of the search (Clark et al. 2019, A.3: 5)."""
+
+    document_tokens: int = 512
+    summary_tokens: int = 100
+    prompt: str = "\nTL;DR:"
+    beams: int = 5
+
+
+class LanguageNetwork(nn.Module):
+    """The model, as a function from documents and summaries to log probabilities."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Mapping[str, Tensor], sequences: Tensor) -> Tensor:
+        """Log probability float32 [B] of ``sequences`` int64 [B, T] (−100 after their end) given the documents."""
+        real = sequences >= 0
+        tokens = sequences.clamp(min=0)
+        if self.model.config.is_encoder_decoder:
+            logits = self.model(**inputs, labels=sequences).logits
+        else:
+            ids = torch.cat([inputs["input_ids"], tokens], 1)
+            mask = torch.cat([inputs["attention_mask"], real.long()], 1)
+            positions = (mask.cumsum(1) - 1).clamp(min=0)
+            every = self.model(input_ids=ids, attention_mask=mask, position_ids=positions).logits
+            # A token is foretold by the one before it.
+            logits = every[:, inputs["input_ids"].shape[1] - 1 : -1]
+        log_probs = torch.log_softmax(logits.float(), -1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+        return (log_probs * real).sum(1)
+
+
+class LanguageSummarizer:
+    """The network with its tokenizer; ``summarize(documents)`` by beam search."""
+
+    def __init__(self, network: LanguageNetwork, tokenizer: Any, limits: Limits) -> None:
+        self.network, self.tokenizer, self.limits = network, tokenizer, limits
+        if tokenizer.pad_token_id is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        self.causal = not network.model.config.is_encoder_decoder
+
+    @classmethod
+    def load(cls, model: str, limits: Limits | None = None) -> "LanguageSummarizer":
+        """The model in a folder or of a hub id, in float32; its own limits where ``save`` has written them.
+
+        Raises InputError where there is none, it can't be read, has no end-of-text token, or reads fewer tokens than
+        ``limits`` ask for.
+        """
+        import transformers
+
+        folder = model_folder(model)
+        try:
+            with quiet():
+                config = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True)
+                kinds = (transformers.AutoModelForCausalLM, transformers.AutoModelForSeq2SeqLM)
+                kind: Any = kinds[bool(config.is_encoder_decoder)]
+                made = kind.from_pretrained(str(folder), local_files_only=True, dtype=torch.float32)
+                tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+            if limits is None:
+                about = folder / ABOUT
+                limits = Limits(**json.loads(about.read_text("utf-8"))) if about.is_file() else Limits()
+        except Exception as error:  # transformers passes on its readers' errors, of many kinds
+            raise InputError(f"{model}: no language model that can be read ({one_line(error)})") from None
+        if tokenizer.eos_token_id is None:
+            raise InputError(f"{model}: its tokenizer has no end-of-text token, so a summary could not end")
+        needed = limits.document_tokens + (0 if config.is_encoder_decoder else limits.summary_tokens)
+        positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+        if positions is not None and needed > positions:
+            raise InputError(f"{model} has room for {positions} tokens, not {needed}; lower document_tokens")
+        return cls(LanguageNetwork(made), tokenizer, limits)
+
+    def inputs(self, documents: Sequence[str]) -> dict[str, Tensor]:
+        """Token ids and mask of the documents, cut at the limit; a causal model's with the prompt, padded on the left."""
+        if not self.causal:
+            found = self.tokenizer(
+                list(documents),
+                truncation=True,
+                max_length=self.limits.document_tokens,
+                padding=True,
+                padding_side="right",
+                return_tensors="pt",
+            )
+            return {name: found[name] for name in ("input_ids", "attention_mask")}
+        end = self.tokenizer(self.limits.prompt, add_special_tokens=False)["input_ids"]
+        room = self.limits.document_tokens - len(end)
+        ids = [
+            self.tokenizer(document, add_special_tokens=False, truncation=True, max_length=room)["input_ids"] + end
+            for document in documents
+        ]
+        width = max(1, *map(len, ids))
+        pad = self.tokenizer.pad_token_id
+        return {
+            "input_ids": torch.tensor([[pad] * (width - len(own)) + own for own in ids]),
+            "attention_mask": torch.tensor([[0] * (width - len(own)) + [1] * len(own) for own in ids]),
+        }
+
+    def targets(self, references: Sequence[str | None]) -> Tensor:
+        """Token ids int64 [B, T] of references with the end token, cut at the limit; −100 after it, and for none."""
+        end = self.tokenizer.eos_token_id
+        rows: list[list[int]] = []
+        for reference in references:
+            if reference is None:
+                rows.append([])
+                continue
+            # A sequence-to-sequence model learns its tokenizer's own marks; a causal one goes on from the prompt.
+            text = f" {reference.strip()}" if self.causal else reference
+            ids = self.tokenizer(text, add_special_tokens=not self.causal)["input_ids"]
+            ids = ids[:-1] if ids[-1:] == [end] else ids
+            rows.append([*ids[: self.limits.summary_tokens - 1], end])
+        width = max(1, *map(len, rows))
+        return torch.tensor([own + [END] * (width - len(own)) for own in rows])
+
+    def decode(self, inputs: Mapping[str, Tensor], *, sample: bool, beams: int = 1) -> Tensor:
+        """Sequences int64 [B, T] of the model's own distribution, −100 after the end; greedy, sampled, or beam search.
+
+        Beam search goes by the model's own generation settings as well (no repeated runs, length penalty), the others by
+        nothing but its probabilities.
+        """
+        from transformers import GenerationConfig
+
+        model, pad, end = self.network.model, self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
+        own = model.generation_config
+        settings: dict[str, Any] = {"max_new_tokens": self.limits.summary_tokens, "pad_token_id": pad}
+        if beams > 1:
+            settings |= {"num_beams": beams, "do_sample": False}
+        else:
+            start = getattr(model.config, "decoder_start_token_id", None)
+            settings |= {
+                "num_beams": 1, "do_sample": sample, "top_k": 0, "top_p": 1.0, "temperature": 1.0, "eos_token_id": end,
+                "bos_token_id": own.bos_token_id,
+                "decoder_start_token_id": own.decoder_start_token_id if start is None else start,
+            }  # fmt: skip
+        try:
+            if beams == 1:
+                # What is not set here would be taken from the model's own settings.
+                model.generation_config = GenerationConfig()
+            with torch.no_grad(), quiet():
+                made = model.generate(**inputs, generation_config=GenerationConfig(**settings))
+        finally:
+            model.generation_config = own
+        made = made[:, 1 if not self.causal else inputs["input_ids"].shape[1] :]
+        ended = (made == end).cumsum(1)
+        # The end token itself is chosen, what follows is padding.
+        return torch.where((ended - (made == end).long()) > 0, END, made)
+
+    def texts(self, sequences: Tensor) -> list[str]:
+        """The texts of token ids [B, T]."""
+        rows = [[token for token in row if token >= 0] for row in sequences.tolist()]
+        return [text.strip() for text in self.tokenizer.batch_decode(rows, skip_special_tokens=True)]
+
+    def summarize(self, documents: Sequence[str]) -> list[str]:
+        """A summary of each document, by beam search."""
+        self.network.eval()
+        device = next(self.network.parameters()).device
+        found: list[str] = []
+        for i in range(0, len(documents), _BATCH):
+            inputs = {name: t.to(device) for name, t in self.inputs(documents[i : i + _BATCH]).items()}
+            found += self.texts(self.decode(inputs, sample=False, beams=self.limits.beams))
+        return found
+
+    def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
+        """Write a folder in the layout of ``transformers``, with ``facts`` in ``negsample.json``."""
+        with quiet():
+            self.tokenizer.save_pretrained(folder)
+            atomic_json(folder / ABOUT, asdict(self.limits))
+            atomic_json(folder / "negsample.json", facts)
+            self.network.model.save_pretrained(folder)

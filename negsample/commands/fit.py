@@ -1,0 +1,139 @@
+"""``negsample fit``."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from negsample.commands import options
+from negsample.errors import InputError
+from negsample.number_text import interval, number
+
+if TYPE_CHECKING:
+    from negsample.eval.fit.fit import FitResult, Settings
+    from negsample.io.run_record import Stopwatch
+
+
+def fit(
+    judgments: Annotated[
+        str,
+        typer.Option("--judgments", help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …", metavar="FILE"),
+    ],
+    out: Annotated[str, typer.Option("--out", help="Model folder to write.", metavar="DIR")],
+    model: options.Model = None,
+    metrics: options.Metrics = None,
+    targets: Annotated[
+        list[str] | None, typer.Option("--target", help="Only this human score; may be repeated.", metavar="NAME")
+    ] = None,
+    references: Annotated[
+        bool, typer.Option("--references", help="Metrics may read references: the model will always need them.")
+    ] = False,
+    every_half: Annotated[bool, typer.Option("--all", help="Fit rows of half: report too.")] = False,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset", help="A learned metric of the --metric ones alone, as in Scialom et al.", metavar="p2|equal"
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals of single summaries.")] = 0.9,
+    scores_columns: Annotated[
+        str | None,
+        typer.Option(
+            "--scores-columns", help="Fields of a judgments FILE that hold a human score each.", metavar="A,B,…"
+        ),
+    ] = None,
+    bootstrap: options.Bootstrap = 1000,
+    seed: options.Seed = 0,
+    tsv_quoting: options.TsvQuoting = "auto",
+) -> None:
+    """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
+    from negsample.eval.fit.fit import Settings
+    from negsample.eval.fit.fit import fit as fit_estimator
+    from negsample.eval.fit.model import load_model
+    from negsample.eval.report.files import write_fit
+    from negsample.io.files import check_new
+    from negsample.io.run_record import Stopwatch
+
+    watch = Stopwatch()
+    check_new(out)
+    settings = Settings(
+        judgments=judgments,
+        metrics=tuple(metrics or ()),
+        targets=tuple(dict.fromkeys(targets or ())),
+        references=references,
+        every_half=every_half,
+        columns=tuple(dict.fromkeys(name.strip() for name in (scores_columns or "").split(",") if name.strip())),
+        confidence=confidence,
+        bootstrap=bootstrap,
+        seed=seed,
+    )
+    if preset is not None:
+        _fit_preset(preset, settings, out, watch, model)
+        return
+    estimator = load_model(model)
+    result = fit_estimator(estimator, settings)
+    # Shown first: what was found is not lost where it can't be written.
+    print_fit(result)
+    write_fit(result, estimator, model or "ready", out, watch, ["negsample", *sys.argv[1:]])
+    print(f"\nmodel: {out}   report: {out}/fit/report.html   figures: {out}/fit/fit.csv, fit.json")
+
+
+def print_fit(result: "FitResult") -> None:
+    """For each target: the table of its first level, the weights, the verdict, how many judgments are enough."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from negsample.eval.fit.fit import FITTED, OVERALL
+    from negsample.eval.report import fit as words
+    from negsample.eval.report.view import level_title
+
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
+    for note in result.notes:
+        console.print(note)
+    for target in result.targets:
+        level = target.level
+        title = f"{target.human}: {len(target.task.people)} summaries of {target.task.data.documents} documents"
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        table.add_column("metric", overflow="fold")
+        for name in (level_title(level), "95 % interval", "given length"):
+            table.add_column(name, justify="right", no_wrap=True)
+        figures = [f for f in target.figures if (f.level, f.coefficient) == (level, target.coefficient)]
+        for f in sorted(figures, key=lambda f: -2.0 if f.value is None else -f.value):
+            name = f"{f.metric} (cross-validated)" if f.metric in (FITTED, OVERALL) else f.metric
+            table.add_row(name, number(f.value), interval(f.low, f.high), number(f.given_length))
+        console.print(table)
+        console.print(f"  weights: {words.in_words(words.weights(result, target.fit.weights))}")
+        console.print(f"  {words.verdict(target)}")
+        console.print(f"  {words.enough(target)}")
+        covered, low, high = target.coverage
+        console.print(
+            f"  {result.settings.confidence:.0%} intervals (± {target.fit.calibration.half_width:.3g} on people's scale) "
+            f"held {covered:.1%} of held-out summaries ({interval(low, high)})"
+        )
+        for reason, count in target.left_out.items():
+            console.print(f"  left out: {count} × {reason}")
+        console.print()
+    console.print(f"overall score: {words.in_words(words.weights(result, result.overall.weights))}")
+
+
+def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch", model: str | None) -> None:
+    from negsample.eval.fit.preset import fit_preset
+    from negsample.eval.judgments import load_judgments
+    from negsample.eval.report.files import write_preset
+
+    if model is not None or not settings.metrics or not settings.targets:
+        raise InputError(
+            "--preset weighs metrics alone: give --metric NAME and --target HUMAN, and no --model "
+            "(an aspect is a metric too: --metric align-untrained:aspect=coverage)"
+        )
+    rows = load_judgments(settings.judgments, columns=settings.columns)
+    half = "" if settings.every_half or not any(row.half for row in rows) else "tune"
+    result = fit_preset(preset, settings.metrics, rows, settings.targets, half=half, seed=settings.seed)
+    width = max(map(len, result.table))
+    print(f"Spearman with the geometric mean of {', '.join(settings.targets)}, on the other half of the documents")
+    for name, held in result.table.items():
+        print(f"  {name:<{width}}  {number(held.mean)} ± {number(held.sd)}  ({held.splits} random halves)")
+    parts = " ".join(f"{w:+.4f}·{c}" for w, c in zip(result.learned.weights, result.learned.columns, strict=True))
+    print(f"{result.learned.source}: {parts} {result.learned.intercept:+.4f}")
+    write_preset(result, out, watch, ["negsample", *sys.argv[1:]], settings.judgments, settings.seed)
+    print(f"\nmetric: --metric learned:{out}/learned.json   table: {out}/table.csv")

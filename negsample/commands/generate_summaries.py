@@ -1,0 +1,118 @@
+"""``negsample generate-summaries``."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from negsample.commands import options
+from negsample.errors import InputError
+
+if TYPE_CHECKING:
+    from negsample.io.read import Row
+
+# Documents summarized at a time.
+_CHUNK = 64
+
+
+def generate_summaries(
+    inputs: Annotated[str, typer.Argument(help="Records with documents (- for standard input).", metavar="INPUT")],
+    model: Annotated[
+        str,
+        typer.Option("--model", help="Folder of 'reinforce', language model (folder, hub id), lead or textrank."),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="Where the records go (- for standard output).", metavar="OUTPUT")
+    ],
+    words: Annotated[int | None, typer.Option("--words", min=1, help="lead, textrank: at most so many words.")] = None,
+    sentences: Annotated[
+        int | None, typer.Option("--sentences", min=1, help="lead, textrank: so many sentences (default 3).")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", help="Name of the system in the records (default: of the model).")
+    ] = None,
+    document_field: options.DocumentField = "document",
+    summary_field: options.SummaryField = "summary",
+    on_bad: options.OnBad = "stop",
+    tsv_quoting: options.TsvQuoting = "auto",
+) -> None:
+    """Summarize documents; a record's own summary becomes its reference. For 'score' and 'compare'."""
+    import sys
+
+    from negsample.errors import RecordError
+    from negsample.io.files import format_of
+    from negsample.io.read import read_rows, text_field
+    from negsample.io.write import open_writer
+    from negsample.progress import Bar
+    from negsample.scoring import chunks
+
+    if on_bad not in ("stop", "skip"):
+        raise InputError(f"--on-bad {on_bad}: give stop or skip")
+    format_of(output)
+    if output != "-" and Path(inputs).is_file() and Path(output).exists() and Path(inputs).samefile(output):
+        raise InputError(f"{output}: is the input too; give another file with -o")
+    summarize = make_summarizer(model, words, sentences)
+    name = system or (Path(model).name if Path(model).is_dir() else model)
+    left_out = empty = done = 0
+
+    def good(rows: Sequence["Row"]) -> Iterator[tuple["Row", str]]:
+        nonlocal left_out
+        for row in rows:
+            try:
+                yield row, text_field(row, document_field)
+            except RecordError as error:
+                if on_bad == "stop":
+                    raise error.or_skip() from None
+                left_out += 1
+
+    with Bar("summarizing") as bar, open_writer(output) as writer:
+        for rows in chunks(read_rows(inputs), _CHUNK):
+            kept = list(good(rows))
+            for (row, document), summary in zip(kept, summarize([text for _, text in kept]), strict=True):
+                writer.write(record_of(row.fields, document, summary, name, document_field, summary_field))
+                empty += not summary
+                done += 1
+            bar.advance(len(rows))
+    told = f"{output}: {done} summaries by {name}"
+    told += f", {empty} of them empty" if empty else ""
+    told += f"; {left_out} records left out" if left_out else ""
+    print(told, file=sys.stderr if output == "-" else sys.stdout)
+
+
+def record_of(
+    fields: dict[str, Any], document: str, summary: str, system: str, document_field: str, summary_field: str
+) -> dict[str, Any]:
+    """The record with a new ``summary``; its own, if it had one, is a reference now, and a score of that is gone."""
+    dropped = ("score", "aspects", "reason", document_field, summary_field)
+    record = {key: value for key, value in fields.items() if key not in dropped}
+    references = fields.get("references") or fields.get("reference")
+    if not references and isinstance(own := fields.get(summary_field), str) and own.strip():
+        references = [own]
+    record.pop("reference", None)
+    made = {**record, "document": document, "summary": summary, "system": system}
+    return {**made, "references": references} if references else made
+
+
+def make_summarizer(model: str, words: int | None, sentences: int | None) -> Callable[[Sequence[str]], list[str]]:
+    """What ``--model`` names, as a function of documents. Raises InputError where there is no such thing."""
+    from negsample.models.summarizers.budget import Budget, lead, ranked
+
+    if model not in ("lead", "textrank"):
+        from negsample.models.summarizers import load_summarizer
+
+        if words is not None or sentences is not None:
+            raise InputError("--words and --sentences are for lead and textrank; a model has its own budget")
+        return load_summarizer(model).summarize
+    budget = Budget(words, 3 if words is None and sentences is None else sentences)
+    if model == "lead":
+        return lambda documents: [lead(document, budget) for document in documents]
+
+    from negsample.eval.metrics.textrank import importances
+    from negsample.text import word_tokens
+
+    def order(found: list[str]) -> list[int]:
+        ranks = importances([word_tokens(sentence) for sentence in found])
+        return sorted(range(len(found)), key=lambda place: (-round(float(ranks[place]), 9), place))
+
+    return lambda documents: [ranked(document, budget, order) for document in documents]

@@ -1,0 +1,72 @@
+"""``negsample reinforce``."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from negsample.commands import options
+from negsample.errors import InputError
+
+if TYPE_CHECKING:
+    from negsample.train.reinforce.config import ReinforceConfig
+
+_TEST = "test"
+
+
+def reinforce(
+    out: Annotated[str, typer.Option("--out", help="Folder for the summarizer.", metavar="DIR")],
+    values: Annotated[
+        list[str] | None, typer.Argument(help="Settings that win over the file.", metavar="KEY=VALUE")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", help="YAML file with settings, or a packaged name.", metavar="FILE")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or begin it.")] = False,
+    tsv_quoting: options.TsvQuoting = "auto",
+) -> None:
+    """Train a summarizer by a score as reward; --out becomes a folder for 'generate-summaries'."""
+    from accelerate import PartialState
+
+    from negsample.rewards import reward
+    from negsample.train.reinforce.config import read_reinforce_config
+    from negsample.train.reinforce.job import reinforce as train_by_reward
+
+    if config is None and not values:
+        raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
+    settings = read_reinforce_config(config, values or []).resolved()
+    unsupervised = settings.unsupervised_share if settings.unsupervised is not None else 0.0
+    made = reward(
+        settings.reward,
+        length="band" if settings.band else settings.length,
+        band=settings.band,
+        undefined="lowest",
+        unsupervised=unsupervised,
+    )
+    if made.needs_references and not settings.references:
+        raise InputError(f"reward={settings.reward} compares with references, and references=false; name another")
+    oracle = reward(settings.oracle)
+    found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, command=sys.argv)
+    if not PartialState().is_main_process:
+        return
+    if found is None:
+        print(f"{out}: the run is finished already")
+    if not (Path(out) / _TEST).exists():
+        _test(settings, out)
+    print(f"summarizer: {out}   test: {out}/{_TEST}/report.html, {out}/samples.md")
+
+
+def _test(settings: "ReinforceConfig", out: str) -> None:
+    """The table: every system × every metric, with intervals and paired tests against the weights before the reward."""
+    from negsample.commands.compare import print_comparison
+    from negsample.eval.compare import Settings, compare
+    from negsample.eval.report.files import write_comparison
+    from negsample.io.run_record import Stopwatch
+
+    watch = Stopwatch()
+    summaries = f"{out}/summaries.jsonl"
+    asked = Settings(metrics=tuple(settings.metrics), inputs=(summaries,), on_bad="skip", seed=settings.seed)
+    result = compare(asked)
+    print_comparison(result)
+    write_comparison(result, f"{out}/{_TEST}", watch, ["negsample", *sys.argv[1:]])

@@ -1,0 +1,171 @@
+"""``negsample fit``, and its folder in the hands of the other commands, from a small untrained model."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests_support import story
+
+from negsample.errors import InputError
+from negsample.eval.fit.model import MeasuringEstimator, load_model
+from negsample.models.estimator import Estimator
+from negsample.models.fitted import FittedEstimator
+from negsample.train.config import make_config
+from negsample.train.job import train
+
+DOCUMENTS = 8
+
+
+@pytest.fixture(scope="module")
+def base(pairs_file: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fit") / "base"
+    values = {"corpus": str(pairs_file), "recipe": "replace", "head": "align", "epochs": 0, "limit": 10}
+    train(make_config(values | {"encoder": f"sentence-transformer:{tiny_bert}"}), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of each document a summary, its first half, that of another document, and a repetition."""
+    rows = []
+    for number in range(DOCUMENTS):
+        document, summary = story(number)
+        made = [summary, summary[: len(summary) // 2], story(number + 20)[1], f"{summary} {summary}"]
+        for system, (text, grade) in enumerate(zip(made, [5, 3 + number % 2, 1, 4], strict=True)):
+            rows.append(
+                {
+                    "document_id": f"d{number}",
+                    "system": f"s{system}",
+                    "document": document,
+                    "summary": text,
+                    "references": [summary],
+                    "scores": {"relevance": grade, "coherence": [grade, 6 - grade, grade]},
+                    "half": "tune" if number < 6 else "report",
+                }
+            )
+    path = tmp_path_factory.mktemp("judged") / "judged.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(base: Path, judgments: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from negsample.cli import main
+
+    out = tmp_path_factory.mktemp("fitted") / "model"
+    command = ["fit", "--judgments", judgments, "--model", base, "--out", out, "--metric", "words", "--bootstrap", "50"]
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in command])
+    assert not stop.value.code
+    return out
+
+
+def test_the_folder_scores_explains_and_correlates(negsample, fitted: Path, judgments: Path, tmp_path: Path) -> None:
+    negsample("score", "--model", fitted, judgments, "-o", tmp_path / "out.jsonl", "--aspects")
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert list(rows[0]["aspects"]) == ["coverage", "support", "coherence", "form", "relevance", "people_coherence"]
+    for row in rows:
+        low, high = row["intervals"]["relevance"]
+        assert 1 <= low <= row["aspects"]["relevance"] <= high <= 5
+        assert 0 < row["score"] < 1
+    # The judgments' own summaries are above those of other documents.
+    answers = np.array([row["aspects"]["relevance"] for row in rows]).reshape(DOCUMENTS, 4)
+    assert (answers[:, 0] > answers[:, 2]).all()
+    told = negsample("explain", "--model", fitted, judgments, "--limit", 1).stdout
+    assert "relevance" in told
+    assert "(interval" in told
+    told = negsample(
+        "correlate", "--judgments", judgments, "--model", fitted, "--out", tmp_path / "agreement", "--bootstrap", 0
+    )
+    assert "was fitted to judgments of 6 of the documents" in told.stdout
+    half = ["--half", "report", "--bootstrap", 0, "--out", tmp_path / "apart"]
+    assert "was fitted" not in negsample("correlate", "--judgments", judgments, "--model", fitted, *half).stdout
+
+
+def test_a_folder_with_metrics_says_who_can_load_it(fitted: Path) -> None:
+    assert isinstance(load_model(fitted), MeasuringEstimator)
+    with pytest.raises(InputError, match="further metrics"):
+        Estimator.load(fitted)
+
+
+def test_a_summary_alone_and_among_others(fitted: Path) -> None:
+    model = load_model(fitted)
+    documents, summaries = zip(*(story(number) for number in range(5)), strict=True)
+    scores, aspects = model.score(documents, summaries, aspects=True)
+    alone, parts = model.score(documents[3:4], summaries[3:4], aspects=True)
+    assert alone[0] == pytest.approx(scores[3], abs=1e-5)
+    for name, value in parts.items():
+        assert value[0] == pytest.approx(aspects[name][3], abs=1e-5)
+
+
+def test_where_nothing_can_be_judged_the_score_is_the_unfitted_one(fitted: Path, base: Path) -> None:
+    document, _ = story(1)
+    scored = load_model(fitted).score_pairs([document], ["… !!"])
+    assert scored.scores[0] == pytest.approx(Estimator.load(base).score([document], ["… !!"])[0], abs=1e-6)
+    assert scored.aspects is not None
+    assert np.isnan(scored.aspects["relevance"][0])
+    assert scored.reasons == ["the summary has no word, so no aspect can be judged"]
+
+
+def test_the_base_is_kept_and_a_fit_can_be_fitted_again(
+    negsample, base: Path, judgments: Path, tmp_path: Path, fitted: Path
+) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    options = ["--target", "relevance", "--all", "--bootstrap", 0]
+    told = negsample("fit", "--judgments", judgments, "--model", base, "--out", one, *options).stdout
+    assert "relevance: 32 summaries of 8 documents" in told
+    negsample("fit", "--judgments", judgments, "--model", fitted, "--out", two, *options)
+    loaded, again = Estimator.load(one), Estimator.load(two)
+    assert isinstance(loaded, FittedEstimator)
+    assert loaded.description["weights_sha256"] == Estimator.load(base).description["weights_sha256"]
+    assert loaded.fingerprint == again.fingerprint != Estimator.load(base).fingerprint
+    record = json.loads((one / "run.json").read_text())
+    assert record["fitted"]["half"] == "all"
+    assert len(record["fitted"]["document_keys"]) == DOCUMENTS
+    assert (one / "fit" / "report.html").is_file()
+    assert "8 documents" in (one / "README.md").read_text()
+
+
+def test_references_where_they_will_be_there(negsample, base: Path, judgments: Path, tmp_path: Path) -> None:
+    out = tmp_path / "with"
+    options = ["--metric", "rouge1:against=references", "--target", "relevance", "--bootstrap", 0]
+    fit = ["fit", "--judgments", judgments, "--model", base, "--out", out, *options]
+    assert "--references" in negsample(*fit, check=2).stderr
+    assert not out.exists()
+    negsample(*fit, "--references")
+    negsample("score", "--model", out, judgments, "-o", tmp_path / "scored.jsonl", "--aspects")
+    assert all(json.loads(line)["score"] is not None for line in (tmp_path / "scored.jsonl").read_text().splitlines())
+    negsample("correlate", "--judgments", judgments, "--model", out, "--out", tmp_path / "agreement", "--bootstrap", 0)
+
+
+def test_the_preset_of_the_paper(negsample, judgments: Path, tmp_path: Path) -> None:
+    out = tmp_path / "p2"
+    metrics = ["--metric", "words", "--metric", "tf-recall"]
+    fit = ["fit", "--judgments", judgments, "--preset", "p2", *metrics, "--target", "relevance", "--all", "--out", out]
+    told = negsample(*fit).stdout
+    assert "words + tf-recall" in told
+    assert "equal weights" in told
+    negsample("score", "--metric", f"learned:{out / 'learned.json'}", judgments, "-o", tmp_path / "s.jsonl")
+    same = ["fit", "--judgments", judgments, "--preset", "equal", *metrics, "--target", "relevance", "--all"]
+    negsample(*same, "--out", tmp_path / "equal")
+    learned = json.loads((tmp_path / "equal" / "learned.json").read_text())
+    assert learned["weights"] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--target", "relevanse"], "--target relevanse: no judgments have that score"),
+        (["--confidence", "1.2"], "--confidence 1.2"),
+        (["--preset", "p2"], "--preset weighs metrics alone"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(
+    negsample, base: Path, judgments: Path, tmp_path: Path, options: list[str], told: str
+) -> None:
+    out = tmp_path / "out"
+    found = negsample("fit", "--judgments", judgments, "--model", base, "--out", out, *options, check=2)
+    assert told in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    assert not out.exists()

@@ -1,0 +1,68 @@
+"""``reinforce`` and ``generate-summaries``, from the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests_support import story
+
+SETTINGS = ["encoder=glove", "sentences=2", "reward=rouge1", "ml_epochs=1", "epochs=1", "batch_size=8", "limit=30"]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reinforce")
+
+
+def test_a_run_leaves_a_summarizer_its_curve_and_a_table(negsample, run_folder: Path, pairs_file: Path) -> None:
+    out = run_folder / "model"
+    arguments = ["reinforce", f"corpus={pairs_file}", *SETTINGS, "metrics=[rouge1,words]", "--out", out]
+    found = negsample(*arguments)
+    assert "validation reward" in found.stdout
+    assert "rouge1" in found.stdout
+    rows = [json.loads(line) for line in (out / "summaries.jsonl").read_text().splitlines()]
+    assert {row["system"] for row in rows} == {"start", "trained", "lead", "oracle"}
+    assert all(row["summary"] and row["references"] for row in rows)
+    curve = [json.loads(line) for line in (out / "training.jsonl").read_text().splitlines()]
+    assert [line["phase"] for line in curve] == ["likelihood", "reward"]
+    assert curve[1]["outputs"]["words"] > 0
+    record = json.loads((out / "run.json").read_text())
+    assert record["reward"].startswith("reward:1*rouge1|metric:rouge1")
+    assert record["figures"]["data"]["documents"] == {"train": 24, "validation": 3, "test": 3}
+    assert (out / "test" / "report.html").is_file()
+    assert not (out / "work").exists()
+    # The table's own numbers are those of the reward.
+    table = json.loads((out / "test" / "compare.json").read_text())
+    assert "rouge1" in json.dumps(table)
+    assert negsample(*arguments, "--resume").stdout.startswith(f"{out}: the run is finished")
+    assert "another configuration" in negsample(*arguments, "seed=5", "--resume", check=2).stderr
+
+
+def test_summaries_of_a_model_the_lead_and_textrank_go_on_to_compare(negsample, run_folder: Path) -> None:
+    documents = run_folder / "documents.jsonl"
+    rows = [{"doc_id": str(n), "document": d, "summary": s} for n, (d, s) in enumerate(map(story, range(5)))]
+    documents.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    files = []
+    for name in (str(run_folder / "model"), "lead", "textrank"):
+        files.append(run_folder / f"{Path(name).name}.jsonl")
+        budget = [] if "/" in name else ["--sentences", 2]
+        negsample("generate-summaries", documents, "--model", name, "-o", files[-1], *budget)
+    lead = [json.loads(line) for line in files[1].read_text().splitlines()]
+    assert lead[0]["summary"] == " ".join(rows[0]["document"].split(". ")[:2][i].rstrip(".") + "." for i in (0, 1))
+    assert lead[0]["references"] == [rows[0]["summary"]]
+    assert lead[0]["system"] == "lead"
+    assert "textrank" in negsample("compare", *files, "--metric", "rouge1", "--bootstrap", 10).stdout
+
+
+def test_wrong_calls_are_told(negsample, tmp_path: Path, pairs_file: Path) -> None:
+    out = ["--out", tmp_path / "out"]
+    assert "nothing says" in negsample("reinforce", *out, check=2).stderr
+    wrong = negsample(
+        "reinforce", f"corpus={pairs_file}", "references=false", "reward=rouge1:against=references", *out, check=2
+    )
+    assert "compares with references" in wrong.stderr
+    made = negsample("generate-summaries", pairs_file, "--model", "led", "-o", tmp_path / "x.jsonl", check=2).stderr
+    assert "led" in made
+    assert not (tmp_path / "x.jsonl").exists()
+    same = negsample("generate-summaries", pairs_file, "--model", "lead", "-o", pairs_file, check=2).stderr
+    assert "input too" in same

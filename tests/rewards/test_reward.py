@@ -1,0 +1,149 @@
+"""Rewards: a batch equals ``score``; what they take and give; how sums, missing values and documents are dealt with."""
+
+import logging
+import math
+
+import numpy as np
+import pytest
+
+from negsample.errors import InputError
+from negsample.eval.metric_scorer import MetricScorer
+from negsample.models.encoders.sentence_transformer import SentenceTransformer
+from negsample.rewards import Reward, reward, untrained_align
+from negsample.rewards.terms import make_terms
+
+DOCUMENT = "The harbour was closed on Monday. A storm broke two cranes. Repairs will cost 3 million euros."
+OTHER = "Voters chose a new mayor. She is the first woman in the post."
+
+
+def test_one_metric_gives_its_own_score_whatever_the_batch() -> None:
+    documents, summaries = [DOCUMENT, OTHER, DOCUMENT], ["A storm broke two cranes.", "A new mayor.", "Mayor cranes"]
+    expected = MetricScorer("rouge1:against=document").score_items(documents, summaries, [()] * 3).scores
+    function = reward("rouge1:against=document")
+    assert function([""] * 3, summaries, document=documents) == pytest.approx(list(expected))
+    assert function([""], summaries[2:], document=documents[2:]) == pytest.approx([expected[2]])
+    # Of a metric of which less is better, less is rewarded.
+    novelty = MetricScorer("copied").score_items(documents, summaries, [()] * 3).scores
+    assert reward("copied")([""] * 3, summaries, document=documents) == pytest.approx(list(novelty))
+
+
+def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_read_once(monkeypatch) -> None:
+    texts: list[str] = []
+    encode = SentenceTransformer.as_read
+
+    def counted(self: SentenceTransformer, given: list[str]) -> list[str]:
+        texts.extend(given)
+        return encode(self, given)
+
+    summaries = ["A storm broke two cranes.", "Cranes were broken by a storm on Monday."]
+    scores, aspects = untrained_align().score([DOCUMENT] * 2, summaries, aspects=True)
+    monkeypatch.setattr(SentenceTransformer, "as_read", counted)
+    function = reward("align.support")
+    first = function([""] * 2, summaries, document=[DOCUMENT] * 2)
+    assert first == pytest.approx(list(aspects["support"]), abs=1e-5)
+    assert function([""] * 2, ["A harbour.", "Euros."], document=[DOCUMENT] * 2) != first
+    assert reward("align")([""] * 2, summaries, document=[DOCUMENT] * 2) == pytest.approx(list(scores), abs=1e-5)
+    assert texts.count("The harbour was closed on Monday.") <= 1
+
+
+def test_messages_and_the_names_of_columns_are_the_users() -> None:
+    function = reward("rouge1", document="article", references="highlights")
+    asked = [[{"role": "user", "content": "Sum up: …"}]] * 2
+    answers = [
+        [{"role": "assistant", "content": "a storm came"}],
+        [{"role": "assistant", "content": [{"type": "text", "text": "nothing"}]}],
+    ]
+    found = function(
+        asked, answers, completion_ids=[[1], [2]], highlights=["a storm came", ["a storm came", "nothing"]]
+    )
+    assert found == pytest.approx([1.0, 1.0])
+    assert function.__name__ == "rouge1"
+    with pytest.raises(InputError, match="no column 'highlights'"):
+        reward("rouge1:against=references", references="highlights")(asked, answers, article=["x", "y"])
+    with pytest.raises(InputError, match="no column 'document'"):
+        reward("copied")(asked, answers, article=["x", "y"])
+
+
+def test_the_parts_of_a_sum_are_brought_to_one_spread() -> None:
+    # Words: 1, 3 and 2, 4: within documents the squares of (−1, 1, −1, 1) sum to 4 over 2 free ones: spread √2.
+    summaries = ["un", "un deux trois", "un deux", "un deux trois quatre"]
+    documents = [DOCUMENT, DOCUMENT, OTHER, OTHER]
+    function = reward("words=2,(copied:n=1)=1")
+    function.calibrate(documents, summaries, [()] * 4)
+    copied = reward("copied:n=1").score(documents, summaries, [()] * 4)
+    assert copied.tolist() == [0.0] * 4  # no spread, so it stays as it is
+    found = function.score(documents, summaries, [()] * 4)
+    assert found == pytest.approx(np.array([1, 3, 2, 4]) * 2 / math.sqrt(2))
+    # Settled: another batch changes nothing.
+    assert function.score([DOCUMENT], ["un " * 30], [()]) == pytest.approx([30 * 2 / math.sqrt(2)])
+    again = reward("words=2,(copied:n=1)=1")
+    again.load_state(function.state())
+    assert again.score([DOCUMENT], ["un"], [()]) == pytest.approx([2 / math.sqrt(2)])
+
+
+def test_what_cant_be_scored_is_none_or_the_lowest_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    documents = [DOCUMENT] * 3
+    summaries = ["Two cranes.", "", "A harbour and a storm and a cat"]
+    function = reward("rouge2", report_every=3)
+    with caplog.at_level(logging.INFO, "negsample.rewards"):
+        found = function([""] * 3, summaries, document=documents, references=["two cranes", "two cranes", "cranes"])
+    assert found == [1.0, 1.0, None]  # the empty one gets the lowest seen; a reference of one word has no pair of words
+    assert function.report()["empty"] == pytest.approx(1 / 3)
+    assert function.report()["undefined"] == pytest.approx(2 / 3)
+    assert "after 3 outputs" in caplog.text
+    lowest = reward("rouge2", undefined="lowest")
+    found = lowest(
+        [""] * 3, ["Two cranes.", "Two red cranes", "x y"], references=["two cranes", "red cranes", "cranes"]
+    )
+    assert found == pytest.approx([1.0, 2 / 3, 2 / 3])
+
+
+def test_where_there_are_no_references_what_needs_them_is_left_out_and_else_weighs_double() -> None:
+    function = reward("words=1,(rouge1:against=references)=1", unsupervised=0.5)
+    function.load_state({"spreads": [1.0, 1.0], "lowest": None, "length": []})
+    found = function([""] * 2, ["two cranes"] * 2, references=["two cranes", None])
+    assert found == pytest.approx([2 + 2 * 1.0, 2.0])
+
+
+def test_the_report_tells_who_follows_length_and_who_repeats() -> None:
+    function = reward("words")
+    texts = ["one", "one two three", "one two three", "on and on and on and on and on and on"]
+    function.score([DOCUMENT, DOCUMENT, DOCUMENT, OTHER], texts, [()] * 4)
+    report = function.report()
+    assert report["correlation_with_words"] == pytest.approx(1.0)
+    assert report["repeated"] == 0.5
+    assert report["looping"] == 0.25
+    assert report["mean"] == report["words"] == pytest.approx((1 + 3 + 3 + 11) / 4)
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ("align.suport", "did you mean support"),
+        ("words=x", "no weight"),
+        ("words=0", "not all 0"),
+        ("words=1,words=2", "given twice"),
+        ("wordz", "did you mean words"),
+        ("=1", "no name"),
+        ("(words=1", "parenthesis"),
+        ("QA_learned", "question-answering model"),
+    ],
+)
+def test_a_wrong_name_says_what_is_right(spec: str, fault: str) -> None:
+    with pytest.raises(InputError, match=fault):
+        reward(spec)
+
+
+def test_options_that_do_not_go_together_are_refused() -> None:
+    for options in ({"length": "band"}, {"band": (3, 5)}, {"length": "band", "band": (5, 3)}, {"undefined": "zero"}):
+        with pytest.raises(InputError):
+            reward("words", **options)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="2 weights for the 1 parts"):
+        reward("words", [1, 2])
+
+
+def test_weights_may_be_given_apart() -> None:
+    terms, scaled = make_terms("words=1,copied", [3, -1])
+    assert [(term.name, term.weight) for term in terms] == [("words", 3), ("copied", -1)]
+    assert scaled
+    assert isinstance(reward("words,copied", [3, -1]), Reward)

@@ -1,0 +1,1 @@
+"""Training a summarizer by a reward."""

@@ -1,0 +1,188 @@
+"""A whole training by a reward: corpora → policy → test summaries → model folder."""
+
+import contextlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from negsample.errors import InputError
+from negsample.io.files import atomic_json, atomic_text
+from negsample.io.run_record import Stopwatch, write_run
+from negsample.io.work_folder import refuse_changes, work_folder
+from negsample.io.write import open_writer
+from negsample.models.encoders import make_encoder
+from negsample.models.summarizers.budget import lead
+from negsample.models.summarizers.extractor import Extractor
+from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
+from negsample.train.config import TrainConfig
+from negsample.train.fit.torch_state import own_state
+from negsample.train.fit.training_log import print_line, read_epochs
+from negsample.train.job import WORK, make_accelerator, on_main
+from negsample.train.reinforce.abstract import AbstractPolicy
+from negsample.train.reinforce.config import ReinforceConfig
+from negsample.train.reinforce.data import need_documents, read_sources
+from negsample.train.reinforce.loop import START, RewardFunction, fit, score
+from negsample.train.reinforce.policy import ExtractPolicy, Policy, Score, Source
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+# Test documents whose summaries are shown side by side.
+_SHOWN = 5
+_LEARNED = (f"{WORK}/checkpoint-*[0-9]",)
+
+
+def reinforce(
+    config: ReinforceConfig,
+    reward: RewardFunction,
+    oracle: Score,
+    out: Path,
+    *,
+    resume: bool = False,
+    command: list[str] | None = None,
+    say: Callable[[str], None] = print_line,
+) -> dict[str, Any] | None:
+    """Train a summarizer by ``reward`` as a resolved ``config`` says, and leave a model folder at ``out``.
+
+    ``oracle`` gives the score of an extract by which the targets of an extractor are looked for. Beside the model the
+    folder has ``training.jsonl`` (the curve), ``summaries.jsonl`` (of the test documents: ``trained``, ``start``, the
+    weights before the first reward, ``lead`` and, for an extractor with references, ``oracle``), ``samples.md``
+    and ``run.json``. Returns the content of ``figures.json``; {} in all processes but the first; None where ``resume`` found
+    the run finished. Raises InputError for anything wrong with the configuration, the corpus or the folder.
+    """
+    watch = Stopwatch()
+    accelerator = make_accelerator(TrainConfig(mixed_precision=config.mixed_precision))
+    if resume and (out / "figures.json").is_file():
+        refuse_changes(out, json.loads((out / "figures.json").read_text("utf-8"))["config"], config.as_dict())
+        return None
+    with contextlib.ExitStack() as held:
+        folder = work_folder(
+            out,
+            config.as_dict(),
+            name=f"{WORK}/config.json",
+            what="a training by a reward",
+            alone=True,
+            makes=[WORK],
+            kept=_LEARNED,
+            resume=resume,
+        )
+        on_main(accelerator, lambda: held.enter_context(folder), out)
+        with own_state():
+            return _run(accelerator, config, reward, oracle, out, watch, command, say)
+
+
+def make_policy(config: ReinforceConfig, oracle: Score) -> Policy:
+    """The policy that ``config`` names, untrained, or as its language model comes."""
+    if config.policy == "extract":
+        encoder = make_encoder(config.encoder)
+        if encoder.unit != "sentence":
+            raise InputError(f"encoder {config.encoder}: gives vectors of words; name one of sentences")
+        return ExtractPolicy(Extractor.new(encoder, config.budget, config.seed), oracle)
+    limits = Limits(config.document_tokens, config.summary_tokens, config.prompt, config.beams)
+    return AbstractPolicy(LanguageSummarizer.load(str(config.model), limits))
+
+
+def _run(
+    accelerator: "Accelerator",
+    config: ReinforceConfig,
+    reward: RewardFunction,
+    oracle: Score,
+    out: Path,
+    watch: Stopwatch,
+    command: list[str] | None,
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    work = out / WORK
+    sources, alone, about = read_sources(config)
+    if config.ml_epochs:
+        need_documents(sources["train"], "training by maximum likelihood")
+    policy = make_policy(config, oracle)
+    calibrate(config, policy, reward, sources["train"])
+    fit(accelerator, config, policy, reward, sources["train"], alone, sources["validation"], work, say)
+    if not accelerator.is_main_process:
+        accelerator.wait_for_everyone()
+        return {}
+    systems = _test_summaries(config, policy, sources["test"], work)
+    with open_writer(out / "summaries.jsonl") as writer:
+        for row in rows_of(sources["test"], systems):
+            writer.write(row)
+    atomic_text(out / "samples.md", samples(sources["test"], systems))
+    rewards = {name: float(score(reward, sources["test"], texts).mean()) for name, texts in systems.items()}
+    shutil.copyfile(work / "training.jsonl", out / "training.jsonl")
+    found = {
+        "config": config.as_dict(),
+        "data": about,
+        "reward": rewards,
+        "epochs": read_epochs(work / "training.jsonl"),
+        "seconds": watch.seconds,
+    }
+    signature = getattr(reward, "signature", "")
+    policy.save(out, {"training": config.as_dict(), "reward": signature})
+    write_run(
+        out / "run.json", watch, command=command, device=str(accelerator.device), seed=config.seed,
+        processes=accelerator.num_processes, reward=signature, figures=found,
+    )  # fmt: skip
+    # Written last: with it the run is finished.
+    atomic_json(out / "figures.json", found)
+    shutil.rmtree(work, ignore_errors=True)
+    accelerator.wait_for_everyone()
+    return found
+
+
+def calibrate(config: ReinforceConfig, policy: Policy, reward: RewardFunction, train: Sequence[Source]) -> None:
+    """Settle the scales of a reward's parts on what the untrained policy draws for a few training documents."""
+    settle = getattr(reward, "calibrate", None)
+    if settle is None:
+        return
+    import torch
+
+    some = list(train[: 4 * config.batch_size][:64])
+    torch.manual_seed(config.seed)
+    policy.network.eval()
+    sets = [policy.texts(some, policy.sample(policy.inputs(some), some, (config.seed, "scale", k))) for k in range(4)]
+    policy.network.train()
+    texts = [text for own in sets for text in own]
+    own = some * len(sets)
+    settle([s.document for s in own], texts, [s.references for s in own])
+
+
+def _test_summaries(
+    config: ReinforceConfig, policy: Policy, test: Sequence[Source], work: Path
+) -> dict[str, list[str]]:
+    """Summaries of the test documents by each system; the first one is what the others are compared with."""
+    from safetensors.torch import load_model
+
+    documents = [source.document for source in test]
+    trained = policy.summarize(documents)
+    systems = {"trained": trained}
+    if (work / START).is_file():
+        weights = {name: value.clone() for name, value in policy.network.state_dict().items()}
+        load_model(policy.network, str(work / START))
+        systems = {"start": policy.summarize(documents), **systems}
+        policy.network.load_state_dict(weights)
+    if isinstance(policy, ExtractPolicy):
+        systems["lead"] = [lead(document, policy.extractor.budget) for document in documents]
+        if all(source.references for source in test):
+            systems["oracle"] = policy.best_texts(test)
+    return systems
+
+
+def rows_of(test: Sequence[Source], systems: dict[str, list[str]]) -> list[dict[str, Any]]:
+    """Records as ``score`` and ``compare`` take them, system by system."""
+    return [
+        {"document_id": s.id, "system": name, "document": s.document, "summary": text, "references": list(s.references)}
+        for name, texts in systems.items()
+        for s, text in zip(test, texts, strict=True)
+    ]
+
+
+def samples(test: Sequence[Source], systems: dict[str, list[str]]) -> str:
+    """The first test documents with their summaries, below one another, as Markdown."""
+    parts = []
+    for place, source in enumerate(test[:_SHOWN]):
+        parts.append(f"## {' '.join(source.document.split())[:80]}…\n")
+        parts += [f"**reference** {' '.join(reference.split())}\n" for reference in source.references]
+        parts += [f"**{name}** {' '.join(texts[place].split())}\n" for name, texts in systems.items()]
+    return "\n".join(parts)
