@@ -52,5 +52,6 @@ class Server(uvicorn.Server):
         if self._door.closing:
             self._lingered += 1
             # Connections that waited to be accepted learn first that it is over.
-            self.should_exit = self.should_exit or (self._lingered > _LINGER and not self._door.busy)
+            if self._lingered > _LINGER and not self._door.busy:
+                self.should_exit = True
         return await super().on_tick(counter)
