@@ -241,9 +241,7 @@ class _Stub:
 
 
 def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from negsample.models.estimator import Estimator
-
-    monkeypatch.setattr(Estimator, "load", classmethod(lambda cls, folder, **_: _Stub()))
+    monkeypatch.setattr("negsample.eval.fit.model.load_model", lambda folder, **_: _Stub())
     rows = judged()
     settings = Settings(
         (write(tmp_path / "made.jsonl", rows),),
