@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 from tests_support import story
 
-SETTINGS = ["encoder=glove:unit=sentence", "sentences=2", "reward=rouge1", "ml_epochs=1", "epochs=1", "batch_size=8", "limit=30"]
+SETTINGS = [
+    "encoder=glove:unit=sentence",
+    "sentences=2",
+    "reward=rouge1",
+    "ml_epochs=1",
+    "epochs=1",
+    "batch_size=8",
+    "limit=30",
+]
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,7 @@ def build(folder: Path, kind: str, begin: bool = True, limit: int = LIMIT) -> Pa
                 d_model=16,
                 max_position_embeddings=limit,
                 init_std=0.5,
+                dropout=0.0,
                 **sizes,
                 **heads,
                 **marks,
