@@ -15,12 +15,12 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.eval.metrics import Item
 from negsample.rewards.length import Band, Partial, within_spread
-from negsample.rewards.terms import Source, Term, make_terms, untrained_align
+from negsample.rewards.terms import Source, Term, make_terms
 from negsample.rewards.watch import Watch
 from negsample.seeds import digest
 from negsample.text import word_count
 
-__all__ = ["Reward", "Source", "Term", "reward", "untrained_align"]
+__all__ = ["Reward", "Source", "Term", "reward"]
 
 _LENGTHS = ("free", "partial", "band")
 # Scored outputs that are kept: greedy decoding gives the same ones again and again.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PAPER = ("QA_learned", "QA_equally")
 
 # What needs no folder: the estimator that the package brings.
-_UNTRAINED = ("ready", "align")
+_READY = ("ready", "align")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[
     """The terms of ``spec``, and whether their scales are to be made alike (those of a paper's sum are not).
 
     ``spec`` is one NAME, or ``NAME=WEIGHT,NAME=WEIGHT,…``. A NAME is a model folder, or ``ready`` or ``align`` (the
-    untrained head), each also with an aspect behind it (``align.support``); a metric, or one with options, which stands
+    ready estimator), each also with an aspect behind it (``align.support``); a metric, or one with options, which stands
     in parentheses where several are named (``(rougeL:value=recall)=1,sms=0.5``); ``QA_learned:model=QA`` and
     ``QA_equally:model=QA`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
     given, replace those of ``spec``. Raises InputError for anything else.
@@ -119,14 +119,14 @@ def _term(name: str, weight: float) -> Term:
 
 
 def _is_model(name: str) -> bool:
-    return name in _UNTRAINED or Path(name).expanduser().is_dir()
+    return name in _READY or Path(name).expanduser().is_dir()
 
 
 @lru_cache(maxsize=4)
 def _estimator(name: str) -> "Estimator":
     from negsample.models.estimator import Estimator
 
-    return untrained_align() if name in _UNTRAINED else Estimator.load(name)
+    return Estimator.load() if name in _READY else Estimator.load(name)
 
 
 @lru_cache(maxsize=4)
@@ -149,15 +149,3 @@ def _metric(spec: str) -> Source:
     metric = make_metric(spec)
     sign = 1.0 if metric.higher_is_better else -1.0
     return Source(metric.name, metric.signature, metric.needs, lambda items: {"": sign * metric.score(items).values})
-
-
-def untrained_align(encoder: str = "sentence-transformer") -> "Estimator":
-    """Head ``align`` before training, without a judge: the equal-weight sum of its features, and its four aspects."""
-    from negsample.models.build import new_parts
-    from negsample.models.estimator import Estimator
-    from negsample.models.heads.align import untrained
-
-    parts = new_parts("align", encoder)
-    parts.network = untrained()
-    about = {"head": "align", "encoder": parts.encoder, "recipe": "none", "loss": "none", "features": {}}
-    return Estimator(parts, {**about, "weights_sha256": f"untrained {parts.encoder['fingerprint']}"})

@@ -9,7 +9,8 @@ import pytest
 from negsample.errors import InputError
 from negsample.eval.metric_scorer import MetricScorer
 from negsample.models.encoders.sentence_transformer import SentenceTransformer
-from negsample.rewards import Reward, reward, untrained_align
+from negsample.models.estimator import Estimator
+from negsample.rewards import Reward, reward
 from negsample.rewards.terms import make_terms
 
 DOCUMENT = "The harbour was closed on Monday. A storm broke two cranes. Repairs will cost 3 million euros."
@@ -36,7 +37,7 @@ def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_re
         return encode(self, given)
 
     summaries = ["A storm broke two cranes.", "Cranes were broken by a storm on Monday."]
-    scores, aspects = untrained_align().score([DOCUMENT] * 2, summaries, aspects=True)
+    scores, aspects = Estimator.load().score([DOCUMENT] * 2, summaries, aspects=True)
     monkeypatch.setattr(SentenceTransformer, "as_read", counted)
     function = reward("align.support")
     first = function([""] * 2, summaries, document=[DOCUMENT] * 2)

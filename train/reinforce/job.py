@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -100,6 +101,8 @@ def _run(
         need_documents(sources["train"], "training by maximum likelihood")
     policy = make_policy(config, oracle)
     calibrate(config, policy, reward, sources["train"])
+    # Language models share weights between layers, of which Accelerate speaks at every checkpoint.
+    logging.getLogger("accelerate.utils.other").setLevel(logging.ERROR)
     fit(accelerator, config, policy, reward, sources["train"], alone, sources["validation"], work, say)
     if not accelerator.is_main_process:
         accelerator.wait_for_everyone()

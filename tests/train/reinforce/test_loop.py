@@ -144,7 +144,7 @@ def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: AbstractPolicy) 
         (found.loss * labels.shape[1]).backward()
         plain.step()
         plain.zero_grad()
-        assert loss == pytest.approx(float(found.loss) * labels.shape[1], rel=1e-5)
+        assert loss == pytest.approx(float(found.loss.detach()) * labels.shape[1], rel=1e-5)
         for mine, theirs in zip(language.summarizer.network.model.parameters(), model.parameters(), strict=True):
             assert torch.allclose(mine, theirs, atol=1e-6)
 
@@ -154,20 +154,21 @@ def test_a_tiny_language_model_learns_a_copying_reward(language: AbstractPolicy,
         words = summary.split()
         return sum(word in document.split() for word in words) / len(words) if words else 0.0
 
+    with torch.no_grad():
+        # Its random weights are sure of what comes first; smaller ones leave something to try.
+        for name, weight in language.network.named_parameters():
+            if "norm" not in name:
+                weight.mul_(0.3)
     settings = config_of(
-        sentences=None, policy="abstract", model="x", ml_epochs=0, epochs=15, gamma=1.0, learning_rate=0.01,
+        sentences=None, policy="abstract", model="x", ml_epochs=0, epochs=12, gamma=1.0, learning_rate=0.01,
         samples=4, batch_size=16, patience=20,
     )  # fmt: skip
-    said: list[str] = []
-    fit(
-        Accelerator(cpu=True), settings, language, Shared(copied), COPIES, [], COPIES[:4], _made(tmp_path / "w"),
-        said.append,
-    )  # fmt: skip
-    before = float(said[0].rpartition(" ")[2])
-    after = np.mean(
-        [copied(s.document, t) for s, t in zip(COPIES, language.summarize([s.document for s in COPIES]), strict=True)]
-    )
-    assert after > before + 0.3
+    work = _made(tmp_path / "w")
+    fit(Accelerator(cpu=True), settings, language, Shared(copied), COPIES, [], COPIES[:4], work, quiet)
+    made = language.summarize([source.document for source in COPIES])
+    after = np.mean([copied(source.document, text) for source, text in zip(COPIES, made, strict=True)])
+    # No word stands in two kinds of documents: who writes without reading earns a quarter at most.
+    assert after > 0.4
 
 
 def test_gamma_rises_evenly_to_its_end() -> None:
