@@ -65,6 +65,7 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
         ) from None
     if spec != READY.encoder:
         print(f"the ready estimator reads with {READY.hub.partition(':')[2]} from the hub", file=sys.stderr)
+    fingerprint = encoder.fingerprint
     encoder = in_precision(encoder, precision)
     network = untrained()
     weights = [(name, tensor.numpy().tobytes()) for name, tensor in sorted(network.state_dict().items())]
@@ -73,14 +74,14 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
         {"sources": []},
         AlignFeatures(encoder),
         network,
-        {"name": READY.encoder, "fingerprint": encoder.fingerprint},
+        {"name": READY.encoder, "fingerprint": fingerprint},
     )
     return parts, {
         "ready": READY.version,
         "negsample": negsample.__version__,
         "head": parts.head,
         "head_options": parts.options,
-        "features": {"encoder": encoder.fingerprint, "judge": None, "lm": None},
+        "features": {"encoder": fingerprint, "judge": None, "lm": None},
         "encoder": parts.encoder,
         "recipe": "none",
         "loss": "none",

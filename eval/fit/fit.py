@@ -111,7 +111,8 @@ def fit(estimator: "Estimator", settings: Settings) -> FitResult:
         raise InputError(f"--confidence {settings.confidence}: give a number from 0.5 to below 1")
     further_metrics(settings.metrics, settings.references)
     rows, notes = _rows(settings)
-    targets = people(rows, settings.targets)
+    targets, left_out = people(rows, settings.targets)
+    notes += left_out
     found = inputs(estimator, settings.metrics, rows, references=settings.references)
     return fit_rows(rows, targets, found, settings, notes, estimator.aspects)
 

@@ -22,8 +22,8 @@ class People:
     weights: np.ndarray
 
 
-def people(rows: Sequence[Judged], names: Sequence[str]) -> list[People]:
-    """The human scores ``names`` (none: all) of ``rows``.
+def people(rows: Sequence[Judged], names: Sequence[str]) -> tuple[list[People], list[str]]:
+    """The human scores ``names`` of ``rows``; none: all that something can be learned from, and why not from the others.
 
     A summary with several annotators has the mean m of their scores; with the variance v of that mean (sample variance
     over number) it weighs 1/(v̄ + v), v̄ being the mean of v over the summaries: the more they agree, the more it counts, up
@@ -33,12 +33,19 @@ def people(rows: Sequence[Judged], names: Sequence[str]) -> list[People]:
     for name in names:
         if name not in known:
             raise InputError(f"--target {name}: no judgments have that score; {suggestion(name, known)}")
-    found = []
+    found: list[People] = []
+    left_out: list[str] = []
     for name in names or known:
         values = np.array([row.scores.get(name, np.nan) for row in rows], dtype=np.float64)
-        check(name, values, [row.document_id for row in rows])
+        try:
+            check(name, values, [row.document_id for row in rows])
+        except InputError as error:
+            if names or (name == known[-1] and not found):
+                raise
+            left_out.append(f"left out: {error}")
+            continue
         found.append(People(name, values, _weights([row.ratings.get(name, ()) for row in rows])))
-    return found
+    return found, left_out
 
 
 def check(name: str, values: np.ndarray, documents: Sequence[str]) -> None:

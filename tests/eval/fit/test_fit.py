@@ -45,7 +45,7 @@ def judged(truth: dict[str, float], noise: float = 0.5, seed: int = 0) -> tuple[
 @pytest.fixture(scope="module")
 def result() -> FitResult:
     rows, found = judged({"coverage": 1.0, "repeated_pairs": 0.7})
-    return fit_rows(rows, people(rows, ["h"]), found, SETTINGS, ["a note"], ["coverage", "support"])
+    return fit_rows(rows, people(rows, ["h"])[0], found, SETTINGS, ["a note"], ["coverage", "support"])
 
 
 def test_what_people_go_by_is_found_and_measured(result: FitResult) -> None:
@@ -127,7 +127,7 @@ def test_the_page_and_the_figures(result: FitResult) -> None:
 
 def test_where_one_aspect_is_all_there_is_it_is_recommended() -> None:
     rows, found = judged({"support": 1.0}, noise=1.0)
-    (target,) = fit_rows(rows, people(rows, ["h"]), found, SETTINGS).targets
+    (target,) = fit_rows(rows, people(rows, ["h"])[0], found, SETTINGS).targets
     assert target.best == "support"
     assert not target.better
     assert verdict(target).endswith("use support.")
@@ -137,7 +137,7 @@ def test_the_order_of_the_rows_changes_nothing(result: FitResult) -> None:
     rows, found = judged({"coverage": 1.0, "repeated_pairs": 0.7})
     order = np.random.default_rng(1).permutation(len(rows))
     moved = [rows[i] for i in order]
-    again = fit_rows(moved, people(moved, ["h"]), found.take(order), SETTINGS)
+    again = fit_rows(moved, people(moved, ["h"])[0], found.take(order), SETTINGS)
     for name, weight in result.fitted.targets["h"].weights.items():
         assert again.fitted.targets["h"].weights[name] == pytest.approx(weight, abs=1e-9)
     assert again.fitted.targets["h"].half_width == pytest.approx(result.fitted.targets["h"].half_width)
@@ -147,7 +147,7 @@ def test_the_order_of_the_rows_changes_nothing(result: FitResult) -> None:
 def test_a_document_is_answered_by_a_fit_that_has_not_seen_it() -> None:
     # People's scores of one document are turned round; its own answers must not follow.
     rows, found = judged({"coverage": 1.0}, noise=0.01)
-    y = people(rows, ["h"])[0].values
+    y = people(rows, ["h"])[0][0].values
     ids = [row.document_id for row in rows]
     mine = np.array([key == "d3" for key in ids])
     turned = np.where(mine, 6 - y, y)
@@ -163,7 +163,7 @@ def test_what_is_missing_is_left_out_and_told() -> None:
     found.values[4, 1] = np.nan
     found.reasons[4] = "the summary has no word"
     rows[7] = replace(rows[7], scores={"other": 1.0})
-    (target,) = fit_rows(rows, people(rows, ["h"]), found, SETTINGS).targets
+    (target,) = fit_rows(rows, people(rows, ["h"])[0], found, SETTINGS).targets
     assert target.left_out == {"no human score": 1, "the summary has no word": 1}
     assert len(target.task.people) == len(rows) - 2
 

@@ -29,14 +29,14 @@ def rows(
 
 
 def test_missing_scores_are_missing() -> None:
-    (found,) = people(rows([1, 2, None, 4, 5, 6]), ())
+    (found,), _ = people(rows([1, 2, None, 4, 5, 6]), ())
     np.testing.assert_array_equal(found.values, [1, 2, np.nan, 4, 5, 6])
     np.testing.assert_array_equal(found.weights, 1)
 
 
 def test_annotators_who_agree_count_more() -> None:
     given = [(1, 1), (1, 3), (2, 4), (3, 5), (5, 5)]
-    (found,) = people(rows([1, 2, 3, 4, 5], ratings=given), ())
+    (found,), _ = people(rows([1, 2, 3, 4, 5], ratings=given), ())
     # Variances of the means: 0, 1, 1, 1, 0; their mean is 0.6: weights in proportion to 1/0.6 and 1/1.6.
     expected = 1 / (0.6 + np.array([0, 1, 1, 1, 0]))
     np.testing.assert_allclose(found.weights, expected / expected.mean())
@@ -62,6 +62,15 @@ def test_lists_of_ratings_are_read(tmp_path: Path) -> None:
 def test_what_can_not_be_fitted_is_told(values: list[float], documents: int, told: str) -> None:
     with pytest.raises(InputError, match=told):
         people(rows(values, documents), ())
+
+
+def test_one_score_that_does_not_vary_is_left_out_and_told() -> None:
+    judged = [Judged(str(i), str(i), ("d",), "s", scores={"flat": 3.0, "h": float(i), "same": 1.0}) for i in range(5)]
+    found, left_out = people(judged, ())
+    assert [target.name for target in found] == ["h"]
+    assert [line.split(":")[1].strip() for line in left_out] == ["flat", "same"]
+    with pytest.raises(InputError, match="flat: all 5 judged summaries have the same score"):
+        people(judged, ["h", "flat"])
 
 
 def test_an_unknown_target_is_told() -> None:
