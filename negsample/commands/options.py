@@ -57,6 +57,11 @@ TsvQuoting = Annotated[
 Json = Annotated[str | None, typer.Option("--json", help="Write the figures here too.", metavar="FILE")]
 Bootstrap = Annotated[int, typer.Option("--bootstrap", min=0, help="Resamples; 0: no intervals.")]
 Seed = Annotated[int, typer.Option("--seed", help="Decides every random choice.")]
+Values = Annotated[list[str] | None, typer.Argument(help="Settings that win over the file.", metavar="KEY=VALUE")]
+Config = Annotated[
+    str | None, typer.Option("--config", help="YAML file with settings, or a packaged name.", metavar="FILE")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or begin it.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="The same on a few pairs of local stand-ins, in minutes.")]
 
 SAMPLE = "sample"

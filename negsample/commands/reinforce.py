@@ -17,13 +17,9 @@ _TEST = "test"
 
 def reinforce(
     out: Annotated[str, typer.Option("--out", help="Folder for the summarizer.", metavar="DIR")],
-    values: Annotated[
-        list[str] | None, typer.Argument(help="Settings that win over the file.", metavar="KEY=VALUE")
-    ] = None,
-    config: Annotated[
-        str | None, typer.Option("--config", help="YAML file with settings, or a packaged name.", metavar="FILE")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or begin it.")] = False,
+    values: options.Values = None,
+    config: options.Config = None,
+    resume: options.Resume = False,
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train a summarizer by a score as reward; --out becomes a folder for 'generate-summaries'."""
