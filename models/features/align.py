@@ -131,7 +131,10 @@ class AlignFeatures:
         """Whether a language model reads only a part of each document, as ``read`` gives them: bool [n]."""
         if self.evidence is None:
             return np.zeros(len(documents), bool)
-        return np.array([self.evidence.read_in_part(text_of(document)) for document in documents], bool)
+        texts = [text_of(document) for document in documents]
+        # Systems share documents.
+        partly = {text: self.evidence.read_in_part(text) for text in dict.fromkeys(texts)}
+        return np.array([partly[text] for text in texts], bool)
 
     def compare(self, documents: Sequence[str], summaries: Sequence[str]) -> list[Compared]:
         """The features of pairs of texts."""

@@ -48,15 +48,18 @@ def losses_given(head: HeadModel, asked: Sequence[Asked]) -> list[np.ndarray]:
     decode = bool(head.network.config.is_encoder_decoder)
     answers = [np.zeros(0)] * len(asked)
     with torch.inference_mode():
+        plain = not decode and _projects_plainly(head)
         for shared, numbers in groups.items():
             rows = [asked[number] for number in numbers]
-            run = _decoded(head, rows) if decode else _continued(head, shared, rows)
+            run = _decoded(head, rows) if decode else _continued(head, shared, rows, plain)
             for row, losses in run:
                 answers[numbers[row]] = losses
     return answers
 
 
-def _continued(head: HeadModel, shared: tuple[int, ...], rows: Sequence[Asked]) -> Iterator[tuple[int, np.ndarray]]:
+def _continued(
+    head: HeadModel, shared: tuple[int, ...], rows: Sequence[Asked], plain: bool
+) -> Iterator[tuple[int, np.ndarray]]:
     """A causal model reads ``shared``, but for its last token, once; its keys and values are copied for each row."""
     import torch
 
@@ -68,7 +71,6 @@ def _continued(head: HeadModel, shared: tuple[int, ...], rows: Sequence[Asked]) 
         output = head.network.base_model(input_ids=ids, use_cache=True)
         name = name if name in output else "past_key_values"  # as transformers called it before 5.20
         before = output[name]
-    plain = _projects_plainly(head)
     known = max(0, len(shared) - 1)
     most = _MOST_TOKENS if plain else _MOST_LOGITS
     lengths = [len(row) if one.target else 0 for row, one in zip(inputs, rows, strict=True)]
