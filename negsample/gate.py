@@ -17,13 +17,15 @@ _NAMED = 10
 def parse_limits(words: Iterable[str], aspects: Sequence[str] = ()) -> dict[str, float]:
     """``["support=0.4", "0.5"]`` as ``{"support": 0.4, "score": 0.5}``.
 
-    Raises InputError for a name that is neither ``score`` nor of ``aspects``, one given twice, and a limit outside
-    [0, 1] where the scorer has aspects (a metric's scale is its own: any finite number).
+    Raises InputError for a name that is neither ``score`` nor of ``aspects``, one given twice, and a limit of ``score``
+    outside [0, 1] where the scorer has aspects (a metric's scale is its own: any finite number).
     """
     limits: dict[str, float] = {}
     for word in words:
         name, equals, value = word.rpartition("=")
         name = name if equals else "score"
+        if value in aspects:
+            raise InputError(f"--fail-under {word}: write {value}={name}")
         check_name(name, aspects)
         if name in limits:
             raise InputError(f"--fail-under gives {name} twice; give it once")
@@ -33,6 +35,8 @@ def parse_limits(words: Iterable[str], aspects: Sequence[str] = ()) -> dict[str,
             limits[name] = math.nan
         if not math.isfinite(limits[name]):
             raise InputError(f"--fail-under {word}: give a number, as in 0.5 or support=0.4")
+        if name == "score" and aspects and not 0 <= limits[name] <= 1:
+            raise InputError(f"--fail-under {word}: a score lies between 0 and 1; give a limit there")
     return limits
 
 

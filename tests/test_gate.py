@@ -14,9 +14,12 @@ def test_limits_as_they_are_written() -> None:
         (["0.4", "score=0.5"], "score twice"),
         (["much"], "give a number"),
         (["nan"], "give a number"),
+        (["0.4=support"], "write support=0.4"),
+        (["7"], "between 0 and 1"),
     ):
         with pytest.raises(InputError, match=told):
             parse_limits(words, ["support"])
+    assert parse_limits(["7"]) == {"score": 7.0}
 
 
 def filled(limits: dict[str, float], values: list[float | None], each: bool = False) -> Gate:

@@ -7,8 +7,7 @@ import numpy as np
 
 from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
 from negsample.eval.metrics.pretrained import need_model
-from negsample.models.align.evidence import PROMPTS, framed
-from negsample.models.language.conditional import Asked, losses_given
+from negsample.models.language.conditional import PROMPTS, Asked, framed, losses_given
 from negsample.models.language.gguf import lm_folder
 from negsample.models.language.head_models import HeadModel, load_head
 from negsample.models.language.language_models import KINDS, lm_kind

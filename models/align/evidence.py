@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from negsample.errors import InputError
 from negsample.models.align.alignment import sentence_means
 from negsample.models.align.named_features import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
-from negsample.models.language.conditional import Asked, losses_given
+from negsample.models.language.conditional import PROMPTS, Asked, framed, losses_given
 from negsample.models.language.gguf import PACKAGED, lm_folder
 from negsample.models.language.head_models import HeadModel, read_head
-from negsample.models.language.language_models import KINDS, lm_kind, special_frame
+from negsample.models.language.language_models import KINDS, lm_kind
 from negsample.models.language.model_files import copy_model, fingerprint
 from negsample.models.store.embedding_cache import EmbeddingCache
 from negsample.models.store.text_keys import key
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
     from negsample.models.features.align import PairView
 
-PROMPTS = {"causal": "{document}\n\nTL;DR:\n", "encoder-decoder": "{document}"}
-"""What a model of each kind reads before the summary by default."""
 MOST_TOKENS = 2048
 """Tokens of a document that are read by default; of a longer one its lead and what matches the summary best, half each."""
 # Shares of the tokens: the least likely, and those that the document explains least.
@@ -93,19 +91,13 @@ def evidence_values(told: Told) -> np.ndarray:
     )
 
 
-def framed(head: HeadModel, prompt: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The tokens before and after ``{document}`` in ``prompt``, with the special ones that the model expects there."""
-    before, after = (
-        head.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
-        for part in prompt.split("{document}")
-    )
-    begin = head.tokenizer.bos_token_id
-    first, last = (
-        special_frame(head.tokenizer)
-        if head.network.config.is_encoder_decoder
-        else ([] if begin is None else [begin], [])
-    )
-    return (*first, *before), (*after, *last)
+class _Document(NamedTuple):
+    """The tokens that all summaries of a document share; of one that is ``cut``, whose shared tokens are its lead, how many
+    tokens its sentences have."""
+
+    shared: tuple[int, ...]
+    cut: bool
+    sizes: tuple[int, ...]
 
 
 class _Cached:
@@ -155,14 +147,19 @@ class Evidence:
         self._before, self._after = framed(head, prompt)
         if not self._before and not self._after:
             raise InputError(f"lm={lm}: it has no beginning token, so lm_prompt needs words beside {{document}}")
-        self._documents: OrderedDict[bytes, tuple[tuple[int, ...], bool]] = OrderedDict()
+        self._documents: OrderedDict[bytes, _Document] = OrderedDict()
         self._cached = _Cached(self)
         self._cache = EmbeddingCache(cast("Encoder", self._cached))
 
     @property
     def fingerprint(self) -> str:
         """64 hex digits of all that decides the features before they are scaled."""
-        options = {"prompt": self.prompt, "most_tokens": self.most_tokens, "lowest": [_LOWEST, _LEAST_EXPLAINED]}
+        options = {
+            "prompt": self.prompt,
+            "most_tokens": self.most_tokens,
+            "lowest": [_LOWEST, _LEAST_EXPLAINED],
+            "cased": 1,
+        }
         return fingerprint(self._encoder.fingerprint, options, [("lm", self.head.fingerprint.encode())])
 
     def _ids(self, text: str) -> tuple[int, ...]:
@@ -170,15 +167,16 @@ class Evidence:
 
     def read_in_part(self, document: str) -> bool:
         """Whether the document has more tokens than are read."""
-        return self._document(" ".join(piece.text for piece in pieces(document)))[1]
+        return self._document(tuple(piece.text for piece in pieces(document))).cut
 
-    def _document(self, text: str) -> tuple[tuple[int, ...], bool]:
-        """The tokens that all summaries of a document share (of a long one, those of its lead), and whether it is cut."""
-        name = key(text)
+    def _document(self, sentences: tuple[str, ...]) -> "_Document":
+        name = key(text := " ".join(sentences))
         if name not in self._documents:
             ids = self._ids(text)
             cut = len(ids) > self.most_tokens
-            self._documents[name] = (ids[: self.most_tokens // 2] if cut else ids, cut)
+            shared = ids[: self.most_tokens // 2] if cut else ids
+            sizes = tuple(len(self._ids(sentence)) for sentence in sentences) if cut else ()
+            self._documents[name] = _Document(shared, cut, sizes)
             while len(self._documents) > _REMEMBERED:
                 self._documents.popitem(last=False)
         self._documents.move_to_end(name)
@@ -187,7 +185,7 @@ class Evidence:
     def _passages(self, pair: "PairView") -> tuple[int, ...]:
         """Of a document that is cut, the tokens of the sentences after its lead that match the summary best, in order."""
         sentences = pair.document.text.pieces
-        sizes = [len(self._ids(piece)) for piece in sentences]
+        sizes = self._document(sentences).sizes
         later = np.flatnonzero(np.cumsum(sizes) > self.most_tokens // 2)
         best = np.zeros(len(sentences))
         if pair.alignment is not None:
@@ -208,9 +206,9 @@ class Evidence:
         targets, places, facts = zip(*(self._summary(pair.summary) for pair in pairs), strict=True)
         asked = []
         for pair, target in zip(pairs, targets, strict=True):
-            ids, cut = self._document(" ".join(pair.document.text.pieces))
-            more = self._passages(pair) if cut else ()
-            asked.append(self._asked((*self._before, *ids), (*more, *self._after), target))
+            document = self._document(pair.document.text.pieces)
+            more = self._passages(pair) if document.cut else ()
+            asked.append(self._asked((*self._before, *document.shared), (*more, *self._after), target))
         alone = {target: self._asked(self._before, self._after, target) for target in dict.fromkeys(targets)}
         found = self._log_probabilities([*asked, *alone.values()])
         without = dict(zip(alone, found[len(asked) :], strict=True))

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from negsample.models.batching import like_lengths
-from negsample.models.language.head_models import HeadModel
+from negsample.models.language.head_models import HeadModel, special_frame
 from negsample.models.language.transformer_models import padded
 
+PROMPTS = {"causal": "{document}\n\nTL;DR:\n", "encoder-decoder": "{document}"}
+"""What a model of each kind reads before the summary by default."""
 # A beginning that several texts share is read once where it has so many tokens.
 _WORTH_SHARING = 64
 # Padded tokens of a batch, beside the shared ones; where the whole vocabulary's logits must be kept, so many of those.
@@ -32,6 +34,21 @@ class Asked:
     shared: tuple[int, ...]
     own: tuple[int, ...]
     target: tuple[int, ...]
+
+
+def framed(head: HeadModel, prompt: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The tokens before and after ``{document}`` in ``prompt``, with the special ones that the model expects there."""
+    before, after = (
+        head.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"]
+        for part in prompt.split("{document}")
+    )
+    begin = head.tokenizer.bos_token_id
+    first, last = (
+        special_frame(head.tokenizer)
+        if head.network.config.is_encoder_decoder
+        else ([] if begin is None else [begin], [])
+    )
+    return (*first, *before), (*after, *last)
 
 
 def losses_given(head: HeadModel, asked: Sequence[Asked]) -> list[np.ndarray]:

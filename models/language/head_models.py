@@ -45,5 +45,15 @@ def read_head(kind: str, model: str, device: str = "auto") -> HeadModel:
     return HeadModel(network.to(place), tokenizer, min(known, default=_DEFAULT_WINDOW), place, digest)
 
 
+def special_frame(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The special tokens that the model expects before and after a text."""
+    ids = tokenizer("a")["input_ids"]
+    special = tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
+    inner = [place for place, mark in enumerate(special) if not mark]
+    if not inner:
+        return ids, []
+    return ids[: inner[0]], ids[inner[-1] + 1 :]
+
+
 load_head = lru_cache(maxsize=2)(read_head)
 """``read_head``, remembered: two metrics that name the same model share it."""

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.batching import like_lengths
 from negsample.models.language.conditional import logits_at
-from negsample.models.language.head_models import HeadModel, load_head, read_head
+from negsample.models.language.head_models import HeadModel, load_head, read_head, special_frame
 from negsample.models.language.model_files import model_folder
 from negsample.models.language.transformer_models import padded
 from negsample.text import readable
@@ -137,16 +137,6 @@ def _tokens(head: HeadModel, texts: Sequence[str]) -> list[list[int]]:
         return []
     read = head.tokenizer([readable(text) for text in texts], add_special_tokens=False, verbose=False)
     return read["input_ids"]
-
-
-def special_frame(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """The special tokens that the model expects before and after a text."""
-    ids = tokenizer("a")["input_ids"]
-    special = tokenizer("a", return_special_tokens_mask=True)["special_tokens_mask"]
-    inner = [place for place, mark in enumerate(special) if not mark]
-    if not inner:
-        return ids, []
-    return ids[: inner[0]], ids[inner[-1] + 1 :]
 
 
 def _losses(head: HeadModel, inputs: Iterator[_Input], sizes: Sequence[int]) -> list[np.ndarray]:
