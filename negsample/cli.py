@@ -26,7 +26,7 @@ from negsample.commands.reinforce import reinforce
 from negsample.commands.score import score
 from negsample.commands.select import select
 from negsample.commands.serve import serve
-from negsample.commands.tables import p3_table1, p3_table2
+from negsample.commands.tables import p3_table1, p3_table2, tables_command
 from negsample.commands.train import train
 from negsample.commands.transfer import transfer
 from negsample.commands.tune import tune
@@ -43,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-tables = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The papers' tables on your own data.")
+tables = typer.Typer(no_args_is_help=True, rich_markup_mode=None, callback=tables_command)
 app.add_typer(tables, name="tables")
 
 _VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]

@@ -1,4 +1,4 @@
-"""``negsample tables p3-table1`` and ``p3-table2``."""
+"""``negsample tables``: which there are, ``p3-table1`` and ``p3-table2``."""
 
 import os
 import sys
@@ -10,6 +10,37 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+
+
+def paper_rows() -> list[tuple[str, ...]]:
+    """Each table and figure of the papers: paper, what, command (after ``negsample``), what is published, what departs."""
+    from negsample.io.yaml_text import read_mapping
+
+    papers = read_mapping(Path(__file__).with_name("papers.yaml"), "papers.yaml")
+    lines = [(paper, line) for paper, text in papers.items() for line in text.splitlines()]
+    return [(paper, *map(str.strip, line.split("|"))) for paper, line in lines]
+
+
+def _list(wanted: bool) -> None:
+    if not wanted:
+        return
+    before = ""
+    for paper, what, command, published, departs in paper_rows():
+        if paper != before:
+            print(f"{paper}\n")
+        before = paper
+        print(f"  {what}: {published}")
+        print(f"    {'no command' if command == '–' else f'negsample {command}'}")
+        print("" if departs == "–" else f"    {departs}\n")
+    raise typer.Exit
+
+
+def tables_command(
+    listed: Annotated[
+        bool, typer.Option("--list", callback=_list, is_eager=True, help="Every table and figure, and its command.")
+    ] = False,
+) -> None:
+    """The papers' tables on your own data."""
 
 
 def _table_command(table: str, about: str) -> Callable[..., None]:
