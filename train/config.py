@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from negsample.configs import find_config
+from negsample.corpora.pairs import check_sample
 from negsample.errors import InputError
 from negsample.registry import check_keys
 
@@ -33,8 +34,8 @@ class TrainConfig:
 
     Data: ``corpus`` (a name or a list), ``recipe`` (a kind, ``mix:FILE`` or a mapping kind → weight), ``negatives`` a
     pair, ``redraws`` (how many such sets of negatives the training split holds; each epoch sees the next of them),
-    ``limit`` (pairs read from each corpus), field names as in ``negsample generate``, ``vocabulary``
-    (``uniform`` or ``frequency``), ``on_bad`` (``stop`` or ``skip``).
+    ``limit`` (pairs read from each corpus, the first), ``sample`` (of these a random number, or a share below 1), field names
+    as in ``negsample generate``, ``vocabulary`` (``uniform`` or ``frequency``), ``on_bad`` (``stop`` or ``skip``).
 
     Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (the tokens that a
     summary keeps in any case when both are cut); ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th
@@ -61,6 +62,7 @@ class TrainConfig:
     negatives: int = 1
     redraws: int = 1
     limit: int | None = None
+    sample: int | float | None = None
     document_field: str | None = None
     summary_field: str | None = None
     corpus_config: str | None = None
@@ -210,6 +212,8 @@ def make_config(values: Mapping[str, Any], where: str = "configuration") -> Trai
             raise InputError(f"{where}: {key} must be one of {', '.join(CHOICES[key])}, not {value!r}")
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{where}: {key} must be a finite number, not {value!r}")
+        if key == "sample":
+            check_sample(value, f"{where}: sample")
         if key in _AT_LEAST and value < _AT_LEAST[key]:
             raise InputError(f"{where}: {key} must be at least {_AT_LEAST[key]}, not {value!r}")
     config = TrainConfig(**checked)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import negsample
+from negsample.corpora.pairs import describe_part
 from negsample.models.build import Parts
 from negsample.number_text import figure_text
 
@@ -22,7 +23,6 @@ def model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
     )
     skipped = f"\n{data['skipped_text']}.\n" if data["skipped_text"] else ""
     lm = f", language model: `{facts['training']['lm']}`" if facts["training"].get("lm") else ""
-    limit = f" (the first {data['limit']} pairs of each)" if data["limit"] else ""
     return f"""---
 library_name: negsample
 tags: [summarization, evaluation, reference-free]
@@ -34,7 +34,7 @@ without a reference summary. Trained by negsample {negsample.__version__} on dam
 
 - head: `{parts.head}`, encoder: `{parts.encoder["name"]}`{lm}
 - recipe: `{facts["recipe"]}`, {facts["training"]["negatives"]} negative(s) a document; loss: {facts["loss"]}
-- corpora: {", ".join(f"`{corpus}`" for corpus in data["corpora"])}{limit}; seed {facts["training"]["seed"]}
+- corpora: {", ".join(f"`{corpus}`" for corpus in data["corpora"])}{describe_part(data)}; seed {facts["training"]["seed"]}
 
 ## Test figures
 

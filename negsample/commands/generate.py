@@ -13,6 +13,9 @@ def generate(
     recipe: Annotated[str, typer.Option("--recipe", help="Kind of negative, or mix:FILE.")] = "crosspair",
     negatives: Annotated[int, typer.Option("--negatives", min=1, help="Negatives of each pair.")] = 1,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Read only the first N pairs.")] = None,
+    sample: Annotated[
+        float | None, typer.Option("--sample", help="Of these a random number, or a share below 1.")
+    ] = None,
     seed: options.Seed = 0,
     vocabulary: Annotated[
         str, typer.Option("--vocabulary", help="Draw words 'uniform' or by 'frequency'.")
@@ -36,6 +39,7 @@ def generate(
         "recipe": recipe,
         "negatives": negatives,
         "limit": limit,
+        "sample": sample,
         "seed": seed,
         "vocabulary": vocabulary,
         "document_field": document_field,

@@ -83,7 +83,7 @@ def _find_corpora(search: "Search") -> None:
     from negsample.train.config import make_config
     from negsample.train.data.examples import READING, find_corpora
 
-    if not search.space.fields() & (set(READING) - {"limit"}):
+    if not search.space.fields() & (set(READING) - {"limit", "sample"}):
         find_corpora(make_config({key: value for key, value in search.train.items() if key in READING}))
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from negsample.corpora import files, hub
-from negsample.corpora.pairs import CorpusOptions, describe_skipped
+from negsample.corpora.pairs import CorpusOptions, describe_skipped, sampled
 from negsample.errors import InputError
 from negsample.io.files import ENDINGS
 from negsample.io.saved import is_saved
@@ -34,7 +34,7 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def load_pairs(name: str, options: CorpusOptions | None = None, skipped: Counter[str] | None = None) -> Iterator[Pair]:
-    """The pairs of a corpus, lazily and in its own order; at most ``options.limit`` of them.
+    """The pairs of a corpus, lazily and in its own order; the first ``options.limit``, of these ``options.sample`` (``sampled``).
 
     ``name`` is one of
 
@@ -53,7 +53,8 @@ def load_pairs(name: str, options: CorpusOptions | None = None, skipped: Counter
     """
     options = options or CorpusOptions()
     counts = Counter() if skipped is None else skipped
-    return itertools.islice(_open(name, options, counts), options.limit)
+    pairs = itertools.islice(_open(name, options, counts), options.limit)
+    return pairs if options.sample is None else sampled(pairs, options.sample, options.seed)
 
 
 def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:

@@ -1,8 +1,9 @@
 """From the records of any source to pairs: what a caller may ask for, fields, ids, and records that are passed over."""
 
+import heapq
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +21,15 @@ _RECENT = 1 << 15
 class CorpusOptions:
     """How to read a corpus; every field has a default that suits the corpus.
 
-    ``limit``: at most so many pairs (≥ 1). ``document_field``, ``summary_field``, ``id_field``: names of the fields.
+    ``limit``: at most so many pairs (≥ 1), the first; ``sample``: of those a random number, or a share below 1, which ``seed``
+    decides (``sampled``). ``document_field``, ``summary_field``, ``id_field``: names of the fields.
     ``config``, ``split``: of a hub data set (``split`` also of Newsroom). ``on_bad``: ``"stop"`` raises the RecordError
     of the first bad record, ``"skip"`` passes over bad records and counts them.
     """
 
     limit: int | None = None
+    sample: int | float | None = None
+    seed: int = 0
     document_field: str | None = None
     summary_field: str | None = None
     id_field: str | None = None
@@ -36,6 +40,7 @@ class CorpusOptions:
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
             raise InputError(f"limit is {self.limit}; give a number of pairs, 1 or more")
+        check_sample(self.sample, "sample")
         if self.on_bad not in ("stop", "skip"):
             raise InputError(f"on-bad is {self.on_bad!r}; give stop or skip")
 
@@ -44,6 +49,40 @@ class CorpusOptions:
         for name in names:
             if getattr(self, name) is not None:
                 raise InputError(f"{what} has no {name}; leave out {name}={getattr(self, name)!r}")
+
+
+def check_sample(sample: int | float | None, where: str) -> None:
+    """Raise InputError, beginning with ``where``, for what is neither a number of pairs nor a share of them."""
+    if sample is not None and not (sample >= 1 and float(sample).is_integer()) and not 0 < sample < 1:
+        raise InputError(f"{where} is {sample}; give a whole number of pairs, or a share between 0 and 1")
+
+
+def sampled(pairs: Iterable[Pair], sample: int | float, seed: int) -> Iterator[Pair]:
+    """Yield a random part of ``pairs`` in their order: ``sample`` of them (all, where there are fewer), or a share.
+
+    What decides is a hash of seed and id: those with the ``sample`` lowest are taken, or each below the share of the range
+    (so that the number comes near the share). So neither the order of the corpus nor what else it holds changes whether
+    a pair goes before another, and a smaller sample is part of a larger one. One pass; a number of pairs is held in
+    memory until its end, a share of them is not.
+    """
+
+    def place(pair: Pair) -> int:
+        return int.from_bytes(digest(seed, "sample", pair.id, size=8), "big")
+
+    if sample < 1:
+        yield from (pair for pair in pairs if place(pair) < sample * 2**64)
+        return
+    lowest = heapq.nsmallest(int(sample), enumerate(pairs), key=lambda entry: place(entry[1]))
+    yield from (pair for _, pair in sorted(lowest, key=lambda entry: entry[0]))
+
+
+def describe_part(read: Mapping[str, Any]) -> str:
+    """Say which part of each corpus is read, by ``limit`` and ``sample`` in ``read``: ``", a sample of 30000 pairs of each"``."""
+    limit, sample = read.get("limit"), read.get("sample")
+    if sample is None:
+        return f", the first {limit} pairs of each" if limit else ""
+    number = f"{int(sample)} pairs" if sample >= 1 else f"a share of {sample:g}"
+    return f", a sample of {number} of {f'the first {limit} pairs of ' if limit else ''}each"
 
 
 def describe_skipped(skipped: Counter[str]) -> str:

@@ -95,15 +95,22 @@ def test_experiments_are_those_of_the_paper():
     for path in FILES:
         values = read_values(path)
         if path.stem.startswith("p3_table3"):
-            assert (values["train"]["limit"], values["train"]["negatives"]) == (30_000, 1)
-        if path.stem.startswith("p3_table4"):
+            assert (values["train"]["sample"], values["train"]["negatives"]) == (30_000, 1)
+        if path.stem == "p3_table4_target":
+            assert [values["sources"][name]["sample"] for name in values["targets"]] == [30_000, 100_000, 300_000]
+            assert values["sources"]["newsroom"]["sample"] == 30_000
+        if path.stem == "p3_table4_sizes":
             # 80 % of 30, 100 and 300 thousand.
             assert values["sizes"] == [24_000, 80_000, 240_000]
+        if path.stem.startswith("p3_"):
+            # §4.2: both texts cut in parallel.
+            for own in values.get("heads", [values]) if "sources" in values else [values]:
+                assert (own["max_length"], own["min_summary"]) == (512, 1)
         if path.stem.startswith(("p3_table1", "p3_table2", "p3_experiment1")):
-            assert (values["limit"], values["negatives"]) == (30_000, 1)
+            assert (values["sample"], values["negatives"]) == (30_000, 1)
         if path.stem.startswith(("p3_table5", "p3_experiment2")):
             assert values["negatives"] == 5
-            assert values.get("limit") == (134_136 if values["corpus"] == "big_patent" else None)
+            assert values.get("sample") == (0.1 if values["corpus"] == "big_patent" else None)
     corpora = {read_values(path)["corpus"] for path in FILES if path.stem.startswith("p3_table5")}
     assert corpora == {"cnn_dailymail", "billsum", "arxiv", "big_patent"}
 

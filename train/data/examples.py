@@ -16,12 +16,14 @@ from negsample.records import Pair
 from negsample.train.config import TrainConfig
 
 # The settings that say what is read of which corpora.
-READING = ("corpus", "corpus_config", "document_field", "summary_field", "limit", "on_bad")
+READING = ("corpus", "corpus_config", "document_field", "summary_field", "limit", "sample", "on_bad")
 
 
 def _options(config: TrainConfig) -> CorpusOptions:
     return CorpusOptions(
         limit=config.limit,
+        sample=config.sample,
+        seed=config.seed,
         document_field=config.document_field,
         summary_field=config.summary_field,
         config=config.corpus_config,
@@ -43,7 +45,8 @@ def find_corpora(config: TrainConfig) -> None:
     for name in config.corpora():
         if name == "-":
             raise InputError("corpus: standard input can be read once only; give a file")
-        next(load_pairs(name, _options(config)), None)
+        # Without sampling, which would read it to its end.
+        next(load_pairs(name, dataclasses.replace(_options(config), sample=None)), None)
 
 
 def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str, Any]:
@@ -60,6 +63,7 @@ def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str
     return {
         "corpora": config.corpora(),
         "limit": config.limit,
+        "sample": config.sample,
         "skipped": dict(skipped),
         "skipped_text": describe_skipped(skipped),
         **dataclasses.asdict(report),

@@ -63,6 +63,7 @@ def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfi
         "document_field": None,
         "summary_field": None,
         "corpus_config": None,
+        "sample": None,
         # None, the head's own default, is a packaged one.
         "encoder": config.encoder and (_WHOLE.get(takes(config.head)) or stand_in_encoder(config.encoder)),
         "mixed_precision": "no",
@@ -94,9 +95,10 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
     """
     read = {name: config.domain(name) for name in config.domains}
     stands = stand_in_corpora([name for own in read.values() for name in own.corpora()])
-    limits = list(dict.fromkeys(own.limit for own in read.values()))
     told = [", ".join(f"{name} → {stand}" for name, stand in stands.items() if name != stand)]
-    told.append(_changes({"limit": limits[0] if len(limits) == 1 else limits}, {"limit": PAIRS}))
+    for key, small in (("limit", PAIRS), ("sample", None)):
+        before = list(dict.fromkeys(getattr(own, key) for own in read.values()))
+        told.append(_changes({key: before[0] if len(before) == 1 else before}, {key: small}))
 
     def small_domain(own: TrainConfig) -> dict[str, Any]:
         names = list(dict.fromkeys(stands[corpus] for corpus in own.corpora()))

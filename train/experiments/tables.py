@@ -69,14 +69,15 @@ def read_table(
     """Return what the YAML file ``path`` (or nothing), the ``key=value`` words and the options say, the later winning.
 
     The file has the fields of ``TrainConfig`` and may have ``encoders`` and ``heads`` (lists) and ``table``, the name of
-    the table that it is for; without a file, ``redraws`` is the table's own. ``encoders`` and ``heads`` are lists with
-    commas. Raises InputError for what ``read_config`` refuses, another table's file, and a word that is no setting here.
+    the table that it is for; without a file, texts are cut as in the paper (``min_summary`` 1). ``encoders`` and ``heads``
+    are lists with commas. Raises InputError for what ``read_config`` refuses, another table's file, and a word that is no
+    setting here.
     """
     given = word_values(words)
     for key, advice in _REFUSED.items():
         if key in given:
             raise InputError(f"{key}=…: {advice}")
-    values: dict[str, Any] = {"redraws": TABLES[table].redraws} if path is None else read_values(path)
+    values: dict[str, Any] = {} if path is None else read_values(path)
     where = "key=value" if path is None else str(path)
     if (meant := values.pop("table", table)) != table:
         raise InputError(f"{where}: is for table {meant!r}, not {table!r}; run negsample tables {meant}")
@@ -88,12 +89,11 @@ def read_table(
     if heads is not None:
         chosen = [name.strip() for name in heads.split(",") if name.strip()]
     kinds = {takes(head) for head in chosen}
+    if path is None and "tokens" in kinds:
+        values["min_summary"] = 1
     # A file may hold it for a head that is not asked for this time.
     if "encoder" in given and kinds <= {"rows"}:
         raise InputError(f"encoder={given['encoder']}: encoder= is for cls; name the rows' encoders with --encoders")
-    if path is None and "align" in kinds:
-        # The table's own default is for heads that take turns with the sets of negatives; align reads all at once.
-        values["redraws"] = 1
     values |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None} | given
     if corpus:
         values["corpus"] = list(corpus) if len(corpus) > 1 else corpus[0]

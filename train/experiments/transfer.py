@@ -213,7 +213,7 @@ class Transfer(Grid[TransferCell]):
             tested = {f"{name}, {target}": f for target, own in found["test"].items() for name, f in own.items()}
             corpora = [corpus for name in cell.domains for corpus in self.settings.domain(name).corpora()]
             facts = {**found, "test": tested, "by_kind": _by_kind(tests.values(), scores.values())}
-            read = {**data, "corpora": corpora, "limit": None, "skipped_text": ""}
+            read = {**data, "corpora": corpora, "limit": None, "sample": None, "skipped_text": ""}
             save_model(parts, self._model(cell.folder), config, cell.recipe, loss, read, facts)
         return found
 

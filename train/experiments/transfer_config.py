@@ -19,7 +19,7 @@ MIXTURE = "mixture"
 # What neither ``train`` nor a head may say.
 _ELSEWHERE = ("corpus", "corpus_config", "document_field", "summary_field", "recipe")
 # What must be the same for all heads, since they learn from and are tested on the same examples.
-_COMMON = ("limit", "on_bad", "negatives", "redraws", "vocabulary", "seed", "log_examples")
+_COMMON = ("limit", "sample", "on_bad", "negatives", "redraws", "vocabulary", "seed", "log_examples")
 _FLAGS = ("mixture", "leave_one_out", "keep_models")
 # What a domain says of its corpora: the fields ``DOMAIN_KEYS`` of a TrainConfig; several corpora are one mixed domain.
 Domain = Mapping[str, Any]
@@ -184,7 +184,7 @@ def _domain(entry: Any, train: TrainConfig, where: str) -> Domain:
     check_keys(values, DOMAIN_KEYS, where)
     if not values.get("corpus"):
         raise InputError(f"{where}: no corpus; give a name, file, folder or hub id")
-    config = make_config({"limit": train.limit, "on_bad": train.on_bad, **values}, where)
+    config = make_config({"limit": train.limit, "sample": train.sample, "on_bad": train.on_bad, **values}, where)
     if "-" in distinct(config.corpora(), f"{where}: corpus"):
         raise InputError(f"{where}: standard input can be read once only; give a file")
     return {key: getattr(config, key) for key in DOMAIN_KEYS}

@@ -83,6 +83,7 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
     facts = {
         "corpora": config.corpora(),
         "limit": config.limit,
+        "sample": config.sample,
         "pairs": len(index.number) + index.duplicates,
         "duplicates": index.duplicates,
         "documents": len(index.group),

@@ -26,6 +26,12 @@ def test_cut_lengths_by_hand(document, summary, kept):
     assert (int(got[0][0]), int(got[1][0])) == kept
 
 
+def test_in_parallel_without_a_floor():
+    # Bao et al. 2021 §4.2, 512 tokens with three special ones: 509 · 70 / 870 = 40.95 and 509 · 300 / 1800 = 84.8.
+    got = cut_lengths(np.array([800, 1500]), np.array([70, 300]), room=509, floor=1)
+    assert [side.tolist() for side in got] == [[469, 425], [40, 84]]
+
+
 @given(st.integers(0, 3000), st.integers(0, 3000), st.integers(2, 600), st.integers(1, 200))
 def test_cut_lengths_laws(document, summary, room, floor):
     kept_d, kept_s = (int(x[0]) for x in cut_lengths(np.array([document]), np.array([summary]), room, floor))

@@ -183,15 +183,21 @@ def test_an_encoder_that_no_head_has_is_not_told_of(letters, pairs_file, tmp_pat
     assert not (tmp_path / "u").exists()
 
 
-def test_head_align_has_one_set_of_negatives(pairs_file, tmp_path, negsample, monkeypatch):
+def test_what_the_command_takes_without_a_file(pairs_file, tmp_path, negsample, monkeypatch):
     asked = []
     monkeypatch.setattr(tables, "run_table", lambda name, config, out, **more: asked.append(config) or {})
     monkeypatch.setattr("negsample.train.experiments.tables_report.markdown", lambda found: "")
     start = ("tables", "p3-table1", "--corpus", pairs_file, "--out", tmp_path / "t")
     negsample(*start)
     negsample(*start, "--heads", "fc,align")
-    negsample(*start, "--heads", "fc,align", "redraws=3")
-    assert [config.redraws for config in asked] == [10, 1, 3]
+    negsample(*start, "--heads", "fc,cls", "redraws=3", "sample=0.5")
+    # One negative a pair, texts cut in proportion (Bao et al. 2021 §4.1, §4.2); floor and sets are settings.
+    assert [(config.negatives, config.redraws, config.min_summary) for config in asked] == [
+        (1, 1, 128),
+        (1, 1, 128),
+        (1, 3, 1),
+    ]
+    assert asked[-1].sample == 0.5
     with pytest.raises(InputError, match="align reads all negatives in every epoch"):
         run_table("p3-table1", asked[-1], tmp_path / "t", heads=["fc", "align"], say=quiet)
     assert not (tmp_path / "t").exists()

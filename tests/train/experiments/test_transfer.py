@@ -21,7 +21,7 @@ from negsample.train.experiments import grid, transfer
 from negsample.train.experiments.published import published
 from negsample.train.experiments.transfer import run_transfer
 from negsample.train.experiments.transfer_config import make_transfer
-from negsample.train.experiments.transfer_report import transfer_table
+from negsample.train.experiments.transfer_report import published_beside, transfer_table
 
 ENCODER = "letters"
 
@@ -381,6 +381,13 @@ def test_means_over_seeds(corpora, tmp_path):
     assert row["value"] == pytest.approx(np.mean(row["values"]))
     one, two = (np.load(tmp_path / "cells" / cell.folder / "scores" / "near.npy") for cell, _ in found.finished)
     assert not np.array_equal(one, two)
+
+
+def test_several_samples_of_the_target_have_table_4_beside():
+    own = {name: {"corpus": "cnn_dailymail", "sample": size} for name, size in (("small", 30), ("large", 100))}
+    one = published_beside(make_transfer({"sources": own, "targets": ["small"]}))
+    two = published_beside(make_transfer({"sources": own}))
+    assert [[printed["source"][-1] for printed in tables] for tables in (one, two)] == [["3"], ["3", "4"]]
 
 
 def test_published_tables_are_those_of_the_paper():

@@ -39,14 +39,15 @@ def test_domains_take_their_own_options_before_those_of_train():
         {
             "sources": {
                 "plain": "a.jsonl",
-                "own": {"corpus": ["b.jsonl", "c.jsonl"], "limit": 7, "document_field": "text"},
+                "own": {"corpus": ["b.jsonl", "c.jsonl"], "limit": 7, "sample": 4, "document_field": "text"},
             },
             "targets": {"far": {"corpus": "d.jsonl", "on_bad": "skip"}},
-            "train": {"limit": 50, "seed": 3, "encoder": "glove"},
+            "train": {"limit": 50, "sample": 0.5, "seed": 3, "encoder": "glove"},
         }
     )
     own, plain = (config.domain(name) for name in ("own", "plain"))
     assert (own.corpora(), own.limit, own.document_field, own.seed) == (["b.jsonl", "c.jsonl"], 7, "text", 3)
+    assert (own.sample, plain.sample) == (4, 0.5)
     assert (plain.limit, plain.on_bad) == (50, "stop")
     assert config.domain("far").on_bad == "skip"
     assert config.seeds == (3,)
@@ -140,7 +141,7 @@ def test_the_example_in_the_documentation_is_right():
 def test_plain_values_make_the_same_experiment_again():
     config = make_transfer({**BASE, "sizes": [5, "all"], "few_shot": [3], "heads": [{"head": "cls", "sizes": [9]}]})
     again = config.as_dict()
-    for key in ("corpus_config", "document_field", "summary_field"):
+    for key in ("corpus_config", "document_field", "summary_field", "sample"):
         for domain in again["sources"].values():
             assert domain.pop(key) is None
     assert make_transfer({**again, "targets": list(again["targets"])}).as_dict() == config.as_dict()
