@@ -27,6 +27,7 @@ from negsample.commands.score import score
 from negsample.commands.select import select
 from negsample.commands.serve import serve
 from negsample.commands.tables import p3_table1, p3_table2, tables_command
+from negsample.commands.tac2010 import p3_table5, p3_table6, p3_table7
 from negsample.commands.train import train
 from negsample.commands.transfer import transfer
 from negsample.commands.tune import tune
@@ -48,7 +49,7 @@ app.add_typer(tables, name="tables")
 
 _VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]
 _VERBS += [serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries]
-_TABLES: list[Callable[..., None]] = [p3_table1, p3_table2, p4_table3]
+_TABLES: list[Callable[..., None]] = [p3_table1, p3_table2, p3_table5, p3_table6, p3_table7, p4_table3]
 for verb in _VERBS:
     app.command()(verb)
 for table in _TABLES:

@@ -7,7 +7,8 @@ Layout assumed, from public loaders and not from the data itself, at DIR or belo
 - ``GuidedSumm2010_eval[.tgz]/ROUGE/peers/D1001-A.M.100.A.7`` (docset, M, 100, assessor, summarizer) and
   ``…/ROUGE/models/D1001-A.M.100.A.E``, one sentence a line;
 - ``GuidedSumm2010_eval/manual/manual.peer.A``: white-space columns docset, summarizer, modified pyramid, SCUs,
-  repetitions, two more, modified pyramid with three models (jackknifed), linguistic quality, responsiveness.
+  repetitions, two more, modified pyramid with three models (jackknifed), linguistic quality, responsiveness;
+- ``GuidedSumm2010_eval/ROUGE/rouge_A.m.out`` (``nist_rouge``): lines ``7 ROUGE-1 Eval D1001-A… R:0.37 P:0.36 F:0.37``.
 
 Archives are read member by member; nothing is unpacked to disk.
 """
@@ -17,7 +18,7 @@ import io
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -37,6 +38,8 @@ _ARCHIVES = (".tar", ".tgz", ".tar.gz")
 _ARTICLE = re.compile(r"(?:^|/)(D\d+)[A-Z]?/\1[A-Z]?-A/([^/.][^/]*)$", re.IGNORECASE)
 _SUMMARY = re.compile(r"(?:^|/)ROUGE/(?:peers|models)/(D\d+)-A\.M\.100\.\w+\.(\w+)$", re.IGNORECASE)
 _MANUAL = re.compile(r"(?:^|/)manual/manual\.peer\.A$", re.IGNORECASE)
+_ROUGE = re.compile(r"(?:^|/)ROUGE/rouge_A\.m\.out$", re.IGNORECASE)
+_ROUGE_LINE = re.compile(r"(\d+) (ROUGE-\S+) Eval \S*?(D\d+)[A-Z]?-A\S* R:(\S+) P:(\S+) F:(\S+)\s*")
 _TEXT = re.compile(r"<TEXT[^>]*>(.*?)(?:</TEXT>|$)", re.IGNORECASE | re.DOTALL)
 _PARAGRAPH = re.compile(r"<P\b[^>]*>(.*?)(?=</P>|<P\b|$)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
@@ -56,7 +59,7 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
     peers: dict[tuple[str, str], str] = {}
     models: dict[str, dict[str, str]] = {}
     manual: str | None = None
-    for place, data in _files(Path(path)):
+    for place, data in _files(Path(path), (_ARTICLE, _SUMMARY, _MANUAL)):
         if match := _ARTICLE.search(place):
             docset = match[1].upper()
             text = article_text(_decode(data))
@@ -76,6 +79,14 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
             manual = _decode(data)
     if manual is None:
         raise InputError(f"{path}: no manual/manual.peer.A in it, packed or unpacked; add GuidedSumm2010_eval")
+    if not articles:
+        raise InputError(
+            f"{path}: no article as D1001A/D1001A-A/NAME in it, packed or unpacked; add GuidedSumm10_test_docs_files"
+        )
+    if not peers:
+        raise InputError(
+            f"{path}: no summary as ROUGE/peers/D1001-A.M.100.A.7 in it, packed or unpacked; add GuidedSumm2010_eval"
+        )
     scores = _scores(manual, sink)
     for docset in sorted({docset for docset, _ in scores}):
         count = len(articles.get(docset, {}))
@@ -98,6 +109,26 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
             summary, given = peers[docset, summarizer], scores[docset, summarizer]
             sink.add(Judged(f"{docset}-A", summarizer, documents, summary, references, given, "tac2010"), where)
     return sink.rows
+
+
+def nist_rouge(path: str) -> dict[tuple[str, str], dict[str, float]]:
+    """The ROUGE figures that NIST hands out (Bao et al. 2021 §5.0.3): docset and machine summarizer, as ``Judged`` has them,
+    → ``{"ROUGE-1 R": 0.37, …}``; {} where there is no ``ROUGE/rouge_A.m.out``.
+
+    Raises InputError where not one line of it is a figure.
+    """
+    for place, data in _files(Path(path), (_ROUGE,)):
+        found: dict[tuple[str, str], dict[str, float]] = {}
+        for line in _decode(data).splitlines():
+            if match := _ROUGE_LINE.fullmatch(line.strip()):
+                summarizer, kind, docset, *values = match.groups()
+                numbers = {f"{kind} {letter}": finite(value) for letter, value in zip("RPF", values, strict=True)}
+                own = found.setdefault((f"{docset.upper()}-A", summarizer), {})
+                own |= {name: value for name, value in numbers.items() if value is not None}
+        if not found:
+            raise InputError(f"{path}: {place}: no line as '7 ROUGE-1 Eval D1001-A.M.100.A.7 R:0.37 P:0.36 F:0.37'")
+        return found
+    return {}
 
 
 def _scores(table: str, sink: Collector) -> dict[tuple[str, str], dict[str, float]]:
@@ -142,18 +173,14 @@ def _decode(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def _wanted(place: str) -> bool:
-    return any(pattern.search(place) for pattern in (_ARTICLE, _SUMMARY, _MANUAL))
-
-
-def _files(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every file this reader wants under ``root``, unpacked files first, then archives' members."""
+def _files(root: Path, wanted: Sequence[re.Pattern[str]]) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every ``wanted`` file under ``root``, unpacked files first, then archives' members."""
     if not root.is_dir():
         raise InputError(f"{root}: not a folder; give the one that holds TAC2010's documents and GuidedSumm2010_eval")
     files = sorted(file for file in root.rglob("*") if file.is_file())
     for file in files:
         place = file.relative_to(root.parent).as_posix() if root.parent != root else file.as_posix()
-        if _wanted(place):
+        if _matches(place, wanted):
             try:
                 yield place, file.read_bytes()
             except OSError as error:
@@ -161,20 +188,28 @@ def _files(root: Path) -> Iterator[tuple[str, bytes]]:
     for file in files:
         if file.name.lower().endswith(_ARCHIVES):
             with file.open("rb") as stream:
-                yield from _members(stream, str(file))
+                yield from _members(stream, str(file), wanted)
 
 
-def _members(stream: IO[bytes], name: str) -> Iterator[tuple[str, bytes]]:
+def _matches(place: str, wanted: Sequence[re.Pattern[str]]) -> bool:
+    return any(pattern.search(place) for pattern in wanted)
+
+
+def _members(stream: IO[bytes], name: str, wanted: Sequence[re.Pattern[str]]) -> Iterator[tuple[str, bytes]]:
     """The wanted files of an archive, and of the archives inside it."""
     try:
         with tarfile.open(fileobj=stream) as archive:
             for member in archive:
                 inner = member.name.lower().endswith(_ARCHIVES)
-                content = archive.extractfile(member) if member.isfile() and (inner or _wanted(member.name)) else None
+                content = (
+                    archive.extractfile(member)
+                    if member.isfile() and (inner or _matches(member.name, wanted))
+                    else None
+                )
                 if content is None:
                     continue
                 if inner:
-                    yield from _members(io.BytesIO(content.read()), f"{name}: {member.name}")
+                    yield from _members(io.BytesIO(content.read()), f"{name}: {member.name}", wanted)
                 else:
                     yield member.name, content.read()
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:

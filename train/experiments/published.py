@@ -1,4 +1,4 @@
-"""The figures printed in Tables 1 to 4 of Bao et al. 2021 (``published.yaml``), to stand beside one's own."""
+"""The figures printed in Tables 1 to 7 of Bao et al. 2021 (``published.yaml``), to stand beside one's own."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ _SOURCE = (
 def published(number: int) -> dict[str, Any]:
     """Return printed table ``number`` as plain values: ``source``, ``columns``, and ``rows``, a mapping each.
 
-    A row has its group, its head and a value for each column, None for "NA".
+    A row has its group, what it is within it (a head, a recipe) and a value for each column, None for "NA".
     """
     tables = read_mapping(Path(__file__).with_suffix(".yaml"), "published.yaml")
     head, *lines = (line.split() for line in tables[number].splitlines())

@@ -103,85 +103,100 @@ def read_table(
 
 @dataclass(frozen=True)
 class TableCell:
-    """A head over an encoder, trained by a recipe."""
+    """A head over an encoder, trained by a recipe. ``corpus`` names the corpus where a table has several, ``model`` the
+    encoder where its spec doesn't."""
 
     recipe: str
     config: TrainConfig
+    corpus: str = ""
+    model: str = ""
     base: None = None
+
+    @property
+    def data(self) -> Path:
+        """The folder of what its examples were made of, below that of all cells."""
+        return Path(self.corpus, self.recipe)
 
     @property
     def folder(self) -> Path:
         """Its folder, below that of all cells."""
-        return Path(self.recipe, file_name(str(self.config.encoder)), self.config.head)
+        return self.data / (self.model or file_name(str(self.config.encoder))) / self.config.head
 
     def __str__(self) -> str:
-        return f"{self.recipe}, {self.config.encoder}, {self.config.head}"
+        return ", ".join(
+            filter(None, (self.corpus, self.recipe, self.model or str(self.config.encoder), self.config.head))
+        )
+
+
+def table_cells(name: str, settings: TrainConfig, encoders: Sequence[str], heads: Sequence[str]) -> list[TableCell]:
+    """Return the cells of a table: each encoder under the heads that take rows, then each other head over its own encoder.
+
+    ``settings`` hold everything but head, encoder and recipe.
+    """
+    rows = [head for head in heads if takes(head) == "rows"]
+    columns = [[dataclasses.replace(settings, head=head, encoder=encoder) for head in rows] for encoder in encoders]
+    columns += [[dataclasses.replace(settings, head=head)] for head in heads if head not in rows]
+    return [
+        TableCell(recipe, dataclasses.replace(own.resolved(), recipe=dict(parse_recipe(recipe).weights)))
+        for column in columns
+        for recipe in TABLES[name].recipes
+        for own in column
+    ]
 
 
 class Table(Grid[TableCell]):
-    """The cells of a table: each encoder under the heads that take rows, then each other head over its own encoder.
+    """Cells of which all with the same ``data`` learn from the same examples; models are kept where ``keep`` says so."""
 
-    ``settings`` hold everything but head, encoder and recipe; models are kept where ``keep`` says so. All cells of
-    a recipe read the same examples.
-    """
-
-    def __init__(
-        self, out: Path, name: str, settings: TrainConfig, encoders: Sequence[str], heads: Sequence[str], keep: bool
-    ) -> None:
-        self.spec, self.settings, self.keep_models = TABLES[name], settings, keep
-        rows = [head for head in heads if takes(head) == "rows"]
-        columns = [[dataclasses.replace(settings, head=head, encoder=encoder) for head in rows] for encoder in encoders]
-        columns += [[dataclasses.replace(settings, head=head)] for head in heads if head not in rows]
-        cells = [
-            TableCell(recipe, dataclasses.replace(own.resolved(), recipe=dict(parse_recipe(recipe).weights)))
-            for column in columns
-            for recipe in self.spec.recipes
-            for own in column
-        ]
+    def __init__(self, out: Path, cells: Sequence[TableCell], keep: bool) -> None:
+        self.keep_models = keep
         super().__init__(out, cells)
 
     def line(self, cell: TableCell, found: Mapping[str, Any]) -> str:
         """Say what came of a cell."""
-        figure = figure_of(found, self.spec.figure)
+        figure = figure_of(found, "pearson" if parse_recipe(cell.recipe).graded else "accuracy")
         value = "not defined" if figure["value"] is None else f"{100 * figure['value']:.1f}"
         return f"{cell}: {value} (n = {figure['n']}; {len(found['epochs'])} epochs, {found['seconds']:.0f} s)"
 
-    def data(self, recipe: str) -> dict[str, Any]:
-        """Return what the examples of ``recipe`` were made of."""
-        return json.loads((self.out / "cells" / recipe / "data.json").read_text("utf-8"))
+    def data(self, data: str | Path) -> dict[str, Any]:
+        """Return what the examples of the cells with this ``data`` were made of."""
+        return json.loads((self.out / "cells" / data / "data.json").read_text("utf-8"))
 
     def make_examples(self) -> None:
-        """Make the examples of every recipe, unless an earlier start has, or all cells are finished.
+        """Make the examples of every cell, unless an earlier start has, or all cells are finished.
 
         Raises InputError where the corpus is no longer what finished cells were trained on.
         """
         if all(self.read(cell) for cell in self.cells):
             return
-        for recipe in self.spec.recipes:
-            folder, about = self._examples(recipe), self.out / "cells" / recipe / "data.json"
+        for cell in {cell.data: cell for cell in self.cells}.values():
+            self._examples(cell)
+
+    def _examples(self, cell: TableCell) -> Path:
+        """Return the folder of the examples of ``cell``, made unless they are there."""
+        folder, about = self.out / "work" / "examples" / cell.data, self.out / "cells" / cell.data / "data.json"
+        with waiting(folder.with_name(f"{folder.name}.lock"), f"examples of {cell}"):
             if about.is_file() and all((folder / f"{name}.jsonl.gz").is_file() for name in SPLITS):
-                continue
-            made = make_examples(self.settings, parse_recipe(recipe), folder)
-            if about.is_file() and self.data(recipe)["fingerprint"] != made["fingerprint"]:
+                return folder
+            made = make_examples(cell.config, parse_recipe(cell.recipe), folder)
+            if about.is_file() and self.data(cell.data)["fingerprint"] != made["fingerprint"]:
                 raise InputError(
                     f"{self.out}: the corpus has changed since the grid was begun; give another folder with --out"
                 )
             about.parent.mkdir(parents=True, exist_ok=True)
             atomic_json(about, made)
-
-    def _examples(self, recipe: str) -> Path:
-        return self.out / "work" / "examples" / recipe
+        return folder
 
     def _store(self, cell: TableCell) -> Path:
         """Return the folder for what the features of a cell read: the same for all that read alike."""
         encoder = file_name(str(cell.config.encoder))
-        return self.out / "work" / "stores" / cell.recipe / encoder / takes(cell.config.head)
+        return self.out / "work" / "stores" / cell.data / encoder / takes(cell.config.head)
 
     def train(self, cell: TableCell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
         """Train and test a cell; return the content of its ``figures.json``."""
         config, recipe, store = cell.config, parse_recipe(cell.recipe), self._store(cell)
+        examples = self._examples(cell)
         with waiting(store / "lock"):
-            splits = read_splits(self._examples(cell.recipe), store, parts, SPLITS)
+            splits = read_splits(examples, store, parts, SPLITS)
         loss = loss_of(config, recipe)
         found = {
             "recipe": cell.recipe,
@@ -194,7 +209,7 @@ class Table(Grid[TableCell]):
             "seconds": watch.seconds,
         }
         if self.keep_models:
-            save_model(parts, self.place(cell) / "model", config, recipe, loss, self.data(cell.recipe), found)
+            save_model(parts, self.place(cell) / "model", config, recipe, loss, self.data(cell.data), found)
         others = [other for other in self.cells if other != cell and self._store(other) == store]
         if all(self.read(other) for other in others):
             shutil.rmtree(store, ignore_errors=True)
@@ -238,14 +253,14 @@ def run_table(
     makes = ["cells", "work", "encoders.json"]
     with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=makes):
         chosen, not_run = _available(out, config, encoders, kinds)
-        grid = Table(out, table, config, chosen, heads, keep_models)
+        grid = Table(out, table_cells(table, config, chosen, heads), keep_models)
         grid.make_examples()
     cells = [found for _, found in run_cells(grid, jobs=jobs, say=say)]
     if "cls" in kinds and config.encoder is not None:
         not_run = [entry for entry in not_run if entry["encoder"] != "bert"]
     # A head that takes no rows has the encoder of the settings, and no other head has.
     told = config if set(kinds.values()) - {"rows"} else dataclasses.replace(config, encoder=None)
-    found = table_of(table, told, cells, not_run, {recipe: grid.data(recipe) for recipe in grid.spec.recipes})
+    found = table_of(table, told, cells, not_run, {recipe: grid.data(recipe) for recipe in TABLES[table].recipes})
     write_outputs(
         out,
         "table",

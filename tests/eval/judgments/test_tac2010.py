@@ -7,7 +7,7 @@ import tac2010_maker
 
 from negsample.errors import InputError
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.judgments.tac2010 import article_text
+from negsample.eval.judgments.tac2010 import article_text, nist_rouge
 from negsample.eval.metrics import make_metric, score_judged
 
 maker = tac2010_maker
@@ -90,6 +90,42 @@ def test_no_scores_file_and_damaged_archive(tmp_path: Path) -> None:
     (folder / "GuidedSumm2010_eval.tgz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="not a sound tar archive"):
         load_judgments(f"tac2010:{folder}")
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_rouge_that_nist_hands_out(tmp_path: Path, packed: bool) -> None:
+    found = nist_rouge(str(maker.make_tac2010(tmp_path, packed=packed)))
+    assert set(found) == {
+        (f"{topic}-A", system) for topic in ("D1001", "D1002", "D1003") for system in ("1", "2", "7", "43")
+    }
+    assert len(found["D1003-A", "7"]) == 7 * 3
+    # Two of four nouns named, the third topic: 0.2 + 0.04, for ROUGE-2 0.01 less.
+    own = {name: value for name, value in found["D1003-A", "7"].items() if name.startswith("ROUGE-2")}
+    assert own == {"ROUGE-2 R": 0.23, "ROUGE-2 P": 0.67, "ROUGE-2 F": 0.0529}
+
+
+def test_another_layout_is_told_by_what_was_looked_for(tmp_path: Path) -> None:
+    names = maker.files()
+    without = {
+        "documents": [name for name in names if name.startswith(DOCUMENTS)],
+        "peers": [name for name in names if "ROUGE/peers" in name],
+        "rouge": [name for name in names if name.endswith("rouge_A.m.out")],
+    }
+    made = {
+        what: str(maker.make_tac2010(tmp_path / what, packed=False, changes=dict.fromkeys(gone)))
+        for what, gone in without.items()
+    }
+    with pytest.raises(
+        InputError, match=r"no article as D1001A/D1001A-A/NAME in it.*; add GuidedSumm10_test_docs_files$"
+    ):
+        load_judgments(f"tac2010:{made['documents']}")
+    with pytest.raises(InputError, match=r"no summary as ROUGE/peers/D1001-A\.M\.100\.A\.7 in it"):
+        load_judgments(f"tac2010:{made['peers']}")
+    assert len(load_judgments(f"tac2010:{made['rouge']}")) == 12
+    assert nist_rouge(made["rouge"]) == {}
+    odd = {"GuidedSumm2010_eval/ROUGE/rouge_A.m.out": b"system,recall\n1,0.3\n"}
+    with pytest.raises(InputError, match=r"rouge_A\.m\.out: no line as '7 ROUGE-1 Eval"):
+        nist_rouge(str(maker.make_tac2010(tmp_path / "odd", packed=True, changes=odd)))
 
 
 def test_article_text_without_paragraphs_or_end_tags() -> None:
