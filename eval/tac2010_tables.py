@@ -132,10 +132,11 @@ def model_columns(
     What a model gave is kept in ``out/scores`` under its weights' hash; processes that share ``out`` share the models.
     """
     columns: dict[int, ScoreColumn] = {}
+    judged = data.fingerprint
     for block in (trying, waiting):
         for place, model in enumerate(models):
             weights = read_description(model.folder)["weights_sha256"]
-            name = digest(weights, precision, data.fingerprint, size=8).hex()
+            name = digest(weights, precision, judged, size=8).hex()
             if place in columns:
                 continue
             with block(out / "locks" / f"scores-{name}.lock") as held:
@@ -197,7 +198,7 @@ def tac2010_table(
 
     ``published`` is the printed table, its columns ``COEFFICIENT:HUMAN``. Levels as of ``agreement``, intervals over docsets.
     """
-    columns: dict[Any, ScoreColumn] = dict(models) if models else {}
+    columns: dict[Any, ScoreColumn] = dict(models)
     if table != 5:
         columns |= rouge_columns(data)
     names = {key: str(place) for place, key in enumerate(columns)}
