@@ -19,9 +19,7 @@ from negsample.train.job import train
 
 SYSTEMS, TOPICS = ("1", "2", "7", "43"), ("D1001A", "D1002B", "D1003C")
 # Rows are docset by docset, systems by number.
-PEOPLE = np.array(
-    [[maker.scores(topic, system)[place] for place in (0, 2, 3)] for topic in TOPICS for system in SYSTEMS]
-)
+PEOPLE = np.array([maker.scores(topic, system) for topic in TOPICS for system in SYSTEMS])
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +37,7 @@ def figures(table, level="pooled", **wanted):
 
 
 def by_hand(values):
-    """Pooled correlations with the three human scores."""
+    """Pooled correlations with the human scores."""
     pairs = [(name, test) for name, test in (("pearson", pearsonr), ("spearman", spearmanr))]
     return {
         (name, human): pytest.approx(test(values, PEOPLE[:, place])[0], abs=1e-9)
@@ -59,7 +57,7 @@ def test_table_5_shows_both_sizes_and_marks_the_better_on_the_test_data(tac):
         ("crosspair", "base"): PEOPLE[:, 0],
         ("crosspair", "tiny"): -PEOPLE[:, 0],
         ("delete", "base"): np.resize([0.1, 0.9, 0.4], 12),
-        ("delete", "tiny"): PEOPLE[:, 1] + np.resize([0.0, 0.3], 12),
+        ("delete", "tiny"): PEOPLE[:, 2] + np.resize([0.0, 0.3], 12),
     }
     models = [(TacModel("billsum", *key, Path(*key)), column(str(key), values)) for key, values in scores.items()]
     table = tac2010_table(5, data, models, published(5), bootstrap=20)
@@ -69,12 +67,12 @@ def test_table_5_shows_both_sizes_and_marks_the_better_on_the_test_data(tac):
     assert chosen == {("crosspair", "base"), ("delete", "tiny")}
     # Summary level: the mean over three docsets of four systems each.
     own = [
-        pearsonr(PEOPLE[start : start + 4, 1], scores["delete", "tiny"][start : start + 4])[0] for start in (0, 4, 8)
+        pearsonr(PEOPLE[start : start + 4, 2], scores["delete", "tiny"][start : start + 4])[0] for start in (0, 4, 8)
     ]
     told = figures(table, "summary", source="models", recipe="delete", model="tiny")
     assert told["pearson", "linguistic_quality"] == pytest.approx(np.mean(own))
     # System level: the means over docsets.
-    means = [values.reshape(3, 4).mean(axis=0) for values in (scores["delete", "tiny"], PEOPLE[:, 1])]
+    means = [values.reshape(3, 4).mean(axis=0) for values in (scores["delete", "tiny"], PEOPLE[:, 2])]
     told = figures(table, "system", source="models", recipe="delete", model="tiny")
     assert told["pearson", "linguistic_quality"] == pytest.approx(pearsonr(*means)[0])
     printed = figures(table, source="published", corpus="cnn_dailymail", recipe="delete", model="tiny")
@@ -89,7 +87,7 @@ def test_table_5_shows_both_sizes_and_marks_the_better_on_the_test_data(tac):
 @pytest.mark.parametrize(("number", "coefficient"), [(6, "pearson"), (7, "spearman")])
 def test_tables_6_and_7_have_the_best_by_score_and_both_kinds_of_rouge(tac, number, coefficient):
     data = load_tac2010(str(tac))
-    one, two = PEOPLE[:, 0], PEOPLE[:, 1] + np.resize([0.0, 0.3], 12)
+    one, two = PEOPLE[:, 0], PEOPLE[:, 2] + np.resize([0.0, 0.3], 12)
     scores = {"add": one, "delete": two}
     models = [(TacModel("arxiv", key, "base", Path(key)), column(key, values)) for key, values in scores.items()]
     table = tac2010_table(number, data, models, published(number), bootstrap=0)
@@ -107,7 +105,8 @@ def test_tables_6_and_7_have_the_best_by_score_and_both_kinds_of_rouge(tac, numb
         told = figures(table, source="NIST", metric=name)
         assert told == {key: value for key, value in by_hand(values).items() if key[0] == coefficient}
         assert set(figures(table, source="computed", metric=name)) == set(told)
-        assert set(figures(table, source="published", metric=name)) == set(told)
+        printed = figures(table, source="published", metric=name)
+        assert set(told) - set(printed) == {(coefficient, "modified_pyramid_jackknife")}
     assert len({row["metric"] for row in table["figures"]}) == 12 + 4
     assert "| ROUGE-4 F " in markdown(table)
 
