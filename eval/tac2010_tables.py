@@ -132,14 +132,14 @@ def model_columns(
 ) -> list[ScoreColumn]:
     """Score the summaries by every model, each as the mean over its docset's articles (§5.0.1: their sum).
 
-    What a model gave is kept in ``out/scores`` under its weights' hash; processes that share ``out`` share the models.
+    What a model gave is kept in ``out/scores`` under a hash of what it is; processes that share ``out`` share the models.
     """
     columns: dict[int, ScoreColumn] = {}
     judged = data.fingerprint
     for block in (trying, waiting):
         for place, model in enumerate(models):
-            weights = read_description(model.folder)["weights_sha256"]
-            name = digest(weights, precision, judged, size=8).hex()
+            about = json.dumps(read_description(model.folder), sort_keys=True)
+            name = digest(about, precision, judged, size=8).hex()
             if place in columns:
                 continue
             with block(out / "locks" / f"scores-{name}.lock") as held:
