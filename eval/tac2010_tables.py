@@ -319,7 +319,8 @@ def markdown(table: Mapping[str, Any]) -> str:
 
 
 def _pivot(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    columns = list(dict.fromkeys((row["coefficient"], row["human"]) for row in rows))
+    present = {(row["coefficient"], row["human"]) for row in rows}
+    columns = [(name, human) for name in COEFFICIENTS[5] for human in HUMAN if (name, human) in present]
     shown: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
     # Printed figures go under the measured ones that they belong to.
     groups = list(dict.fromkeys(_group(row) for row in rows))
