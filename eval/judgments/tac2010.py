@@ -13,15 +13,11 @@ Archives are read member by member; nothing is unpacked to disk.
 """
 
 import html
-import io
 import re
-import tarfile
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from negsample.errors import InputError
+from negsample.eval.judgments.archives import decode, files_below
 from negsample.eval.judgments.collect import Collector, Unusable, finite
 from negsample.records import Judged
 
@@ -33,7 +29,7 @@ COLUMNS = {
     "linguistic_quality": 8,
     "overall_responsiveness": 9,
 }
-_ARCHIVES = (".tar", ".tgz", ".tar.gz")
+_WHAT = "the one that holds TAC2010's documents and GuidedSumm2010_eval"
 _ARTICLE = re.compile(r"(?:^|/)(D\d+)[A-Z]?/\1[A-Z]?-A/([^/.][^/]*)$", re.IGNORECASE)
 _SUMMARY = re.compile(r"(?:^|/)ROUGE/(?:peers|models)/(D\d+)-A\.M\.100\.\w+\.(\w+)$", re.IGNORECASE)
 _MANUAL = re.compile(r"(?:^|/)manual/manual\.peer\.A$", re.IGNORECASE)
@@ -56,16 +52,16 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
     peers: dict[tuple[str, str], str] = {}
     models: dict[str, dict[str, str]] = {}
     manual: str | None = None
-    for place, data in _files(Path(path)):
+    for place, data in files_below(Path(path), _wanted, _WHAT):
         if match := _ARTICLE.search(place):
             docset = match[1].upper()
-            text = article_text(_decode(data))
+            text = article_text(decode(data))
             if not text:
                 sink.note("an article without text", place)
             else:
                 articles.setdefault(docset, {}).setdefault(match[2], text)
         elif match := _SUMMARY.search(place):
-            docset, summarizer, text = match[1].upper(), match[2], _decode(data).strip()
+            docset, summarizer, text = match[1].upper(), match[2], decode(data).strip()
             if not text:
                 sink.note("a blank summary", place)
             elif summarizer.isdigit():
@@ -73,7 +69,7 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
             else:
                 models.setdefault(docset, {}).setdefault(summarizer, text)
         elif manual is None and _MANUAL.search(place):
-            manual = _decode(data)
+            manual = decode(data)
     if manual is None:
         raise InputError(f"{path}: no manual/manual.peer.A in it, packed or unpacked; add GuidedSumm2010_eval")
     scores = _scores(manual, sink)
@@ -123,6 +119,10 @@ def _scores(table: str, sink: Collector) -> dict[tuple[str, str], dict[str, floa
     return scores
 
 
+def _wanted(place: str) -> bool:
+    return any(pattern.search(place) for pattern in (_ARTICLE, _SUMMARY, _MANUAL))
+
+
 def article_text(markup: str) -> str:
     """Text of an article: the paragraphs inside ``<TEXT>``, one a line; all of ``<TEXT>`` where it has none."""
     lines = []
@@ -132,50 +132,3 @@ def article_text(markup: str) -> str:
             if text:
                 lines.append(text)
     return "\n".join(lines)
-
-
-def _decode(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        # The newswire of these years is ASCII with stray Latin-1.
-        return data.decode("latin-1")
-
-
-def _wanted(place: str) -> bool:
-    return any(pattern.search(place) for pattern in (_ARTICLE, _SUMMARY, _MANUAL))
-
-
-def _files(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every file this reader wants under ``root``, unpacked files first, then archives' members."""
-    if not root.is_dir():
-        raise InputError(f"{root}: not a folder; give the one that holds TAC2010's documents and GuidedSumm2010_eval")
-    files = sorted(file for file in root.rglob("*") if file.is_file())
-    for file in files:
-        place = file.relative_to(root.parent).as_posix() if root.parent != root else file.as_posix()
-        if _wanted(place):
-            try:
-                yield place, file.read_bytes()
-            except OSError as error:
-                raise InputError(f"{file}: can't be read ({error.strerror}); check its permissions") from None
-    for file in files:
-        if file.name.lower().endswith(_ARCHIVES):
-            with file.open("rb") as stream:
-                yield from _members(stream, str(file))
-
-
-def _members(stream: IO[bytes], name: str) -> Iterator[tuple[str, bytes]]:
-    """The wanted files of an archive, and of the archives inside it."""
-    try:
-        with tarfile.open(fileobj=stream) as archive:
-            for member in archive:
-                inner = member.name.lower().endswith(_ARCHIVES)
-                content = archive.extractfile(member) if member.isfile() and (inner or _wanted(member.name)) else None
-                if content is None:
-                    continue
-                if inner:
-                    yield from _members(io.BytesIO(content.read()), f"{name}: {member.name}")
-                else:
-                    yield member.name, content.read()
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise InputError(f"{name}: not a sound tar archive ({error}); get it again") from None
