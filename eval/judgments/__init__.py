@@ -15,6 +15,10 @@ from negsample.registry import Registry
 JUDGMENTS = Registry(
     "judgment",
     {
+        "asap": "negsample.eval.judgments.asap:load",
+        "chaganty": "negsample.eval.judgments.chaganty:load",
+        "duc2001": "negsample.eval.judgments.duc:load_2001",
+        "duc2002": "negsample.eval.judgments.duc:load_2002",
         "files": "negsample.eval.judgments.files:load",
         "newsroom": "negsample.eval.judgments.newsroom:load",
         "qags": "negsample.eval.judgments.qags:load",

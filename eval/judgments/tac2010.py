@@ -14,15 +14,12 @@ Archives are read member by member; nothing is unpacked to disk.
 """
 
 import html
-import io
 import re
-import tarfile
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 from negsample.errors import InputError
+from negsample.eval.judgments.archives import decode, files_below
 from negsample.eval.judgments.collect import Collector, Unusable, finite
 from negsample.records import Judged
 
@@ -34,7 +31,7 @@ COLUMNS = {
     "linguistic_quality": 8,
     "overall_responsiveness": 9,
 }
-_ARCHIVES = (".tar", ".tgz", ".tar.gz")
+_WHAT = "the one that holds TAC2010's documents and GuidedSumm2010_eval"
 _ARTICLE = re.compile(r"(?:^|/)(D\d+)[A-Z]?/\1[A-Z]?-A/([^/.][^/]*)$", re.IGNORECASE)
 _SUMMARY = re.compile(r"(?:^|/)ROUGE/(?:peers|models)/(D\d+)-A\.M\.100\.\w+\.(\w+)$", re.IGNORECASE)
 _MANUAL = re.compile(r"(?:^|/)manual/manual\.peer\.A$", re.IGNORECASE)
@@ -59,16 +56,16 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
     peers: dict[tuple[str, str], str] = {}
     models: dict[str, dict[str, str]] = {}
     manual: str | None = None
-    for place, data in _files(Path(path), (_ARTICLE, _SUMMARY, _MANUAL)):
+    for place, data in files_below(Path(path), _any_of(_ARTICLE, _SUMMARY, _MANUAL), _WHAT):
         if match := _ARTICLE.search(place):
             docset = match[1].upper()
-            text = article_text(_decode(data))
+            text = article_text(decode(data))
             if not text:
                 sink.note("an article without text", place)
             else:
                 articles.setdefault(docset, {}).setdefault(match[2], text)
         elif match := _SUMMARY.search(place):
-            docset, summarizer, text = match[1].upper(), match[2], _decode(data).strip()
+            docset, summarizer, text = match[1].upper(), match[2], decode(data).strip()
             if not text:
                 sink.note("a blank summary", place)
             elif summarizer.isdigit():
@@ -76,7 +73,7 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
             else:
                 models.setdefault(docset, {}).setdefault(summarizer, text)
         elif manual is None and _MANUAL.search(place):
-            manual = _decode(data)
+            manual = decode(data)
     if manual is None:
         raise InputError(f"{path}: no manual/manual.peer.A in it, packed or unpacked; add GuidedSumm2010_eval")
     if not articles:
@@ -117,9 +114,9 @@ def nist_rouge(path: str) -> dict[tuple[str, str], dict[str, float]]:
 
     Raises InputError where not one line of it is a figure.
     """
-    for place, data in _files(Path(path), (_ROUGE,)):
+    for place, data in files_below(Path(path), _any_of(_ROUGE), _WHAT):
         found: dict[tuple[str, str], dict[str, float]] = {}
-        for line in _decode(data).splitlines():
+        for line in decode(data).splitlines():
             if match := _ROUGE_LINE.fullmatch(line.strip()):
                 summarizer, kind, docset, *values = match.groups()
                 numbers = {f"{kind} {letter}": finite(value) for letter, value in zip("RPF", values, strict=True)}
@@ -154,6 +151,10 @@ def _scores(table: str, sink: Collector) -> dict[tuple[str, str], dict[str, floa
     return scores
 
 
+def _any_of(*patterns: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda place: any(pattern.search(place) for pattern in patterns)
+
+
 def article_text(markup: str) -> str:
     """Text of an article: the paragraphs inside ``<TEXT>``, one a line; all of ``<TEXT>`` where it has none."""
     lines = []
@@ -163,54 +164,3 @@ def article_text(markup: str) -> str:
             if text:
                 lines.append(text)
     return "\n".join(lines)
-
-
-def _decode(data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        # The newswire of these years is ASCII with stray Latin-1.
-        return data.decode("latin-1")
-
-
-def _files(root: Path, wanted: Sequence[re.Pattern[str]]) -> Iterator[tuple[str, bytes]]:
-    """Name and content of every ``wanted`` file under ``root``, unpacked files first, then archives' members."""
-    if not root.is_dir():
-        raise InputError(f"{root}: not a folder; give the one that holds TAC2010's documents and GuidedSumm2010_eval")
-    files = sorted(file for file in root.rglob("*") if file.is_file())
-    for file in files:
-        place = file.relative_to(root.parent).as_posix() if root.parent != root else file.as_posix()
-        if _matches(place, wanted):
-            try:
-                yield place, file.read_bytes()
-            except OSError as error:
-                raise InputError(f"{file}: can't be read ({error.strerror}); check its permissions") from None
-    for file in files:
-        if file.name.lower().endswith(_ARCHIVES):
-            with file.open("rb") as stream:
-                yield from _members(stream, str(file), wanted)
-
-
-def _matches(place: str, wanted: Sequence[re.Pattern[str]]) -> bool:
-    return any(pattern.search(place) for pattern in wanted)
-
-
-def _members(stream: IO[bytes], name: str, wanted: Sequence[re.Pattern[str]]) -> Iterator[tuple[str, bytes]]:
-    """The wanted files of an archive, and of the archives inside it."""
-    try:
-        with tarfile.open(fileobj=stream) as archive:
-            for member in archive:
-                inner = member.name.lower().endswith(_ARCHIVES)
-                content = (
-                    archive.extractfile(member)
-                    if member.isfile() and (inner or _matches(member.name, wanted))
-                    else None
-                )
-                if content is None:
-                    continue
-                if inner:
-                    yield from _members(io.BytesIO(content.read()), f"{name}: {member.name}", wanted)
-                else:
-                    yield member.name, content.read()
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise InputError(f"{name}: not a sound tar archive ({error}); get it again") from None

@@ -17,7 +17,7 @@ def words_in_context(encoder: "TokenPooling", sentences: Sequence[str]) -> list[
     """For each sentence the vectors of its content words, in order; float32 [words, d] each.
 
     Each sentence is read whole and alone, and function words and punctuation are left out afterwards (Clark et al.
-    2019, A.1). A word's vector is the mean over its tokens, in the encoder's ``layer``. A sentence beyond the model's
+    2019, A.1). A word's vector is the mean over its tokens, in the encoder's ``layers``. A sentence beyond the model's
     longest input is read in pieces that end between words. Of a single "word" beyond it only the tokens that were read
     count.
 
@@ -41,7 +41,7 @@ def words_in_context(encoder: "TokenPooling", sentences: Sequence[str]) -> list[
             owners += [number] * len(parts)
     found: list[np.ndarray] = [np.zeros((0, encoder.dim), dtype=np.float32)] * len(pieces)
     with torch.inference_mode():
-        for batch in run_batches(encoder.model, pieces, encoder.counts, encoder.layer):
+        for batch in run_batches(encoder.model, pieces, encoder.counts, encoder.layers):
             offsets = encoder.model.tokenizer(
                 [pieces[row] for row in batch.rows],
                 truncation=True,

@@ -68,18 +68,19 @@ class AverageRank:
     datasets: int
 
 
-def average_ranks(values: Mapping[str, Mapping[str, float | None]]) -> list[AverageRank]:
+def average_ranks(values: Mapping[str, Mapping[str, float | None]], *, ties: str = "average") -> list[AverageRank]:
     """Average the rank of each metric over data sets, best first (Sun & Nenkova 2019, Table 4).
 
     ``values``: data set → metric → correlation (higher is better; None or NaN where undefined: the metric is not ranked
-    there, and ``datasets`` shows it). Metrics with equal correlations share the mean of their ranks.
+    there, and ``datasets`` shows it). Metrics with equal correlations share the mean of their ranks, or, with ``ties``
+    ``min``, all have the best of them (as in Sun & Nenkova's table, which their printed correlations tell).
     """
     from scipy.stats import rankdata
 
     ranks: dict[str, list[float]] = {}
     for column in values.values():
         known = {metric: float(v) for metric, v in column.items() if v is not None and not np.isnan(v)}
-        for metric, rank in zip(known, rankdata([-v for v in known.values()]), strict=True):
+        for metric, rank in zip(known, rankdata([-v for v in known.values()], method=ties), strict=True):
             ranks.setdefault(metric, []).append(float(rank))
     found = [AverageRank(metric, float(np.mean(r)), len(r)) for metric, r in ranks.items()]
     return sorted(found, key=lambda a: (a.rank, a.metric))

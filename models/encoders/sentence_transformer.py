@@ -26,7 +26,7 @@ from negsample.models.language.model_files import (
     weights,
 )
 from negsample.models.language.packaged import minilm_folder
-from negsample.models.language.transformer_models import Batch, TokenModel, encode_texts, load_model
+from negsample.models.language.transformer_models import LAST, Batch, TokenModel, encode_texts, load_model
 
 _ACTIVATIONS = ("Tanh", "Identity", "ReLU", "GELU", "SiLU", "Sigmoid", "ELU", "LeakyReLU")
 # Pooling → its flag in the older form of the configuration.
@@ -100,7 +100,7 @@ class SentenceTransformer:
         plain = layout.poolings == ("mean",) and not layout.prompt and not layout.lower
         if not plain or [kind for kind, _ in layout.after] != ["Normalize"]:
             return None
-        source = pooled(self.folder / layout.transformer, self.model, "mean", -1, True, packaged=self.packaged)
+        source = pooled(self.folder / layout.transformer, self.model, "mean", LAST, True, packaged=self.packaged)
         return replace(source, counts=self.counts), unit_rows
 
     def in_bf16(self) -> "SentenceTransformer":

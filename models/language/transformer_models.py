@@ -139,12 +139,32 @@ class Batch:
     special: Any
 
 
-def run_batches(model: TokenModel, texts: Sequence[str], counts: Counter[str], layer: int = -1) -> Iterator[Batch]:
-    """Yield token vectors of layer ``layer`` (0: embeddings; −1: last) for ``texts``, batches of like length.
+@dataclass(frozen=True)
+class Layers:
+    """Layers of a network, counted from the end (−1: the last), and how their vectors are joined: ``mean`` or ``concat``."""
+
+    numbers: tuple[int, ...] = (-1,)
+    join: str = "mean"
+
+    @property
+    def option(self) -> int | str:
+        """How a specification names them: a number, or ``mean(-3,-1)``."""
+        return self.numbers[0] if len(self.numbers) == 1 else f"{self.join}({','.join(map(str, self.numbers))})"
+
+
+LAST = Layers()
+
+
+def run_batches(
+    model: TokenModel, texts: Sequence[str], counts: Counter[str], layers: Layers = LAST
+) -> Iterator[Batch]:
+    """Yield token vectors of ``layers`` for ``texts``, batches of like length.
 
     A text longer than ``model.limit`` loses its end and is counted in ``counts["truncated"]``. A text without a single
     token is in no batch. Call it inside ``torch.inference_mode()``.
     """
+    import torch
+
     fields = ["input_ids", "attention_mask", *({"token_type_ids"} & set(model.tokenizer.model_input_names))]
     # Padded places are masked: a tokenizer without a padding token may pad with any.
     fills = {"input_ids": model.tokenizer.pad_token_id or 0, "token_type_ids": model.tokenizer.pad_token_type_id}
@@ -160,8 +180,12 @@ def run_batches(model: TokenModel, texts: Sequence[str], counts: Counter[str], l
                 for name in [*fields, "special_tokens_mask"]
             }
             special = inputs.pop("special_tokens_mask").bool()
-            output = model.network(**inputs, output_hidden_states=layer != -1)
-            hidden = output.last_hidden_state if layer == -1 else output.hidden_states[layer]
+            output = model.network(**inputs, output_hidden_states=layers.numbers != LAST.numbers)
+            if layers.numbers == LAST.numbers:
+                hidden = output.last_hidden_state
+            else:
+                states = [output.hidden_states[number] for number in layers.numbers]
+                hidden = torch.cat(states, dim=-1) if layers.join == "concat" else torch.stack(states).mean(dim=0)
             yield Batch([start + row for row in rows], hidden, inputs["attention_mask"].bool(), special)
 
 
@@ -171,7 +195,7 @@ def encode_texts(
     counts: Counter[str],
     dim: int,
     vectors_of: Callable[[Batch], Any],
-    layer: int = -1,
+    layers: Layers = LAST,
 ) -> np.ndarray:
     """Return ``vectors_of`` [b, dim] of every batch of ``run_batches``, a row of zeros for a text without a token.
 
@@ -181,7 +205,7 @@ def encode_texts(
 
     result = np.zeros((len(texts), dim), dtype=np.float32)
     with torch.inference_mode():
-        for batch in run_batches(model, texts, counts, layer):
+        for batch in run_batches(model, texts, counts, layers):
             result[batch.rows] = vectors_of(batch).float().cpu().numpy()
     return result
 

@@ -176,7 +176,7 @@ def _read_json_lines(path: str | Path) -> Iterator[Row]:
                 yield from _json_values(name, number, line + stream.read())
                 return
             first = False
-            yield _json_row(f"{name}, line {number}", line)
+            yield json_row(f"{name}, line {number}", line)
 
 
 def _json_values(name: str, number: int, data: bytes) -> Iterator[Row]:
@@ -207,7 +207,8 @@ def _after_space(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def _json_row(where: str, line: bytes) -> Row:
+def json_row(where: str, line: bytes) -> Row:
+    """The record that one line of JSON lines holds; what is wrong with it becomes its ``error``."""
     hint = "give one JSON object a line"
     try:
         value = json.loads(line.decode("utf-8"))

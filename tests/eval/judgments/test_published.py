@@ -233,6 +233,46 @@ def test_newsroom(tmp_path: Path) -> None:
     }
 
 
+def test_newsroom_with_references(tmp_path: Path) -> None:
+    columns = [
+        "ArticleID",
+        "ArticleText",
+        "ArticleTitle",
+        "System",
+        "SystemSummary",
+        "RelevanceRating",
+        "VerbosityRating",
+    ]
+    with (tmp_path / "newsroom-human-eval.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for name, text, title in (
+            ("17", "The mill closed on Monday.", "A mill &amp; its town"),
+            ("18", "Rain fell.", "Rain"),
+            ("19", "Snow fell.", "Snow"),
+        ):
+            writer.writerow([name, text, title, "lede3", "It closed.", 4, 6])
+    with pytest.raises(InputError, match=r"no test\.jsonl or test\.jsonl\.gz of Newsroom"):
+        load_judgments(f"newsroom:{tmp_path}")
+    release = [
+        {"title": "A mill & its town", "text": "Another year, another mill.", "summary": "Another mill."},
+        {"title": "a  Mill & its town", "text": "The mill closed on Monday. Forty left.", "summary": "Mill shuts."},
+        {"title": "Rain", "text": "Rain fell. It was wet.", "summary": "It rained."},
+        {"title": "Fog", "text": "x", "summary": "y"},
+        {"title": None, "text": "x", "summary": "y"},
+    ]
+    with gzip.open(tmp_path / "test.jsonl.gz", "wt", encoding="utf-8") as packed:
+        packed.write("".join(json.dumps(record) + "\n" for record in release))
+    unusable = Unusable()
+    rows = load_judgments(f"newsroom:{tmp_path}", unusable)
+    assert [row.references for row in rows] == [("Mill shuts.",), ("It rained.",), ()]
+    assert rows[0].scores == {"relevance": 4.0, "verbosity": 6.0}
+    assert unusable == {"an article whose title is not in test.jsonl.gz: no reference": 1}
+    (tmp_path / "other").mkdir()
+    with pytest.raises(InputError, match=r"no newsroom-human-eval\.csv in it"):
+        load_judgments(f"newsroom:{tmp_path / 'other'}")
+
+
 def test_newsroom_text_keeps_what_is_not_markup() -> None:
     assert plain_text("if a &lt; b and c &gt; d<p>then</p>") == "if a < b and c > d\nthen"
 

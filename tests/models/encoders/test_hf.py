@@ -223,6 +223,38 @@ def test_hf_pools_the_layers_tokens(layer, special, tmp_path):
         np.testing.assert_allclose(top.encode(batch)[-1], hidden.max(axis=0), atol=1e-5)
 
 
+@pytest.mark.parametrize("layers", [(0, 1, 2), (1, -1), (-3,)])
+def test_hf_averages_layers_or_joins_them(layers, tmp_path):
+    folder = tiny(tmp_path / "m")
+    named = ",".join(map(str, layers))
+    states = [reference_hidden(folder, SMALL[0], layer)[1:-1] for layer in layers]
+    # The maximum of a mean is not the mean of maxima: layers are mixed token by token, before pooling.
+    for join, mixed in (("mean", np.mean(states, axis=0)), ("concat", np.concatenate(states, axis=1))):
+        for pool, rows in (("mean", mixed.mean(axis=0)), ("max", mixed.max(axis=0))):
+            encoder = make_encoder(f"hf:{folder},pool={pool},layer={join}({named})")
+            assert encoder.dim == mixed.shape[1]
+            np.testing.assert_allclose(encoder.encode([*SMALL[1:], SMALL[0]])[-1], rows, atol=1e-5)
+
+
+def test_hf_layers_are_saved_and_named_once(tmp_path):
+    folder = tiny(tmp_path / "m")
+    marks = {
+        layer: make_encoder(f"hf:{folder},layer={layer}").fingerprint
+        for layer in ("mean(0,2)", "mean(-3,-1)", "concat(0,2)", "mean(2,0)", "mean(2)", "2")
+    }
+    assert marks["mean(0,2)"] == marks["mean(-3,-1)"]
+    assert marks["mean(2)"] == marks["2"]
+    assert len(set(marks.values())) == 4
+    encoder = make_encoder(f"hf:{folder},layer=concat(1,2)")
+    loaded = load_encoder(encoder.save(tmp_path / "e"), tmp_path / "e")
+    assert (loaded.dim, loaded.fingerprint) == (16, encoder.fingerprint)
+    for wrong in ("1,2", "sum(1,2)", "mean()", "mean(1", "last"):
+        with pytest.raises(InputError, match=r"write one number, or several as mean\(1,2,3\) or concat\(1,2,3\)"):
+            make_encoder(f"hf:{folder},layer={wrong}")
+    with pytest.raises(InputError, match=r"has layers 0 \(embeddings\) to 2"):
+        make_encoder(f"hf:{folder},layer=mean(1,3)")
+
+
 def test_hf_counts(tmp_path):
     encoder = make_encoder(f"hf:{tiny(tmp_path / 'm')}")
     vectors = encoder.encode(["", "cat", "long " * 30, "cat " * 22])
