@@ -31,7 +31,11 @@ def test_a_run_leaves_a_summarizer_its_curve_and_a_table(negsample, run_folder: 
     rows = [json.loads(line) for line in (out / "summaries.jsonl").read_text().splitlines()]
     assert {row["system"] for row in rows} == {"start", "trained", "lead", "oracle"}
     assert all(row["summary"] and row["references"] for row in rows)
-    curve = [json.loads(line) for line in (out / "training.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (out / "training.jsonl").read_text().splitlines()]
+    # 24 documents in batches of 8, twice.
+    steps = [line for line in lines if line["kind"] == "step"]
+    assert [(line["step"], "reward" in line) for line in steps] == [(n, n > 2) for n in range(6)]
+    curve = [line for line in lines if line["kind"] == "epoch"]
     assert [line["phase"] for line in curve] == ["likelihood", "reward"]
     assert curve[1]["outputs"]["words"] > 0
     record = json.loads((out / "run.json").read_text())

@@ -38,7 +38,8 @@ class ReinforceConfig:
     Training: ``ml_epochs`` of maximum likelihood, then ``epochs`` of the mixed loss with weight ``gamma`` of the reward,
     rising to ``gamma_end`` where that is given (without references: 1); ``samples`` a document; ``ml_learning_rate``,
     ``learning_rate``; ``patience`` (epochs without a better validation), ``batch_size`` (documents of a step over all
-    processes), ``max_gradient_norm``, ``mixed_precision``, ``checkpoint_every`` steps, ``seed``.
+    processes), ``gradient_accumulation`` (parts that each step's batch is computed in), ``max_gradient_norm``,
+    ``mixed_precision``, ``checkpoint_every`` steps, ``seed``.
 
     Test: ``metrics`` of the table (those of Clark et al. 2019, Table 4, without a download).
     """
@@ -74,6 +75,7 @@ class ReinforceConfig:
     learning_rate: float | None = None
     patience: int = 3
     batch_size: int = 16
+    gradient_accumulation: int = 1
     max_gradient_norm: float = 2.0
     mixed_precision: str = "no"
     checkpoint_every: int = 100
@@ -121,7 +123,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _AT_LEAST: dict[str, float] = {
     "limit": 1, "words": 1, "sentences": 1, "document_tokens": 8, "summary_tokens": 2, "beams": 1, "ml_epochs": 0,
     "epochs": 0, "gamma": 0, "gamma_end": 0, "samples": 1, "ml_learning_rate": 1e-12, "learning_rate": 1e-12,
-    "patience": 1, "batch_size": 1, "max_gradient_norm": 0, "checkpoint_every": 1, "unsupervised_share": 0,
+    "patience": 1, "batch_size": 1, "gradient_accumulation": 1, "max_gradient_norm": 0, "checkpoint_every": 1, "unsupervised_share": 0,
 }  # fmt: skip
 _TYPES = typing.get_type_hints(ReinforceConfig)
 

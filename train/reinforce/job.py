@@ -54,7 +54,9 @@ def reinforce(
     the run finished. Raises InputError for anything wrong with the configuration, the corpus or the folder.
     """
     watch = Stopwatch()
-    accelerator = make_accelerator(TrainConfig(mixed_precision=config.mixed_precision))
+    accelerator = make_accelerator(
+        TrainConfig(mixed_precision=config.mixed_precision, gradient_accumulation=config.gradient_accumulation)
+    )
     if resume and (out / "figures.json").is_file():
         refuse_changes(out, json.loads((out / "figures.json").read_text("utf-8"))["config"], config.as_dict())
         return None
