@@ -42,6 +42,11 @@ def test_a_run_leaves_a_summarizer_its_curve_and_a_table(negsample, run_folder: 
     assert record["reward"].startswith("reward:1*rouge1|metric:rouge1")
     assert record["figures"]["data"]["documents"] == {"train": 24, "validation": 3, "test": 3}
     assert (out / "test" / "report.html").is_file()
+    # The picture has both panels and both curves of each.
+    picture = (out / "training.svg").read_text()
+    assert [picture.count(f">{word}</text>") for word in ("loss", "reward", "training", "validation", "step")] == [
+        1, 1, 2, 2, 1,
+    ]  # fmt: skip
     assert not (out / "work").exists()
     # The table's own numbers are those of the reward.
     table = json.loads((out / "test" / "compare.json").read_text())

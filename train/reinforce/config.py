@@ -25,12 +25,15 @@ class ReinforceConfig:
     Data: ``corpus`` (as of ``train``), ``limit``, ``document_field``, ``summary_field``, ``on_bad``; ``references: false``
     for a corpus of documents alone; ``unsupervised``, a further corpus of which only the documents are read, and
     ``unsupervised_share`` of each epoch's documents that come from it (Scialom et al. 2019 §4.2.2: 0.5);
-    ``validation_share`` and ``test_share`` of the documents.
+    ``validation_share`` and ``test_share`` of the documents. ``headlines`` (Moeed et al. 2020): of a document only the first
+    five sentences, of a summary the first line (the first sentence, where it is one line), left out where it has fewer than
+    ``headline_characters``.
 
     Policy: ``policy``, ``extract`` (whole sentences, by their vectors from ``encoder``, within ``words`` words or
     ``sentences`` sentences) or ``abstract`` (``model``: folder or hub id of a sequence-to-sequence or causal language model;
     ``document_tokens`` that it reads, ``summary_tokens`` that it writes at most, ``prompt`` that stands between document
-    and summary of a causal one, ``beams`` for the test).
+    and summary of a causal one; at the test beam search with ``beams``, or, where ``top_k`` is given, a draw from so many
+    tokens at each step).
 
     Reward: ``reward`` (what ``negsample.rewards.reward`` takes), ``length`` (``free``, ``partial``, or a band of words such
     as ``30-80``); ``oracle``, the reward that the extracts are looked for by which an extractor learns before.
@@ -54,6 +57,8 @@ class ReinforceConfig:
     unsupervised_share: float = 0.5
     validation_share: float = 0.1
     test_share: float = 0.1
+    headlines: bool = False
+    headline_characters: int = 0
     policy: str = "extract"
     encoder: str = "sentence-transformer"
     words: int | None = None
@@ -63,6 +68,7 @@ class ReinforceConfig:
     summary_tokens: int = 100
     prompt: str = "\nTL;DR:"
     beams: int = 5
+    top_k: int = 0
     reward: str = "rougeL:against=references"
     length: str = "free"
     oracle: str = "rougeL:against=references"
@@ -123,7 +129,8 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _AT_LEAST: dict[str, float] = {
     "limit": 1, "words": 1, "sentences": 1, "document_tokens": 8, "summary_tokens": 2, "beams": 1, "ml_epochs": 0,
     "epochs": 0, "gamma": 0, "gamma_end": 0, "samples": 1, "ml_learning_rate": 1e-12, "learning_rate": 1e-12,
-    "patience": 1, "batch_size": 1, "gradient_accumulation": 1, "max_gradient_norm": 0, "checkpoint_every": 1, "unsupervised_share": 0,
+    "patience": 1, "batch_size": 1, "gradient_accumulation": 1, "max_gradient_norm": 0, "checkpoint_every": 1,
+    "unsupervised_share": 0, "headline_characters": 0, "top_k": 0,
 }  # fmt: skip
 _TYPES = typing.get_type_hints(ReinforceConfig)
 

@@ -21,7 +21,7 @@ from negsample.train.reinforce.policy import Policy, Source
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-# The weights as they were before the first reward, for the test table.
+# The weights as they were before the first reward (before the training, where there is none), for the test table.
 START = "start.safetensors"
 
 
@@ -72,6 +72,8 @@ def fit(
         accelerator.load_state(str(found[0]))
         position = found[1]
         reward.load_state(load_own(accelerator, found[0]))
+    elif accelerator.is_main_process and not config.epochs:
+        save_start(policy, work)
     log.rewind(position.step, position.epoch)
     last = config.ml_epochs + config.epochs
     per_epoch = -(-len(epoch_order(train, alone, config.unsupervised_share, config.seed, 0)) // config.batch_size)

@@ -68,7 +68,9 @@ def test_targets_end_with_the_end_token_and_are_cut(summarizer: LanguageSummariz
 def test_samples_have_the_models_probabilities_among_the_most_probable_tokens(summarizer: LanguageSummarizer) -> None:
     summarizer.network.eval()
     alone = summarizer.inputs(DOCUMENTS[:1])
-    probs = np.exp([step_log_prob(summarizer, alone, torch.tensor([], dtype=torch.int64), token) for token in range(14)])
+    probs = np.exp(
+        [step_log_prob(summarizer, alone, torch.tensor([], dtype=torch.int64), token) for token in range(14)]
+    )
     many = {name: tensor.repeat(2000, 1) for name, tensor in alone.items()}
     numbers = np.random.default_rng(0).random((2000, 6))
     for top_k in (0, 3):

@@ -137,7 +137,9 @@ def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: AbstractPolicy) 
     network, optimizer = accelerator.prepare(language.network, torch.optim.Adam(language.network.parameters(), lr=1e-3))
     for number in range(3):
         batch = COPIES[4 * number : 4 * number + 4]
-        loss, earned = step(accelerator, settings, language, network, optimizer, Shared(last_sentence), batch, number, 0.0)
+        loss, earned = step(
+            accelerator, settings, language, network, optimizer, Shared(last_sentence), batch, number, 0.0
+        )
         assert earned is None
         inputs = tokenizer([source.document for source in batch], return_tensors="pt")
         labels = tokenizer([source.references[0] for source in batch], return_tensors="pt")["input_ids"]
