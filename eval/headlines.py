@@ -137,7 +137,7 @@ def _mean_score(row: Row, name: str) -> float:
 
 def stand_ins() -> list[Headline]:
     """The embedded sample as headlines of four data sets, for a smoke run: two systems, a story's first and its last sentence,
-    and, as people's score from 1 to 5, what part of a headline's words stands in the other text."""
+    and, as people's score from 1 to 5, what part of the other text's words stands in the headline."""
     from negsample.corpora.sample import PATH
 
     found = []
@@ -147,7 +147,7 @@ def stand_ins() -> list[Headline]:
         for system, sentence in (("first", sentences[0]), ("last", sentences[-1])):
             made = Headline(text_field(row, "domain"), story, sentence, reference, {}, system)
             pairs = {task: [set(word_tokens(text)) for text in made.texts(task)] for task in TASKS}
-            scores = {task: 1 + 4 * len(a & b) / max(1, len(a)) for task, (a, b) in pairs.items()}
+            scores = {task: 1 + 4 * len(a & b) / max(1, len(b)) for task, (a, b) in pairs.items()}
             found.append(replace(made, scores=scores))
     return found
 

@@ -247,7 +247,7 @@ def systems_text(figures: Sequence["SystemFigure"]) -> str:
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for figure in figures:
         cell = number(figure.value)
-        cell += f" {interval(figure.low, figure.high)}" if figure.low is not None else ""
+        cell += f" ({interval(figure.low, figure.high)})" if figure.low is not None else ""
         cell += f" ({figure.n} of {figure.n + figure.missing})" if figure.missing else ""
         rows.setdefault((figure.dataset, figure.system, figure.task), {})[figure.metric] = cell
     lines = [f"| data | system | task | {' | '.join(names)} |", f"|---|---|---|{'---|' * len(names)}"]

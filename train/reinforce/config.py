@@ -15,6 +15,8 @@ from negsample.train.config import convert, read_values, word_values
 
 _POLICIES = ("extract", "abstract")
 _LENGTHS = ("free", "partial")
+# What the trained one is compared with.
+OTHERS = ("start", "lead", "oracle")
 _BAND = re.compile(r"(\d+)-(\d+)")
 
 
@@ -44,7 +46,7 @@ class ReinforceConfig:
     processes), ``gradient_accumulation`` (parts that each step's batch is computed in), ``max_gradient_norm``,
     ``mixed_precision``, ``checkpoint_every`` steps, ``seed``.
 
-    Test: ``metrics`` of the table (those of Clark et al. 2019, Table 4, without a download).
+    Test: ``system``, what the trained one is called there; ``metrics`` of the table (those of Clark et al. 2019, Table 4, without a download).
     """
 
     corpus: str | list[str] = "sample"
@@ -86,6 +88,7 @@ class ReinforceConfig:
     mixed_precision: str = "no"
     checkpoint_every: int = 100
     seed: int = 0
+    system: str = "trained"
     metrics: list[str] = dataclasses.field(default_factory=lambda: ["rouge1", "rouge2", "rougeL", "words"])
 
     def resolved(self) -> "ReinforceConfig":
@@ -171,6 +174,8 @@ def make_reinforce_config(values: Mapping[str, Any], where: str = "configuration
         raise InputError(f"{where}: words and sentences go with policy=extract; give summary_tokens")
     if not config.references and config.unsupervised is not None:
         raise InputError(f"{where}: references=false means that all documents are without; leave unsupervised out")
+    if config.system in OTHERS or not config.system.strip():
+        raise InputError(f"{where}: system={config.system!r} is the name of another one; give a name of its own")
     if not config.ml_epochs + config.epochs:
         raise InputError(f"{where}: ml_epochs and epochs are both 0; nothing would be trained")
     return config

@@ -50,7 +50,7 @@ def reinforce(
     """Train a summarizer by ``reward`` as a resolved ``config`` says, and leave a model folder at ``out``.
 
     ``oracle`` gives the score of an extract by which the targets of an extractor are looked for. Beside the model the
-    folder has ``training.jsonl`` (the curve), ``summaries.jsonl`` (of the test documents: ``trained``, ``start``, the
+    folder has ``training.jsonl`` (the curve), ``summaries.jsonl`` (of the test documents: the trained system, ``start``, the
     weights before the first reward (before the training where there is none), ``lead`` and, for an extractor with
     references, ``oracle``), ``samples.md`` (side by side), ``headlines.jsonl`` (with ``headlines``) and ``run.json``.
     Returns the content of ``figures.json``; {} in all processes but the first; None where ``resume`` found
@@ -171,7 +171,7 @@ def _test_summaries(
 
     documents = [source.document for source in test]
     trained = policy.summarize(documents)
-    systems = {"trained": trained}
+    systems = {config.system: trained}
     if (work / START).is_file():
         weights = {name: value.clone() for name, value in policy.network.state_dict().items()}
         load_model(policy.network, str(work / START))
@@ -213,7 +213,7 @@ def headline_rows(
     if config.top_k and isinstance(policy, AbstractPolicy):
         shown = [source.document for source in test[:_SHOWN]]
         for draw in range(1, config.samples):
-            yield from rows("trained", policy.summarizer.summarize(shown, draw), draw + 1)
+            yield from rows(config.system, policy.summarizer.summarize(shown, draw), draw + 1)
 
 
 def samples(test: Sequence[Source], systems: dict[str, list[str]]) -> str:
