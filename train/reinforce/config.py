@@ -46,7 +46,8 @@ class ReinforceConfig:
     processes), ``gradient_accumulation`` (parts that each step's batch is computed in), ``max_gradient_norm``,
     ``mixed_precision``, ``checkpoint_every`` steps, ``seed``.
 
-    Test: ``system``, what the trained one is called there; ``metrics`` of the table (those of Clark et al. 2019, Table 4, without a download).
+    Test: ``system``, what the trained one is called there; ``metrics`` of the table (those of Clark et al. 2019, Table 4,
+    without a download).
     """
 
     corpus: str | list[str] = "sample"
