@@ -125,7 +125,7 @@ def system_figures(
                 if name != "people" or len(good):
                     found.append(_figure(dataset, system, task, name, good, len(values), bootstrap, rng))
             found.append(_distance(dataset, system, task, own, distance))
-    return found, {metric.name: metric.signature for metric in (*made.values(), distance)}
+    return found, {name: metric.signature for name, metric in made.items()} | {FED: distance.signature}
 
 
 def _figure(

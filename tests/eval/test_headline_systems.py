@@ -46,7 +46,7 @@ def test_means_by_hand_over_one_headline_a_story(tmp_path: Path) -> None:
     # A headline without a word has no vector, and a single text no distance.
     assert (value["t", "Gen-Ref", "fed"].value, value["t", "Gen-Ref", "fed"].missing) == (None, 1)
     assert set(signatures) == {"rouge1", "fed"}
-    with pytest.raises(InputError, match="blank"):
+    with pytest.raises(InputError, match="gen_story"):
         load_headlines(tmp_path / "h.jsonl")
     with pytest.raises(InputError, match="no headlines"):
         system_figures([], ["rouge1"], FED)
