@@ -76,15 +76,13 @@ def examples(headlines: Sequence[Headline], similarity: "Metric", count: int = 5
         groups.setdefault((headline.dataset, headline.story), []).append(headline)
     most = sorted(groups, key=lambda key: -len(groups[key]))[:count]
     shown = [headline for key in groups if key in most for headline in groups[key]]
-    scores = [similarity.score(items_of(shown, task)).values for task in ("Gen-Story", "Gen-Ref")]
-    values = {
-        id(headline): [_known(own) for own in row] for headline, row in zip(shown, np.stack(scores, 1), strict=True)
-    }
+    near, like = (similarity.score(items_of(shown, task)).values for task in ("Gen-Story", "Gen-Ref"))
+    values = {id(one): (_known(a), _known(b)) for one, a, b in zip(shown, near, like, strict=True)}
     found = []
     for key in (key for key in groups if key in most):
         rows = [(one.system or "generated", one.generated, *values[id(one)]) for one in groups[key]]
         rows.sort(key=lambda row: -np.inf if row[2] is None else row[2], reverse=True)
-        found.append(Example(*key, groups[key][0].reference, tuple(rows)))
+        found.append(Example(key[0], key[1], groups[key][0].reference, tuple(rows)))
     return found
 
 
@@ -125,7 +123,8 @@ def system_figures(
                 if name != "people" or len(good):
                     found.append(_figure(dataset, system, task, name, good, len(values), bootstrap, rng))
             found.append(_distance(dataset, system, task, own, distance))
-    return found, {name: metric.signature for name, metric in made.items()} | {FED: distance.signature}
+    signatures = {name: metric.signature for name, metric in made.items()}
+    return found, {**signatures, FED: distance.signature}
 
 
 def _figure(
@@ -178,7 +177,7 @@ def draw_fed(points: Sequence[FedPoint]) -> bytes:
         for task, (colour, mark) in _MARKS.items():
             own = [point for point in points if point.task == task]
             places = [(point.people, point.fed) for point in own]
-            axes.scatter(*np.array(places).T, c=colour, marker=mark, label=task)
+            axes.plot(*np.array(places).T, color=colour, marker=mark, linestyle="", label=task)
             for point, place in zip(own, places, strict=True):
                 axes.annotate(point.dataset, place, xytext=(4, 4), textcoords="offset points", fontsize=7)
         axes.set_xlabel("people's mean score")

@@ -42,12 +42,10 @@ def stand_in(kind: str, limits: Limits, seed: int = 0) -> LanguageSummarizer:
             gpt = transformers.GPT2Config(**ids, n_embd=32, n_layer=2, n_head=2, n_positions=room)
             model = transformers.GPT2LMHeadModel(gpt)
         else:
-            sizes = {
-                f"{side}_{part}": n for side in ("encoder", "decoder") for part, n in (("layers", 1), ("ffn_dim", 32))
-            }
-            heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
             bart = transformers.BartConfig(
-                **ids, **sizes, **heads, d_model=32, max_position_embeddings=room, decoder_start_token_id=3
-            )
+                **ids, d_model=32, max_position_embeddings=room, decoder_start_token_id=3,
+                encoder_layers=1, encoder_ffn_dim=32, encoder_attention_heads=2,
+                decoder_layers=1, decoder_ffn_dim=32, decoder_attention_heads=2,
+            )  # fmt: skip
             model = transformers.BartForConditionalGeneration(bart)
     return LanguageSummarizer(LanguageNetwork(model), tokenizer, limits)

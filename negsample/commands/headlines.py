@@ -56,10 +56,10 @@ def p4_table1(
     found = examples(records, similarity, shown)
     text = examples_text(found)
     rows = [
-        {"dataset": one.dataset, "story": one.story, "reference": one.reference}
-        | dict(zip(("system", "generated", "aes_story", "aes_reference"), headline, strict=True))
+        {"dataset": one.dataset, "story": one.story, "reference": one.reference, "system": system, "generated": made}
+        | {"aes_story": story, "aes_reference": reference}
         for one in found
-        for headline in one.headlines
+        for system, made, story, reference in one.headlines
     ]
     table = {"examples": plain(found), "signatures": {"aes": similarity.signature}}
     _write(out, watch, text, table, rows, headlines=headlines, smoke=smoke, signatures=table["signatures"])
@@ -79,9 +79,10 @@ def p4_table2(
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)
     figures, signatures = system_figures(records, _metrics(METRICS, encoder), f"{FED}:encoder=({encoder})", seed=seed)
     text = systems_text(figures) + _printed(2, "per cent of people's judgments; patio, lawn and garden, Gen-Story")
-    table = {"table2": plain(figures), "published": published(2), "signatures": signatures}
+    rows = plain(figures)
+    table = {"table2": rows, "published": published(2), "signatures": signatures}
     facts: dict[str, Any] = {"headlines": headlines, "seed": seed, "smoke": smoke, "signatures": signatures}
-    _write(out, watch, text, table, table["table2"], **facts)
+    _write(out, watch, text, table, rows, **facts)
 
 
 def p4_table3(
