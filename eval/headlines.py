@@ -2,11 +2,12 @@
 
 A file has a record for each headline pair: ``story``, ``generated``, ``reference`` (texts), ``gen_story``,
 ``ref_story``, ``gen_ref`` (people's scores, higher is better: a number, or a list with one for each person, of which
-the mean counts), and ``dataset`` (optional).
+the mean counts), and, where there are several, ``dataset`` and ``system``. What needs no people reads records without
+their scores, as ``negsample reinforce`` writes them, where ``draw`` counts a system's headlines for one story.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +17,27 @@ from negsample.errors import InputError, RecordError
 from negsample.eval.metrics import Item, make_metric
 from negsample.eval.stats.correlation import p_value
 from negsample.io.read import Row, number_field, read_rows, text_field
+from negsample.io.yaml_text import read_mapping
 from negsample.models.evaluation import pearson
-from negsample.sentences import split_sentences
+from negsample.sentences import STORY_SENTENCES, headline_of, split_sentences, story_of
+from negsample.text import word_tokens
 
 TASKS = {"Gen-Story": "gen_story", "Ref-Story": "ref_story", "Gen-Ref": "gen_ref"}
 METRICS = ("rouge1", "rouge2", "rougeL", "aes")
 OVERALL = "Overall"
-# Moeed et al. 2020 cut stories to five sentences before anything is generated or judged (§3.2).
-STORY_SENTENCES = 5
 
 
 @dataclass(frozen=True)
 class Headline:
-    """``scores``: people's mean score for each task in ``TASKS``."""
+    """``scores``: people's mean score for each task in ``TASKS`` that they judged. ``draw``: of several for a story, from 1."""
 
     dataset: str
     story: str
     generated: str
     reference: str
     scores: Mapping[str, float]
+    system: str = ""
+    draw: int = 1
 
     def texts(self, task: str) -> tuple[str, str]:
         """Return the headline and the text it is compared with in ``task``."""
@@ -94,24 +97,32 @@ class HeadlineTable:
         """Return both tables as JSON takes them."""
         table4 = {metric: {"best": b, "significant": s} for metric, (b, s) in self.counts().items()}
         table3 = [asdict(entry) for entry in self.entries]
-        return {"threshold": self.threshold, "table3": table3, "table4": table4, "signatures": dict(self.signatures)}
+        found = {"threshold": self.threshold, "table3": table3, "table4": table4, "signatures": dict(self.signatures)}
+        return found | {"published": {"table3": published(3), "table4": published(4)}}
 
 
-def load_headlines(path: str | Path, *, sentences: int = STORY_SENTENCES) -> list[Headline]:
+def load_headlines(path: str | Path, *, sentences: int = STORY_SENTENCES, judged: bool = True) -> list[Headline]:
     """Read the records of ``path`` (JSONL, CSV, TSV or Parquet), stories cut to their first ``sentences`` (0: not cut).
 
-    Raises RecordError, with file and line, for a record that lacks a field or has a score that is not a finite number.
+    Without ``judged`` people's scores may be missing, and a generated headline may be empty. Raises RecordError, with file
+    and line, for a record that lacks a field or has a score that is not a finite number.
     """
     found = []
     for row in read_rows(path):
         story = text_field(row, "story")
         if sentences:
-            story = " ".join(split_sentences(story)[:sentences])
-        scores = {task: _mean_score(row, name) for task, name in TASKS.items()}
-        dataset = text_field(row, "dataset") if row.fields.get("dataset") is not None else ""
+            story = story_of(story, sentences)
+        wanted = {task: name for task, name in TASKS.items() if judged or row.fields.get(name) is not None}
+        scores = {task: _mean_score(row, name) for task, name in wanted.items()}
+        dataset, system = (
+            text_field(row, name) if row.fields.get(name) is not None else "" for name in ("dataset", "system")
+        )
         if dataset == OVERALL:
             raise RecordError(row.where, f"field 'dataset' is {OVERALL!r}", "rename it: the table uses that name")
-        found.append(Headline(dataset, story, text_field(row, "generated"), text_field(row, "reference"), scores))
+        empty = not judged and str(row.fields.get("generated", "-")).strip() == ""
+        generated = "" if empty else text_field(row, "generated")
+        draw = int(number_field(row, "draw")) if row.fields.get("draw") is not None else 1
+        found.append(Headline(dataset, story, generated, text_field(row, "reference"), scores, system, draw))
     return found
 
 
@@ -122,6 +133,36 @@ def _mean_score(row: Row, name: str) -> float:
     if not value:
         raise RecordError(row.where, f"field {name!r} is an empty list", "give at least one score")
     return float(np.mean([number_field(Row(row.where, {name: score}), name) for score in value]))
+
+
+def stand_ins() -> list[Headline]:
+    """The embedded sample as headlines of four data sets, for a smoke run: two systems, a story's first and its last sentence,
+    and, as people's score from 1 to 5, what part of the other text's words stands in the headline."""
+    from negsample.corpora.sample import PATH
+
+    found = []
+    for row in read_rows(PATH):
+        story, reference = story_of(text_field(row, "document")), headline_of(text_field(row, "summary"))
+        sentences = split_sentences(story)
+        for system, sentence in (("first", sentences[0]), ("last", sentences[-1])):
+            made = Headline(text_field(row, "domain"), story, sentence, reference, {}, system)
+            pairs = {task: [set(word_tokens(text)) for text in made.texts(task)] for task in TASKS}
+            scores = {task: 1 + 4 * len(a & b) / max(1, len(b)) for task, (a, b) in pairs.items()}
+            found.append(replace(made, scores=scores))
+    return found
+
+
+def items_of(headlines: Sequence[Headline], task: str) -> list[Item]:
+    """What a metric compares in ``task``: as document and as reference, whichever it reads, the task's own text."""
+    texts = [headline.texts(task) for headline in headlines]
+    return [Item(target, summary, (target,)) for summary, target in texts]
+
+
+def published(table: int) -> list[dict[str, str]]:
+    """The rows printed in Moeed et al. 2020, ``table`` 2, 3 or 4, as they are printed: column → text."""
+    tables = read_mapping(Path(__file__).with_name("headlines_published.yaml"), "headlines_published.yaml")
+    head, *lines = (line.split() for line in tables[table].splitlines())
+    return [dict(zip(head, line, strict=True)) for line in lines]
 
 
 def p4_table3(
@@ -146,11 +187,7 @@ def p4_table3(
     threshold = alpha / (comparisons or len(made) * len(TASKS))
     scores: dict[tuple[str, str], np.ndarray] = {}
     for task in TASKS:
-        items = []
-        for headline in headlines:
-            summary, target = headline.texts(task)
-            # As document and as reference: whichever the metric reads, it reads the task's own text.
-            items.append(Item(target, summary, (target,)))
+        items = items_of(headlines, task)
         for name, metric in made.items():
             scores[name, task] = metric.score(items).values * (1 if metric.higher_is_better else -1)
     datasets = list(dict.fromkeys(headline.dataset for headline in headlines))

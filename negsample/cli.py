@@ -19,7 +19,7 @@ from negsample.commands.explain import explain
 from negsample.commands.fit import fit
 from negsample.commands.generate import generate
 from negsample.commands.generate_summaries import generate_summaries
-from negsample.commands.headlines import p4_table3
+from negsample.commands.headlines import p4_figure1, p4_figure2, p4_table1, p4_table2, p4_table3
 from negsample.commands.info import cache, info
 from negsample.commands.paper_tables import COMMANDS as PAPER_TABLES
 from negsample.commands.publish import publish
@@ -50,15 +50,8 @@ app.add_typer(tables, name="tables")
 
 _VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]
 _VERBS += [serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries]
-_TABLES: list[Callable[..., None]] = [
-    *PAPER_TABLES,
-    p3_table1,
-    p3_table2,
-    p3_table5,
-    p3_table6,
-    p3_table7,
-    p4_table3,
-]
+_TABLES: list[Callable[..., None]] = [*PAPER_TABLES, p3_table1, p3_table2, p3_table5, p3_table6, p3_table7]
+_TABLES += [p4_table1, p4_table2, p4_table3, p4_figure1, p4_figure2]
 for verb in _VERBS:
     app.command()(verb)
 for table in _TABLES:

@@ -58,6 +58,8 @@ _SPACED_QUOTE = re.compile(r"""\s+(?:''|["”’»]+)\s+""")
 _SAID = re.compile(r"と|って|[、，]|[^、，。！？；：\s]{0,8}[说說问問答喊叫称稱道]")
 # Characters looked at on each side of a mark.
 _NEAR = 200
+# Sentences that Moeed et al. 2020 keep of a story before a headline is written or judged (§3.2).
+STORY_SENTENCES = 5
 
 
 def words(text: str) -> list[str]:
@@ -158,6 +160,17 @@ def split_sentences(text: str) -> list[str]:
         sentences.append(line[begin:])
     folded = (" ".join(sentence.split()) for sentence in sentences)
     return [sentence for sentence in folded if sentence]
+
+
+def story_of(document: str, sentences: int = STORY_SENTENCES) -> str:
+    """The first ``sentences`` of a document, as Moeed et al. 2020 (§3.2) cut it; "" where there is none."""
+    return " ".join(split_sentences(document)[:sentences])
+
+
+def headline_of(summary: str) -> str:
+    """The first line of a summary of several (the first highlight: Moeed et al. 2020 §3.1), else its first sentence."""
+    lines = unwrapped_lines(summary)
+    return " ".join(lines[0].split()) if len(lines) > 1 else story_of(summary, 1)
 
 
 def normalise(text: str) -> str:

@@ -185,3 +185,32 @@ def _inside(figure: "Figure", description: str, titles: Mapping[str, str] | None
     root.set("aria-label", description)
     root.extend(drawn.findall("g"))
     return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def training_curves(lines: Sequence[Mapping[str, Any]]) -> bytes:
+    """Loss and, where there is one, reward over the steps of a training, as SVG: ``lines`` of ``training.jsonl``.
+
+    Faint: each step's (mean loss of its documents, mean reward of what was drawn); marked: on the validation documents,
+    after each epoch; dotted: where rewards begin, and the loss becomes another one.
+    """
+    from matplotlib.figure import Figure
+
+    steps = [line for line in lines if line["kind"] == "step"]
+    epochs = [line for line in lines if line["kind"] == "epoch"]
+    begins = next((line for line in steps if "reward" in line), None)
+    names = ["loss"] if begins is None else ["loss", "reward"]
+    with style(NO_FORMULAS):
+        figure = Figure(figsize=(7, 2.6 * len(names)), layout="constrained")
+        panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, name, colour in zip(panels, names, ("tab:blue", "tab:green"), strict=False):
+            own = [(line["step"] + 1, line[name]) for line in steps if name in line]
+            held = [(line["steps"], line[f"validation_{name}"]) for line in epochs if f"validation_{name}" in line]
+            axes.plot(*np.array(own).T, color=colour, alpha=0.35, linewidth=1, label="training")
+            if begins is not None and begins != steps[0]:
+                axes.axvline(begins["step"] + 0.5, color="tab:gray", linestyle=":", linewidth=1)
+            if held:
+                axes.plot(*np.array(held).T, color=colour, marker="o", markersize=4, label="validation")
+            axes.set_ylabel(name)
+            axes.legend(frameon=False)
+        panels[-1].set_xlabel("step")
+        return picture(figure)

@@ -153,8 +153,9 @@ def _runner(loaded: Any, folder: Path, tensorflow: Any) -> Callable[[Sequence[st
     signatures = getattr(loaded, "signatures", {})
     if callable(loaded):
         call = loaded
-    elif "serving_default" in signatures:
-        signature = signatures["serving_default"]
+    elif named := [key for key in ("serving_default", "default") if key in signatures]:
+        # "default" is that of modules from before TensorFlow 2, such as version 2 of the Universal Sentence Encoder.
+        signature = signatures[named[0]]
         inputs = list(signature.structured_input_signature[1])
         if len(inputs) != 1:
             raise InputError(f"{folder}: its signature takes {len(inputs)} inputs, not one vector of texts")
@@ -170,8 +171,8 @@ def _runner(loaded: Any, folder: Path, tensorflow: Any) -> Callable[[Sequence[st
         except (TypeError, ValueError, tensorflow.errors.OpError) as error:
             raise InputError(f"{folder}: it does not take a vector of texts ({one_line(error)})") from error
         if isinstance(output, Mapping):
-            named = [output[key] for key in ("outputs", "default") if key in output]
-            output = named[0] if named else next(iter(output.values()))
+            known = [output[key] for key in ("outputs", "default") if key in output]
+            output = known[0] if known else next(iter(output.values()))
         vectors = np.asarray(output, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise InputError(f"{folder}: gives shape {vectors.shape} for {len(texts)} texts, not one vector a text")

@@ -6,12 +6,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.models.language.model_files import model_folder, one_line, quiet
+from negsample.seeds import generator
 
 # What a folder says beside the model's own files.
 ABOUT = "negsample-summarizer.json"
@@ -23,12 +25,14 @@ END = -100
 @dataclass(frozen=True)
 class Limits:
     """``document_tokens`` read and ``summary_tokens`` written at most; ``prompt`` between document and summary of a causal
-    model; ``beams`` of the search (Clark et al. 2019, A.3: 5)."""
+    model; ``beams`` of the search (Clark et al. 2019, A.3: 5), or ``top_k``, where above 0: summaries are drawn from so many
+    tokens at each step instead (Moeed et al. 2020 §3.2: 40)."""
 
     document_tokens: int = 512
     summary_tokens: int = 100
     prompt: str = "\nTL;DR:"
     beams: int = 5
+    top_k: int = 0
 
 
 class LanguageNetwork(nn.Module):
@@ -53,6 +57,25 @@ class LanguageNetwork(nn.Module):
             logits = every[:, inputs["input_ids"].shape[1] - 1 : -1]
         log_probs = torch.log_softmax(logits.float(), -1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
         return (log_probs * real).sum(1)
+
+
+class _Drawn:
+    """Leaves each row one token, the one that its number falls on: samples that depend on nothing but their own row."""
+
+    def __init__(self, numbers: np.ndarray, top_k: int) -> None:
+        self._numbers, self._top_k, self._step = torch.from_numpy(numbers), top_k, 0
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Scores [B, V] that are −∞ but for the drawn token."""
+        own = scores.double()
+        if 0 < self._top_k < own.shape[1]:
+            own = own.masked_fill(own < own.topk(self._top_k).values[:, -1:], -torch.inf)
+        sums = own.softmax(-1).cumsum(-1)
+        # Below the last sum, so that rounding can't lead past a token with a probability.
+        wanted = self._numbers[:, self._step : self._step + 1].to(sums.device) * sums[:, -1:]
+        picked = torch.searchsorted(sums, wanted, right=True).clamp(max=own.shape[1] - 1)
+        self._step += 1
+        return torch.full_like(scores, -torch.inf).scatter(1, picked, 0.0)
 
 
 class LanguageSummarizer:
@@ -135,13 +158,16 @@ class LanguageSummarizer:
         width = max(1, *map(len, rows))
         return torch.tensor([own + [END] * (width - len(own)) for own in rows])
 
-    def decode(self, inputs: Mapping[str, Tensor], *, sample: bool, beams: int = 1) -> Tensor:
+    def decode(
+        self, inputs: Mapping[str, Tensor], *, numbers: np.ndarray | None = None, top_k: int = 0, beams: int = 1
+    ) -> Tensor:
         """Sequences int64 [B, T] of the model's own distribution, −100 after the end; greedy, sampled, or beam search.
 
-        Beam search goes by the model's own generation settings as well (no repeated runs, length penalty), the others by
-        nothing but its probabilities.
+        Sampled by ``numbers`` [B, summary_tokens], uniform in [0, 1), one for each token, among the ``top_k`` most probable
+        ones (0: all). Beam search goes by the model's own generation settings as well (no repeated runs, length
+        penalty), the others by nothing but its probabilities.
         """
-        from transformers import GenerationConfig
+        from transformers import GenerationConfig, LogitsProcessorList
 
         model, pad, end = self.network.model, self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
         own = model.generation_config
@@ -151,7 +177,7 @@ class LanguageSummarizer:
         else:
             start = getattr(model.config, "decoder_start_token_id", None)
             settings |= {
-                "num_beams": 1, "do_sample": sample, "top_k": 0, "top_p": 1.0, "temperature": 1.0, "eos_token_id": end,
+                "num_beams": 1, "do_sample": False, "eos_token_id": end,
                 "bos_token_id": own.bos_token_id,
                 "decoder_start_token_id": own.decoder_start_token_id if start is None else start,
             }  # fmt: skip
@@ -159,8 +185,10 @@ class LanguageSummarizer:
             if beams == 1:
                 # What is not set here would be taken from the model's own settings.
                 model.generation_config = GenerationConfig()
+            drawn = LogitsProcessorList([] if numbers is None else [_Drawn(numbers, top_k)])
             with torch.no_grad(), quiet():
-                made = model.generate(**inputs, generation_config=GenerationConfig(**settings))
+                asked = GenerationConfig(**settings)
+                made = model.generate(**inputs, generation_config=asked, logits_processor=drawn)
         finally:
             model.generation_config = own
         made = made[:, 1 if not self.causal else inputs["input_ids"].shape[1] :]
@@ -173,14 +201,24 @@ class LanguageSummarizer:
         rows = [[token for token in row if token >= 0] for row in sequences.tolist()]
         return [text.strip() for text in self.tokenizer.batch_decode(rows, skip_special_tokens=True)]
 
-    def summarize(self, documents: Sequence[str]) -> list[str]:
-        """A summary of each document, by beam search."""
+    def numbers(self, keys: Sequence[tuple[object, ...]]) -> np.ndarray:
+        """What ``decode`` samples by, float64 [B, summary_tokens]; each row comes from its key alone."""
+        return np.stack([generator(*key).random(self.limits.summary_tokens) for key in keys])
+
+    def summarize(self, documents: Sequence[str], draw: int = 0) -> list[str]:
+        """A summary of each document, by beam search, or drawn (``draw`` tells one from another) where ``top_k`` is set."""
         self.network.eval()
         device = next(self.network.parameters()).device
         found: list[str] = []
         for i in range(0, len(documents), _BATCH):
-            inputs = {name: t.to(device) for name, t in self.inputs(documents[i : i + _BATCH]).items()}
-            found += self.texts(self.decode(inputs, sample=False, beams=self.limits.beams))
+            own = documents[i : i + _BATCH]
+            inputs = {name: t.to(device) for name, t in self.inputs(own).items()}
+            if self.limits.top_k:
+                numbers = self.numbers([("summary", draw, document) for document in own])
+                made = self.decode(inputs, numbers=numbers, top_k=self.limits.top_k)
+            else:
+                made = self.decode(inputs, beams=self.limits.beams)
+            found += self.texts(made)
         return found
 
     def save(self, folder: Path, facts: Mapping[str, Any]) -> None:

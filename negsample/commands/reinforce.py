@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from negsample.train.reinforce.config import ReinforceConfig
 
 _TEST = "test"
+_CURVE = "training.svg"
 
 
 def reinforce(
@@ -20,6 +21,7 @@ def reinforce(
     values: options.Values = None,
     config: options.Config = None,
     resume: options.Resume = False,
+    smoke: options.Smoke = False,
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train a summarizer by a score as reward; --out becomes a folder for 'generate-summaries'."""
@@ -32,6 +34,10 @@ def reinforce(
     if config is None and not values:
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
     settings = read_reinforce_config(config, values or []).resolved()
+    if smoke:
+        from negsample.train.experiments.smoke import small_reinforce
+
+        settings = small_reinforce(settings)
     unsupervised = settings.unsupervised_share if settings.unsupervised is not None else 0.0
     made = reward(
         settings.reward,
@@ -43,14 +49,26 @@ def reinforce(
     if made.needs_references and not settings.references:
         raise InputError(f"reward={settings.reward} compares with references, and references=false; name another")
     oracle = reward(settings.oracle)
-    found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, command=sys.argv)
+    found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, smoke=smoke, command=sys.argv)
     if not PartialState().is_main_process:
         return
     if found is None:
         print(f"{out}: the run is finished already")
     if not (Path(out) / _TEST).exists():
+        _draw(Path(out))
         _test(settings, out)
-    print(f"summarizer: {out}   test: {out}/{_TEST}/report.html, {out}/samples.md")
+    print(f"summarizer: {out}   test: {out}/{_TEST}/report.html, {out}/samples.md, {out}/{_CURVE}")
+
+
+def _draw(out: Path) -> None:
+    """The curve of losses and rewards, from the training's own log."""
+    from negsample.eval.report.plots import training_curves
+    from negsample.io.files import replacing
+    from negsample.io.read import read_rows
+
+    drawn = training_curves([row.fields for row in read_rows(out / "training.jsonl")])
+    with replacing(out / _CURVE) as stream:
+        stream.write(drawn)
 
 
 def _test(settings: "ReinforceConfig", out: str) -> None:

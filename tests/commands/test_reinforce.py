@@ -31,13 +31,22 @@ def test_a_run_leaves_a_summarizer_its_curve_and_a_table(negsample, run_folder: 
     rows = [json.loads(line) for line in (out / "summaries.jsonl").read_text().splitlines()]
     assert {row["system"] for row in rows} == {"start", "trained", "lead", "oracle"}
     assert all(row["summary"] and row["references"] for row in rows)
-    curve = [json.loads(line) for line in (out / "training.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (out / "training.jsonl").read_text().splitlines()]
+    # 24 documents in batches of 8, twice.
+    steps = [line for line in lines if line["kind"] == "step"]
+    assert [(line["step"], "reward" in line) for line in steps] == [(n, n > 2) for n in range(6)]
+    curve = [line for line in lines if line["kind"] == "epoch"]
     assert [line["phase"] for line in curve] == ["likelihood", "reward"]
     assert curve[1]["outputs"]["words"] > 0
     record = json.loads((out / "run.json").read_text())
     assert record["reward"].startswith("reward:1*rouge1|metric:rouge1")
     assert record["figures"]["data"]["documents"] == {"train": 24, "validation": 3, "test": 3}
     assert (out / "test" / "report.html").is_file()
+    # The picture has both panels and both curves of each.
+    picture = (out / "training.svg").read_text()
+    assert [picture.count(f">{word}</text>") for word in ("loss", "reward", "training", "validation", "step")] == [
+        1, 1, 2, 2, 1,
+    ]  # fmt: skip
     assert not (out / "work").exists()
     # The table's own numbers are those of the reward.
     table = json.loads((out / "test" / "compare.json").read_text())

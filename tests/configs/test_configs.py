@@ -10,9 +10,9 @@ from negsample import configs
 from negsample.errors import InputError
 from negsample.models import evaluation as figures
 from negsample.models.estimator import Estimator
+from negsample.models.summarizers import load_summarizer
 from negsample.train.config import read_values
 from negsample.train.experiments import smoke
-from negsample.train.reinforce.config import read_reinforce_config
 from negsample.train.search.settings import read_search
 
 FILES = sorted(configs.FOLDER.glob("*.yaml"))
@@ -56,10 +56,6 @@ def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
         # A search has no smoke run: that its file is read is what can be tested here.
         read_search(path.stem)
         return
-    if command == "reinforce":
-        # Nor has a training by a reward.
-        read_reinforce_config(path.stem)
-        return
     run = ("--config", path.stem, "--smoke", "--out", out)
     if command == "train":
         done = negsample("train", *run)
@@ -70,6 +66,16 @@ def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
         table = json.loads((out / "table.json").read_text())
         assert {cell["head"] for cell in table["cells"]} == set(values["heads"])
         assert {path.name for path in out.iterdir()} >= {"table.csv", "table.md"}
+    elif command == "reinforce":
+        done = negsample("reinforce", *run)
+        # Every system by every metric, with intervals, tested against the weights before the training or the reward.
+        table = json.loads((out / "test" / "compare.json").read_text())
+        assert [section["metric"] for section in table["sections"]] == values["metrics"]
+        for section in table["sections"]:
+            assert {system["system"] for system in section["systems"]} >= {"start", "lead"}
+            assert all(system["low"] <= system["mean"] <= system["high"] for system in section["systems"])
+            assert all(0 < system["p"] <= 1 for system in section["systems"][1:])
+        load_summarizer(str(out)).summarize(["A story of one sentence."])
     else:
         done = negsample("transfer", *run)
         page = (out / "transfer.html").read_text()

@@ -11,8 +11,10 @@ from pathlib import Path
 ENVIRONMENT = {"ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
 
 
-def launch(*arguments: object, cwd: Path | None = None, processes: int = 2) -> subprocess.CompletedProcess:
-    """``processes`` of ``accelerate launch ARGUMENTS``, ended.
+def launch(
+    *arguments: object, cwd: Path | None = None, processes: int = 2, seconds: int = 300
+) -> subprocess.CompletedProcess:
+    """``processes`` of ``accelerate launch ARGUMENTS``, ended; an error after ``seconds``.
 
     Accelerate's --cpu starts one process whatever number is asked for (its issue 2741); --multi_gpu starts them all, and
     the variable keeps them off a GPU.
@@ -22,7 +24,7 @@ def launch(*arguments: object, cwd: Path | None = None, processes: int = 2) -> s
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
     environment = {**os.environ, **ENVIRONMENT}
     return subprocess.run(
-        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=environment, cwd=cwd
+        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=seconds, env=environment, cwd=cwd
     )
 
 

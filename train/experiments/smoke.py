@@ -6,15 +6,18 @@ A configuration that runs so has no unknown corpus, recipe, head or setting; its
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from negsample.corpora.hub import KNOWN
 from negsample.corpora.sample import DOMAINS
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
+from negsample.models.summarizers.stand_in import CAUSAL, SEQ2SEQ
 from negsample.train.config import TrainConfig
 from negsample.train.experiments.tables import TableConfig
 from negsample.train.experiments.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
+from negsample.train.reinforce.config import ReinforceConfig
 
 # Pairs of each corpus: a domain of the sample has no more.
 PAIRS = 20
@@ -32,6 +35,8 @@ _MOST = {
     "max_summary": 32,
     "judge_steps": 2,
 }
+# The same of a training by a reward.
+_REINFORCED = {"ml_epochs": 1, "epochs": 2, "batch_size": 8, "document_tokens": 64, "summary_tokens": 16, "beams": 2}
 
 # The domain of the sample that is most like a corpus.
 _DOMAINS = {
@@ -85,6 +90,32 @@ def small_table(config: TableConfig, say: Callable[[str], None] = print) -> Tabl
     if encoders != config.encoders:
         say(f"smoke run: encoders {', '.join(config.encoders)} → {', '.join(encoders)}")
     return TableConfig(settings, encoders, config.heads)
+
+
+def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print) -> ReinforceConfig:
+    """Return ``config`` with domains of the sample, packaged vectors, and a tiny language model with random weights in place of
+    a pretrained one; reward, mixture and systems stay. ``say`` gets one line that tells every change, where there is one.
+    """
+    stands = stand_in_corpora([*config.corpora(), *filter(None, [config.unsupervised])])
+    names = list(dict.fromkeys(stands[name] for name in config.corpora()))
+    stand = None if config.model is None else CAUSAL if "gpt" in config.model.lower() else SEQ2SEQ
+    changes: dict[str, Any] = {
+        "corpus": names[0] if isinstance(config.corpus, str) else names,
+        "unsupervised": config.unsupervised and stands[config.unsupervised],
+        "document_field": None,
+        "summary_field": None,
+        "encoder": stand_in_encoder(config.encoder) if config.policy == "extract" else config.encoder,
+        "model": config.model if config.model and Path(config.model).is_dir() else stand,
+        "mixed_precision": "no",
+        "limit": min(config.limit or PAIRS, _BOUNDS["limit"]),
+        # Systems are compared on two documents or more.
+        "validation_share": max(0.2, config.validation_share),
+        "test_share": max(0.3, config.test_share),
+    }
+    changes |= {key: min(getattr(config, key), most) for key, most in _REINFORCED.items()}
+    if told := _changes(config.as_dict(), changes):
+        say(f"smoke run, figures mean nothing: {told}")
+    return dataclasses.replace(config, **changes)
 
 
 def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -> TransferConfig:

@@ -88,8 +88,9 @@ def save_checkpoint(
 
 
 def load_own(accelerator: "Accelerator", checkpoint: Path) -> dict[str, Any]:
-    """Return the plain values that this process has put into ``checkpoint``."""
-    found: dict[str, Any] = json.loads((checkpoint / f"own-{accelerator.process_index}.json").read_text("utf-8"))
+    """Return the plain values that this process has put into ``checkpoint``; the first one's where it was not there then."""
+    own = checkpoint / f"own-{accelerator.process_index}.json"
+    found: dict[str, Any] = json.loads((own if own.is_file() else checkpoint / "own-0.json").read_text("utf-8"))
     return found
 
 

@@ -26,12 +26,12 @@ class AbstractPolicy:
         return self.summarizer.targets([source.references[0] if source.references else None for source in sources])
 
     def sample(self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...]) -> Tensor:
-        """As ``Policy.sample``; the random numbers are torch's, which the loop has seeded for the step."""
-        return self.summarizer.decode(inputs, sample=True)
+        """As ``Policy.sample``; a document's draw does not depend on the others."""
+        return self.summarizer.decode(inputs, numbers=self.summarizer.numbers([(*draw, s.id) for s in sources]))
 
     def greedy(self, inputs: Mapping[str, Tensor]) -> Tensor:
         """As ``Policy.greedy``."""
-        return self.summarizer.decode(inputs, sample=False)
+        return self.summarizer.decode(inputs)
 
     def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
         """As ``Policy.texts``."""

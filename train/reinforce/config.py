@@ -15,6 +15,8 @@ from negsample.train.config import convert, read_values, word_values
 
 _POLICIES = ("extract", "abstract")
 _LENGTHS = ("free", "partial")
+# What the trained one is compared with.
+OTHERS = ("start", "lead", "oracle")
 _BAND = re.compile(r"(\d+)-(\d+)")
 
 
@@ -25,12 +27,15 @@ class ReinforceConfig:
     Data: ``corpus`` (as of ``train``), ``limit``, ``document_field``, ``summary_field``, ``on_bad``; ``references: false``
     for a corpus of documents alone; ``unsupervised``, a further corpus of which only the documents are read, and
     ``unsupervised_share`` of each epoch's documents that come from it (Scialom et al. 2019 §4.2.2: 0.5);
-    ``validation_share`` and ``test_share`` of the documents.
+    ``validation_share`` and ``test_share`` of the documents. ``headlines`` (Moeed et al. 2020): of a document only the first
+    five sentences, of a summary the first line (the first sentence, where it is one line), left out where it has fewer than
+    ``headline_characters``.
 
     Policy: ``policy``, ``extract`` (whole sentences, by their vectors from ``encoder``, within ``words`` words or
     ``sentences`` sentences) or ``abstract`` (``model``: folder or hub id of a sequence-to-sequence or causal language model;
     ``document_tokens`` that it reads, ``summary_tokens`` that it writes at most, ``prompt`` that stands between document
-    and summary of a causal one, ``beams`` for the test).
+    and summary of a causal one; at the test beam search with ``beams``, or, where ``top_k`` is given, a draw from so many
+    tokens at each step).
 
     Reward: ``reward`` (what ``negsample.rewards.reward`` takes), ``length`` (``free``, ``partial``, or a band of words such
     as ``30-80``); ``oracle``, the reward that the extracts are looked for by which an extractor learns before.
@@ -38,9 +43,11 @@ class ReinforceConfig:
     Training: ``ml_epochs`` of maximum likelihood, then ``epochs`` of the mixed loss with weight ``gamma`` of the reward,
     rising to ``gamma_end`` where that is given (without references: 1); ``samples`` a document; ``ml_learning_rate``,
     ``learning_rate``; ``patience`` (epochs without a better validation), ``batch_size`` (documents of a step over all
-    processes), ``max_gradient_norm``, ``mixed_precision``, ``checkpoint_every`` steps, ``seed``.
+    processes), ``gradient_accumulation`` (parts that each step's batch is computed in), ``max_gradient_norm``,
+    ``mixed_precision``, ``checkpoint_every`` steps, ``seed``.
 
-    Test: ``metrics`` of the table (those of Clark et al. 2019, Table 4, without a download).
+    Test: ``system``, what the trained one is called there; ``metrics`` of the table (those of Clark et al. 2019, Table 4,
+    without a download).
     """
 
     corpus: str | list[str] = "sample"
@@ -53,6 +60,8 @@ class ReinforceConfig:
     unsupervised_share: float = 0.5
     validation_share: float = 0.1
     test_share: float = 0.1
+    headlines: bool = False
+    headline_characters: int = 0
     policy: str = "extract"
     encoder: str = "sentence-transformer"
     words: int | None = None
@@ -62,6 +71,7 @@ class ReinforceConfig:
     summary_tokens: int = 100
     prompt: str = "\nTL;DR:"
     beams: int = 5
+    top_k: int = 0
     reward: str = "rougeL:against=references"
     length: str = "free"
     oracle: str = "rougeL:against=references"
@@ -74,10 +84,12 @@ class ReinforceConfig:
     learning_rate: float | None = None
     patience: int = 3
     batch_size: int = 16
+    gradient_accumulation: int = 1
     max_gradient_norm: float = 2.0
     mixed_precision: str = "no"
     checkpoint_every: int = 100
     seed: int = 0
+    system: str = "trained"
     metrics: list[str] = dataclasses.field(default_factory=lambda: ["rouge1", "rouge2", "rougeL", "words"])
 
     def resolved(self) -> "ReinforceConfig":
@@ -121,7 +133,8 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _AT_LEAST: dict[str, float] = {
     "limit": 1, "words": 1, "sentences": 1, "document_tokens": 8, "summary_tokens": 2, "beams": 1, "ml_epochs": 0,
     "epochs": 0, "gamma": 0, "gamma_end": 0, "samples": 1, "ml_learning_rate": 1e-12, "learning_rate": 1e-12,
-    "patience": 1, "batch_size": 1, "max_gradient_norm": 0, "checkpoint_every": 1, "unsupervised_share": 0,
+    "patience": 1, "batch_size": 1, "gradient_accumulation": 1, "max_gradient_norm": 0, "checkpoint_every": 1,
+    "unsupervised_share": 0, "headline_characters": 0, "top_k": 0,
 }  # fmt: skip
 _TYPES = typing.get_type_hints(ReinforceConfig)
 
@@ -162,6 +175,8 @@ def make_reinforce_config(values: Mapping[str, Any], where: str = "configuration
         raise InputError(f"{where}: words and sentences go with policy=extract; give summary_tokens")
     if not config.references and config.unsupervised is not None:
         raise InputError(f"{where}: references=false means that all documents are without; leave unsupervised out")
+    if config.system in OTHERS or not config.system.strip():
+        raise InputError(f"{where}: system={config.system!r} is the name of another one; give a name of its own")
     if not config.ml_epochs + config.epochs:
         raise InputError(f"{where}: ml_epochs and epochs are both 0; nothing would be trained")
     return config

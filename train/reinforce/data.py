@@ -11,6 +11,7 @@ from negsample.errors import InputError
 from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.records import document_key
 from negsample.seeds import digest, generator
+from negsample.sentences import headline_of, story_of
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.policy import Source
 
@@ -62,8 +63,19 @@ def _texts(
     options = CorpusOptions(
         limit=config.limit, document_field=config.document_field, summary_field=field, on_bad=config.on_bad
     )
-    pairs = load_pairs(name, options, skipped)
-    return [(pair.document, None if documents_alone else pair.summary) for pair in pairs]
+    pairs = ((pair.document, None if documents_alone else pair.summary) for pair in load_pairs(name, options, skipped))
+    if not config.headlines:
+        return list(pairs)
+    found = []
+    for document, summary in pairs:
+        story, headline = story_of(document), None if summary is None else headline_of(summary)
+        if not story or headline == "":
+            skipped["a story or headline without a sentence"] += 1
+        elif headline is not None and len(headline) < config.headline_characters:
+            skipped[f"a headline of fewer than {config.headline_characters} characters"] += 1
+        else:
+            found.append((story, headline))
+    return found
 
 
 def epoch_order(train: Sequence[Source], alone: Sequence[Source], share: float, seed: int, epoch: int) -> list[Source]:

@@ -4,7 +4,7 @@ import contextlib
 import json
 import logging
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.work_folder import refuse_changes, work_folder
 from negsample.io.write import open_writer
 from negsample.models.encoders import make_encoder
-from negsample.models.summarizers.budget import lead
+from negsample.models.summarizers.budget import Budget, lead
 from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
+from negsample.models.summarizers.stand_in import STAND_INS, stand_in
 from negsample.train.config import TrainConfig
 from negsample.train.fit.torch_state import own_state
 from negsample.train.fit.training_log import print_line, read_epochs
@@ -42,19 +43,23 @@ def reinforce(
     out: Path,
     *,
     resume: bool = False,
+    smoke: bool = False,
     command: list[str] | None = None,
     say: Callable[[str], None] = print_line,
 ) -> dict[str, Any] | None:
     """Train a summarizer by ``reward`` as a resolved ``config`` says, and leave a model folder at ``out``.
 
     ``oracle`` gives the score of an extract by which the targets of an extractor are looked for. Beside the model the
-    folder has ``training.jsonl`` (the curve), ``summaries.jsonl`` (of the test documents: ``trained``, ``start``, the
-    weights before the first reward, ``lead`` and, for an extractor with references, ``oracle``), ``samples.md``
-    and ``run.json``. Returns the content of ``figures.json``; {} in all processes but the first; None where ``resume`` found
+    folder has ``training.jsonl`` (the curve), ``summaries.jsonl`` (of the test documents: the trained system, ``start``, the
+    weights before the first reward (before the training where there is none), ``lead`` and, for an extractor with
+    references, ``oracle``), ``samples.md`` (side by side), ``headlines.jsonl`` (with ``headlines``) and ``run.json``.
+    Returns the content of ``figures.json``; {} in all processes but the first; None where ``resume`` found
     the run finished. Raises InputError for anything wrong with the configuration, the corpus or the folder.
     """
     watch = Stopwatch()
-    accelerator = make_accelerator(TrainConfig(mixed_precision=config.mixed_precision))
+    accelerator = make_accelerator(
+        TrainConfig(mixed_precision=config.mixed_precision, gradient_accumulation=config.gradient_accumulation)
+    )
     if resume and (out / "figures.json").is_file():
         refuse_changes(out, json.loads((out / "figures.json").read_text("utf-8"))["config"], config.as_dict())
         return None
@@ -71,7 +76,7 @@ def reinforce(
         )
         on_main(accelerator, lambda: held.enter_context(folder), out)
         with own_state():
-            return _run(accelerator, config, reward, oracle, out, watch, command, say)
+            return _run(accelerator, config, reward, oracle, out, watch, smoke, command, say)
 
 
 def make_policy(config: ReinforceConfig, oracle: Score) -> Policy:
@@ -81,7 +86,9 @@ def make_policy(config: ReinforceConfig, oracle: Score) -> Policy:
         if encoder.unit != "sentence":
             raise InputError(f"encoder {config.encoder}: gives vectors of words; name one of sentences")
         return ExtractPolicy(Extractor.new(encoder, config.budget, config.seed), oracle)
-    limits = Limits(config.document_tokens, config.summary_tokens, config.prompt, config.beams)
+    limits = Limits(config.document_tokens, config.summary_tokens, config.prompt, config.beams, config.top_k)
+    if config.model in STAND_INS:
+        return AbstractPolicy(stand_in(config.model, limits))
     return AbstractPolicy(LanguageSummarizer.load(str(config.model), limits))
 
 
@@ -92,6 +99,7 @@ def _run(
     oracle: Score,
     out: Path,
     watch: Stopwatch,
+    smoke: bool,
     command: list[str] | None,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -112,6 +120,10 @@ def _run(
         for row in rows_of(sources["test"], systems):
             writer.write(row)
     atomic_text(out / "samples.md", samples(sources["test"], systems))
+    if config.headlines:
+        with open_writer(out / "headlines.jsonl") as writer:
+            for row in headline_rows(config, policy, sources["test"], systems):
+                writer.write(row)
     rewards = {name: float(score(reward, sources["test"], texts).mean()) for name, texts in systems.items()}
     shutil.copyfile(work / "training.jsonl", out / "training.jsonl")
     found = {
@@ -125,7 +137,7 @@ def _run(
     policy.save(out, {"training": config.as_dict(), "reward": signature})
     write_run(
         out / "run.json", watch, command=command, device=str(accelerator.device), seed=config.seed,
-        processes=accelerator.num_processes, reward=signature, figures=found,
+        smoke=smoke, processes=accelerator.num_processes, reward=signature, config=config.as_dict(), figures=found,
     )  # fmt: skip
     # Written last: with it the run is finished.
     atomic_json(out / "figures.json", found)
@@ -159,16 +171,17 @@ def _test_summaries(
 
     documents = [source.document for source in test]
     trained = policy.summarize(documents)
-    systems = {"trained": trained}
+    systems = {config.system: trained}
     if (work / START).is_file():
         weights = {name: value.clone() for name, value in policy.network.state_dict().items()}
         load_model(policy.network, str(work / START))
         systems = {"start": policy.summarize(documents), **systems}
         policy.network.load_state_dict(weights)
-    if isinstance(policy, ExtractPolicy):
-        systems["lead"] = [lead(document, policy.extractor.budget) for document in documents]
-        if all(source.references for source in test):
-            systems["oracle"] = policy.best_texts(test)
+    extract = isinstance(policy, ExtractPolicy)
+    budget = config.budget if extract else Budget(sentences=1 if config.headlines else 3)
+    systems["lead"] = [lead(document, budget) for document in documents]
+    if isinstance(policy, ExtractPolicy) and all(source.references for source in test):
+        systems["oracle"] = policy.best_texts(test)
     return systems
 
 
@@ -179,6 +192,28 @@ def rows_of(test: Sequence[Source], systems: dict[str, list[str]]) -> list[dict[
         for name, texts in systems.items()
         for s, text in zip(test, texts, strict=True)
     ]
+
+
+def headline_rows(
+    config: ReinforceConfig, policy: Policy, test: Sequence[Source], systems: dict[str, list[str]]
+) -> Iterator[dict[str, Any]]:
+    """Records as ``negsample.eval.headlines`` reads them. Of the first stories there are ``samples`` headlines where they are
+    drawn (Moeed et al. 2020, Table 1, has three); ``draw`` counts them."""
+    dataset = "+".join(Path(name).name.partition(".")[0] for name in config.corpora())
+
+    def rows(name: str, texts: Sequence[str], draw: int) -> Iterator[dict[str, Any]]:
+        # A test document without a reference has no place in the tables.
+        for source, text in zip(test, texts, strict=False):
+            if source.references:
+                facts = {"document_id": source.id, "dataset": dataset, "system": name, "draw": draw}
+                yield facts | {"story": source.document, "generated": text, "reference": source.references[0]}
+
+    for name, texts in systems.items():
+        yield from rows(name, texts, 1)
+    if config.top_k and isinstance(policy, AbstractPolicy):
+        shown = [source.document for source in test[:_SHOWN]]
+        for draw in range(1, config.samples):
+            yield from rows(config.system, policy.summarizer.summarize(shown, draw), draw + 1)
 
 
 def samples(test: Sequence[Source], systems: dict[str, list[str]]) -> str:

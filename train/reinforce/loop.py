@@ -21,7 +21,7 @@ from negsample.train.reinforce.policy import Policy, Source
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-# The weights as they were before the first reward, for the test table.
+# The weights as they were before the first reward (before the training, where there is none), for the test table.
 START = "start.safetensors"
 
 
@@ -72,6 +72,8 @@ def fit(
         accelerator.load_state(str(found[0]))
         position = found[1]
         reward.load_state(load_own(accelerator, found[0]))
+    elif accelerator.is_main_process and not config.epochs:
+        save_start(policy, work)
     log.rewind(position.step, position.epoch)
     last = config.ml_epochs + config.epochs
     per_epoch = -(-len(epoch_order(train, alone, config.unsupervised_share, config.seed, 0)) // config.batch_size)
@@ -90,13 +92,14 @@ def fit(
             for batch in batches[position.batch :]:
                 gamma = gamma_at(config, position.epoch - config.ml_epochs, position.batch, len(batches))
                 torch.manual_seed(seed_from(config.seed, "reinforce", position.step, accelerator.process_index))
-                losses = step(
+                loss, earned = step(
                     accelerator, config, policy, network, optimizer, reward, batch, position.step,
                     gamma if rewarded else 0.0,
                 )  # fmt: skip
-                if not np.isfinite(losses):
+                if not np.isfinite(loss):
                     raise InputError(f"the loss is not finite at step {position.step}; lower the learning rate {rate}")
-                position.loss_sum += losses * len(batch)
+                log.write(kind="step", step=position.step, loss=loss, **({} if earned is None else {"reward": earned}))
+                position.loss_sum += loss * len(batch)
                 position.loss_count += len(batch)
                 position.batch += 1
                 position.step += 1
@@ -132,52 +135,75 @@ def step(
     batch: Sequence[Source],
     number: int,
     gamma: float,
-) -> float:
-    """One optimiser step over ``batch``, shared by the processes; its mean loss. A γ of 0 is plain fine-tuning."""
+) -> tuple[float, float | None]:
+    """One optimiser step over ``batch``, shared by the processes: its mean loss, and the mean reward of what was drawn (None
+    where γ is 0, which is plain fine-tuning)."""
+    parts = config.gradient_accumulation
     own = list(batch[accelerator.process_index :: accelerator.num_processes])
-    # A process without a document still takes part in the exchange of gradients, with weight 0.
-    weight = float(bool(own)) * accelerator.num_processes / len(batch)
-    own = own or [batch[0]]
-    inputs = {name: tensor.to(accelerator.device) for name, tensor in policy.inputs(own).items()}
-    zeros = torch.zeros(len(own), device=accelerator.device)
-    reinforced, supervised = zeros, zeros
-    if gamma > 0:
-        drawn = _rewarded_samples(config, policy, reward, own, inputs, number, accelerator.device)
-        # All are drawn before any is learned from.
-        losses = [self_critical(network(inputs, sequences), r, base) for sequences, r, base in drawn]
-        reinforced = torch.stack(losses).mean(0)
-    if gamma < 1:
-        has = torch.tensor([float(bool(source.references)) for source in own], device=accelerator.device)
-        supervised = has * likelihood(network(inputs, policy.targets(own).to(accelerator.device)))
-    loss = mixed(gamma, reinforced, supervised).sum()
-    accelerator.backward(loss * weight)
-    if config.max_gradient_norm:
-        accelerator.clip_grad_norm_(network.parameters(), config.max_gradient_norm)
-    optimizer.step()
-    optimizer.zero_grad()
-    return float(accelerator.reduce(loss.detach() * float(weight > 0), "sum")) / len(batch)
+    pieces = [own[part::parts] for part in range(parts)]
+    # A process (or part) without a document still takes part in the exchange of gradients, with weight 0.
+    filled = [piece or list(batch[:1]) for piece in pieces]
+    inputs = [
+        {name: tensor.to(accelerator.device) for name, tensor in policy.inputs(piece).items()} for piece in filled
+    ]
+    # All are drawn, and earn what they do, before any is learned from.
+    drawn = _rewarded_samples(config, policy, reward, pieces, inputs, number, accelerator.device) if gamma > 0 else None
+    total = torch.zeros(3, device=accelerator.device)
+    for part, piece in enumerate(filled):
+        weight = float(bool(pieces[part]))
+        with accelerator.accumulate(network):
+            zeros = torch.zeros(len(piece), device=accelerator.device)
+            reinforced, supervised = zeros, zeros
+            if drawn is not None:
+                rows = drawn[part] or [(policy.greedy(inputs[part]), zeros, zeros)] * config.samples
+                losses = [self_critical(network(inputs[part], made), r, base) for made, r, base in rows]
+                reinforced = torch.stack(losses).mean(0)
+                total[1] += weight * torch.stack([r for _, r, _ in rows]).sum()
+                total[2] += weight * len(rows) * len(piece)
+            if gamma < 1:
+                has = torch.tensor([float(bool(source.references)) for source in piece], device=accelerator.device)
+                sequences = policy.targets(piece).to(accelerator.device)
+                supervised = has * likelihood(network(inputs[part], sequences))
+            loss = mixed(gamma, reinforced, supervised).sum() * weight
+            # Gradients are averaged over processes and parts; this makes the step the mean over the batch's documents.
+            accelerator.backward(loss * accelerator.num_processes * parts / len(batch))
+            if accelerator.sync_gradients and config.max_gradient_norm:
+                accelerator.clip_grad_norm_(network.parameters(), config.max_gradient_norm)
+            optimizer.step()
+            optimizer.zero_grad()
+            total[0] += loss.detach()
+    lost, earned, count = accelerator.reduce(total, "sum").tolist()
+    return lost / len(batch), earned / count if count else None
 
 
 def _rewarded_samples(
     config: ReinforceConfig,
     policy: Policy,
     reward: RewardFunction,
-    sources: Sequence[Source],
-    inputs: dict[str, Tensor],
+    pieces: Sequence[Sequence[Source]],
+    inputs: Sequence[dict[str, Tensor]],
     number: int,
     device: torch.device,
-) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """For each of ``config.samples``: sequences, their rewards [B] and those of the greedy ones [B]."""
+) -> list[list[tuple[Tensor, Tensor, Tensor]]]:
+    """For each of ``pieces`` (with their ``inputs``), and each of ``config.samples``: sequences, their rewards [B] and those
+    of the greedy ones [B]; none for a piece without a document."""
     training = policy.network.training
     policy.network.eval()
-    sequences = [policy.greedy(inputs)]
-    for draw in range(config.samples):
-        sequences.append(policy.sample(inputs, sources, (config.seed, "reinforce", number, draw)))
+    draws = [(config.seed, "reinforce", number, draw) for draw in range(config.samples)]
+    made = [
+        [policy.greedy(own), *(policy.sample(own, piece, draw) for draw in draws)] if piece else []
+        for piece, own in zip(pieces, inputs, strict=True)
+    ]
     policy.network.train(training)
-    texts = [text for one in sequences for text in policy.texts(sources, one)]
-    found = score(reward, list(sources) * len(sequences), texts)
-    rewards = torch.from_numpy(found).float().to(device).reshape(len(sequences), len(sources))
-    return [(own, rewards[k], rewards[0]) for k, own in enumerate(sequences) if k]
+    texts = [text for piece, own in zip(pieces, made, strict=True) for one in own for text in policy.texts(piece, one)]
+    sources = [source for piece, own in zip(pieces, made, strict=True) for _ in own for source in piece]
+    # In one call, for some rewards compare the summaries of a call with each other.
+    found = torch.from_numpy(score(reward, sources, texts) if texts else np.zeros(0)).float().to(device)
+    result: list[list[tuple[Tensor, Tensor, Tensor]]] = []
+    for piece, own in zip(pieces, made, strict=True):
+        rewards, found = found[: len(piece) * len(own)].reshape(len(own), len(piece)), found[len(piece) * len(own) :]
+        result.append([(one, rewards[k], rewards[0]) for k, one in enumerate(own) if k])
+    return result
 
 
 def score(reward: RewardFunction, sources: Sequence[Source], texts: Sequence[str]) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tiny_lm
 import torch
@@ -23,8 +24,8 @@ def test_the_probability_of_a_sample_is_that_of_teacher_forcing_alone_or_in_a_ba
 ) -> None:
     summarizer.network.eval()
     inputs = summarizer.inputs(DOCUMENTS)
-    torch.manual_seed(5)
-    sequences = summarizer.decode(inputs, sample=True)
+    numbers = summarizer.numbers([("a",), ("b",)])
+    sequences = summarizer.decode(inputs, numbers=numbers)
     assert sequences.shape[1] <= 6
     with torch.no_grad():
         together = summarizer.network(inputs, sequences)
@@ -32,6 +33,8 @@ def test_the_probability_of_a_sample_is_that_of_teacher_forcing_alone_or_in_a_ba
         for row, document in enumerate(DOCUMENTS):
             own = sequences[row][sequences[row] >= 0]
             alone = summarizer.inputs([document])
+            # What is drawn for a document does not depend on the others.
+            assert summarizer.decode(alone, numbers=numbers[row : row + 1])[0][: len(own)].tolist() == own.tolist()
             # One token after the other, each by the model's own last logits.
             total = 0.0
             for t, token in enumerate(own.tolist()):
@@ -60,6 +63,22 @@ def test_targets_end_with_the_end_token_and_are_cut(summarizer: LanguageSummariz
     assert rows[0][-1] == rows[2][-1] == end
     assert len(rows[2]) == 6
     assert summarizer.texts(found) == ["the cat", "", summarizer.texts(found)[2]]
+
+
+def test_samples_have_the_models_probabilities_among_the_most_probable_tokens(summarizer: LanguageSummarizer) -> None:
+    summarizer.network.eval()
+    alone = summarizer.inputs(DOCUMENTS[:1])
+    probs = np.exp(
+        [step_log_prob(summarizer, alone, torch.tensor([], dtype=torch.int64), token) for token in range(14)]
+    )
+    many = {name: tensor.repeat(2000, 1) for name, tensor in alone.items()}
+    numbers = np.random.default_rng(0).random((2000, 6))
+    for top_k in (0, 3):
+        kept = np.where(probs >= np.sort(probs)[-top_k], probs, 0.0)
+        found = np.bincount(summarizer.decode(many, numbers=numbers, top_k=top_k)[:, 0].numpy(), minlength=14) / 2000
+        # Four standard errors of a share.
+        assert np.abs(found - kept / kept.sum()).max() < 4 * 0.5 / 2000**0.5
+        assert (found > 0).sum() <= (top_k or 14)
 
 
 def test_a_saved_folder_writes_the_same(summarizer: LanguageSummarizer, tmp_path: Path) -> None:

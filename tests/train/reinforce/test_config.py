@@ -22,6 +22,7 @@ from negsample.train.reinforce.config import make_reinforce_config, read_reinfor
         ({"words": 5, "sentences": 2}, "not both"),
         ({"epochs": 0, "ml_epochs": 0}, "nothing would be trained"),
         ({"references": False, "unsupervised": "x"}, "leave unsupervised out"),
+        ({"system": "lead"}, "name of its own"),
         ({"unsupervised_share": 1.0}, "between 0 and 1"),
     ],
 )

@@ -16,6 +16,7 @@ from tests_support import story
 from negsample.models.summarizers.budget import Budget
 from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
+from negsample.rewards import reward
 from negsample.train.reinforce.abstract import AbstractPolicy
 from negsample.train.reinforce.config import ReinforceConfig, make_reinforce_config
 from negsample.train.reinforce.data import epoch_order
@@ -136,7 +137,10 @@ def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: AbstractPolicy) 
     network, optimizer = accelerator.prepare(language.network, torch.optim.Adam(language.network.parameters(), lr=1e-3))
     for number in range(3):
         batch = COPIES[4 * number : 4 * number + 4]
-        loss = step(accelerator, settings, language, network, optimizer, Shared(last_sentence), batch, number, 0.0)
+        loss, earned = step(
+            accelerator, settings, language, network, optimizer, Shared(last_sentence), batch, number, 0.0
+        )
+        assert earned is None
         inputs = tokenizer([source.document for source in batch], return_tensors="pt")
         labels = tokenizer([source.references[0] for source in batch], return_tensors="pt")["input_ids"]
         found = model(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"], labels=labels)
@@ -147,6 +151,28 @@ def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: AbstractPolicy) 
         assert loss == pytest.approx(float(found.loss.detach()) * labels.shape[1], rel=1e-5)
         for mine, theirs in zip(language.summarizer.network.model.parameters(), model.parameters(), strict=True):
             assert torch.allclose(mine, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["extract", "abstract"])
+def test_a_batch_in_parts_is_the_same_step(tmp_path: Path, kind: str) -> None:
+    folder = str(tiny_lm.build(tmp_path / "bart", "bart"))
+    # Thirteen documents: the parts are not of one size.
+    sources = (COPIES if kind == "abstract" else SOURCES)[:13]
+    found = []
+    for parts in (1, 2, 20):
+        abstract = AbstractPolicy(LanguageSummarizer.load(folder, Limits(9, 6, "", 2)))
+        policy: Any = abstract if kind == "abstract" else extract_policy(Budget(sentences=2))
+        settings = config_of(batch_size=13, samples=2, gradient_accumulation=parts)
+        accelerator = Accelerator(cpu=True, gradient_accumulation_steps=parts)
+        # Of plain descent the weights follow the gradient itself.
+        network, optimizer = accelerator.prepare(policy.network, torch.optim.SGD(policy.network.parameters(), lr=0.1))
+        earns = reward("words", length="partial")
+        told = [step(accelerator, settings, policy, network, optimizer, earns, sources, n, 0.5) for n in range(2)]
+        found.append((told, weights(policy)))
+    (told, whole), *others = found
+    for other, own in others:
+        assert np.array(other) == pytest.approx(np.array(told), abs=1e-5)
+        assert all(torch.allclose(whole[name], own[name], rtol=0, atol=1e-6) for name in whole)
 
 
 def test_a_tiny_language_model_learns_a_copying_reward(language: AbstractPolicy, tmp_path: Path) -> None:
