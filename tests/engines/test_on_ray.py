@@ -121,7 +121,7 @@ def test_equal_to_one_process(model, tmp_path):
         write(tmp_path / "in" / "a.parquet", range(21), bad={3}),
         write(tmp_path / "in" / "b.jsonl.gz", range(21, 30)),
     ]
-    load = partial(make_scorer, model)
+    load = partial(make_scorer, model, None)
     done = score_on_ray(load, [str(tmp_path / "in")], tmp_path / "out", SKIP, workers=2, size=8)
     scorer, settings = load(), Settings(on_bad="skip")
     whole = Tally()
