@@ -1,6 +1,8 @@
-"""Scores beside texts as people have them: a ``pandas.DataFrame``, or batches of ``datasets.Dataset.map``."""
+"""Scores beside texts as people have them: a ``pandas.DataFrame``, or batches of columns, of whatever hands them out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +72,37 @@ def score_batch(
     columns = scored_columns(estimator, documents, summaries, prefix)
     _refuse_taken(columns, list(batch))
     return columns
+
+
+@dataclass(frozen=True)
+class ScoreBatches:
+    """A function on batches: columns in, the same columns and those of ``scored_columns`` out.
+
+    ``model`` is a folder, or ``org/name`` on the hub, that every process can read; by default the ready estimator. A batch is
+    a mapping of names to columns of one length: lists, arrays, a pandas DataFrame. This is a few words when pickled: the
+    model is loaded once in each process, by the first batch there. Scores don't depend on how records are divided into
+    batches (to 1e-5). Raises InputError as ``Estimator.load`` and ``Estimator.score_frame`` do.
+    """
+
+    model: str | None = None
+    document: str = "document"
+    summary: str = "summary"
+    prefix: str = ""
+    precision: str = "float32"
+
+    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Score one batch."""
+        columns = dict(batch.items())
+        texts = {name: list(columns[name]) for name in (self.document, self.summary) if name in columns}
+        estimator = _loaded(self.model, self.precision)
+        return {**columns, **score_batch(estimator, {**columns, **texts}, self.document, self.summary, self.prefix)}
+
+
+@lru_cache(maxsize=4)
+def _loaded(model: str | None, precision: str) -> "Estimator":
+    from negsample.models.estimator import Estimator
+
+    return Estimator.load(model, precision=precision)
 
 
 def _texts(columns: Mapping[Any, Any], *names: str) -> list[Any]:

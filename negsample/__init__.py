@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Estimator", "__version__", "assert_quality"]
+__all__ = ["Estimator", "ScoreBatches", "__version__", "assert_quality"]
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
+    from negsample.models.frames import ScoreBatches
     from negsample.models.quality import assert_quality
 
 
@@ -16,6 +17,10 @@ def __getattr__(name: str) -> Any:
         from negsample.models.estimator import Estimator
 
         return Estimator
+    if name == "ScoreBatches":
+        from negsample.models.frames import ScoreBatches
+
+        return ScoreBatches
     if name == "assert_quality":
         from negsample.models.quality import assert_quality
 

@@ -22,6 +22,9 @@ class RecordError(InputError):
         self.hint = hint
         super().__init__(f"{where}: {reason}" + (f"; {hint}" if hint else ""))
 
+    def __reduce__(self) -> tuple[type["RecordError"], tuple[str, str, str]]:
+        return RecordError, (self.where, self.reason, self.hint)  # or else pickle would give it the message alone
+
     def or_skip(self) -> "RecordError":
         """The error with a word on ``--on-bad skip``, for commands that have it."""
         more = "mend it, or pass over such records with --on-bad skip"

@@ -219,18 +219,24 @@ def score_table(
     names = list(dict.fromkeys(name for row in first for name in kept_fields(row, added)))
     with _writer(target, names, scorer, settings, processes) as writer:
         for row, outcome in score_stream(scorer, chain([first], pieces), settings, processes):
-            tally.add(outcome)
+            record = scored_record(row, outcome, added, tally)
             if see is not None:
                 see(row, outcome)
-            kept, fields = kept_fields(row, added), outcome.fields(added)
-            tally.replaced.update(
-                name
-                for name, value in row.fields.items()
-                if value not in (None, "") and (name in fields or name not in kept)
-            )
             if writer is not None:
-                writer.write({**kept, **fields})
+                writer.write(record)
     return tally
+
+
+def scored_record(
+    row: Row, outcome: Outcome, added: tuple[str, str, str, str, str, str], tally: Tally
+) -> dict[str, Any]:
+    """Return the record of ``row`` with what scoring adds to it, called ``added``, and count it in ``tally``."""
+    kept, fields = kept_fields(row, added), outcome.fields(added)
+    tally.add(outcome)
+    tally.replaced.update(
+        name for name, value in row.fields.items() if value not in (None, "") and (name in fields or name not in kept)
+    )
+    return {**kept, **fields}
 
 
 def kept_fields(row: Row, added: tuple[str, str, str, str, str, str]) -> dict[str, Any]:
@@ -249,6 +255,13 @@ def _writer(
     """Open ``target`` in the first process; the columns of a table are ``names``, then what scoring adds to any record."""
     if target is None or (processes and processes.rank):
         return contextlib.nullcontext()
+    added = added_columns(scorer, settings)
+    columns = [*(name for name in names if name not in added), *added]
+    return open_writer(target, columns=None if format_of(target) == "jsonl" else columns)
+
+
+def added_columns(scorer: Scorer, settings: Settings) -> list[str]:
+    """The columns that scoring adds to a table, in their order."""
     score, percentile, aspects, shares, reason, intervals = settings.added()
     added = [score]
     if settings.percentiles:
@@ -259,8 +272,7 @@ def _writer(
             added.append(intervals)
     if settings.on_bad == "skip" or settings.aspects or isinstance(scorer, ReferenceScorer):
         added.append(reason)
-    columns = [*(name for name in names if name not in added), *added]
-    return open_writer(target, columns=None if format_of(target) == "jsonl" else columns)
+    return added
 
 
 def line_chunks(source: str, systems: Sequence[str], references: Sequence[str] = ()) -> Iterator[list[Row]]:

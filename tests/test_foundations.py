@@ -1,5 +1,6 @@
 """Seeds, the registry and document keys."""
 
+import pickle
 import subprocess
 import sys
 
@@ -49,6 +50,8 @@ def test_registry_names_the_nearest():
 
 
 def test_record_error_keeps_its_parts():
-    error = RecordError("f.jsonl, line 3", "blank", "mend it")
+    # In another process too.
+    error = pickle.loads(pickle.dumps(RecordError("f.jsonl, line 3", "blank", "mend it")))
+    assert isinstance(error, RecordError)
     assert str(error) == "f.jsonl, line 3: blank; mend it"
     assert (error.where, error.reason) == ("f.jsonl, line 3", "blank")

@@ -1,6 +1,9 @@
 """``negsample score``."""
 
+import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from negsample.io.read import Row
     from negsample.outcomes import Outcome
     from negsample.processes import Processes
-    from negsample.scoring import Scorer, Tally
+    from negsample.scoring import Scorer, Settings, Tally
 
 
 def score(
@@ -61,6 +64,14 @@ def score(
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
     tsv_quoting: options.TsvQuoting = "auto",
+    on: Annotated[
+        str | None,
+        typer.Option("--on", help="Score files and folders into the folder -o, on Ray.", metavar="ray[:ADDRESS]"),
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="With --on: actors at most.")] = None,
+    records_per_part: Annotated[
+        int, typer.Option("--records-per-part", min=1, help="With --on: records of an output file.")
+    ] = 1024,
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
     from negsample.gate import Gate, parse_limits
@@ -78,15 +89,24 @@ def score(
         raise InputError("--document-field and --summary-field go with a table of records; -s and -t are plain text")
     if source is not None and limit is not None:
         raise InputError("--limit goes with a table of records")
+    if output_field in ("", document_field, summary_field):
+        raise InputError(f"--output-field {output_field!r}: give a name of its own, which holds no text")
+    processes: Processes | None = context.obj
+    if on is not None:
+        if processes or source is not None or limit is not None or fail_under or each or tsv_quoting != "auto":
+            raise InputError("--on goes without accelerate launch, -s, --limit, --fail-under, --each and --tsv-quoting")
+        # Actors may begin in folders of their own.
+        place = os.path.abspath(model) if model is not None and Path(model).exists() else model
+        load = partial(make_scorer, place, metric, aspects, precision)
+        settings = Settings(document_field, summary_field, batch_size, on_bad, aspects is not False, output_field)
+        _score_on(on, load, inputs, output, settings, workers, records_per_part)
+        return
     if source is None and len(inputs) != 1:
         raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
     if each and not fail_under:
         raise InputError("--each goes with --fail-under")
     if output is not None:
         format_of(output)
-    if output_field in ("", document_field, summary_field):
-        raise InputError(f"--output-field {output_field!r}: give a name of its own, which holds no text")
-    processes: Processes | None = context.obj
     read = [path for path in (source, *targets, *references, *inputs) if path is not None]
     if processes and processes.size > 1 and "-" in read:
         raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
@@ -124,6 +144,40 @@ def score(
         if not (processes and processes.rank):
             print("\n".join(failures), file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _score_on(
+    on: str,
+    load: "Callable[[], Scorer]",
+    inputs: list[str],
+    output: str | None,
+    settings: "Settings",
+    workers: int | None,
+    size: int,
+) -> None:
+    from negsample.engines.on_ray import score_on_ray
+
+    engine, _, address = on.partition(":")
+    if engine != "ray":
+        raise InputError(f"--on {on}: give ray, or ray:ADDRESS")
+    if output in (None, "-") or not inputs or "-" in inputs:
+        raise InputError("--on ray: give INPUT… (files or folders) and -o FOLDER")
+    names = {name: name if "://" in name else os.path.abspath(options.records(name)) for name in inputs}
+    done = score_on_ray(
+        load,
+        list(names.values()),
+        Path(str(output)).absolute(),
+        settings,
+        address=address or None,
+        workers=workers,
+        size=size,
+    )
+    tallies = {name: done.tallies[place] for name, place in names.items()}
+    print_tallies(tallies, done.signature, sys.stdout)
+    for name, reason in done.unread.items():
+        print(f"{name}: not read to its end: {reason}")
+    if not any(tally.n for tally in tallies.values()):
+        raise InputError(f"{', '.join(inputs)}: not one record could be scored, for the reasons told")
 
 
 def _same(one: str, other: str) -> bool:

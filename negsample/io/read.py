@@ -39,6 +39,10 @@ class Row:
     error: RecordError | None = None
 
 
+class NoRecordsError(InputError):
+    """A file is sound, and has no record."""
+
+
 # --- opening
 
 
@@ -158,7 +162,7 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
 def _at_least_one(path: str | Path, rows: Iterator[Row]) -> Iterator[Row]:
     first = next(rows, None)
     if first is None:
-        raise InputError(f"{display(path)}: no records; give a file with at least one")
+        raise NoRecordsError(f"{display(path)}: no records; give a file with at least one")
     yield first
     yield from rows
 

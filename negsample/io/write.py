@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
 
 
 @contextmanager
-def open_writer(path: str | Path, *, columns: Sequence[str] | None = None) -> Iterator[Writer]:
+def open_writer(path: str | Path, *, columns: Sequence[str] | None = None, schema: Any = None) -> Iterator[Writer]:
     """A Writer to ``path``, which appears, complete, when the block ends well; on any exception nothing is left.
 
     The ending of ``path`` tells the format. ``columns`` fixes the columns of CSV, TSV and Parquet and their order;
@@ -105,7 +105,8 @@ def open_writer(path: str | Path, *, columns: Sequence[str] | None = None) -> It
     - JSON lines: UTF-8; a lone surrogate is written as its ``\\uXXXX`` escape.
     - CSV, TSV: None is an empty cell, lists and objects are JSON text.
     - Parquet: types come from the first 1,000 records; ``score``, ``percentile`` and ``label`` are float64; a column in
-      which these have nothing (None, empty lists, empty objects) becomes text, later values in it JSON text.
+      which these have nothing (None, empty lists, empty objects) becomes text, later values in it JSON text. An Arrow
+      ``schema``, where given, says instead what the columns hold.
     - ``"-"``: standard output, JSON lines, flushed every 32 records and at the end. Raises BrokenPipeError where its
       reader has gone away.
 
@@ -123,7 +124,7 @@ def open_writer(path: str | Path, *, columns: Sequence[str] | None = None) -> It
         if kind == "jsonl":
             writer = _JsonLines(name, stream)
         elif kind == "parquet":
-            writer = _Parquet(name, stream, columns)
+            writer = _Parquet(name, stream, columns, schema)
         else:
             writer = _Cells(name, stream, "," if kind == "csv" else "\t", columns)
         try:
@@ -244,7 +245,7 @@ def _cell(value: Any) -> str:
 
 
 class _Parquet(Writer):
-    def __init__(self, name: str, stream: BinaryIO, columns: Sequence[str] | None) -> None:
+    def __init__(self, name: str, stream: BinaryIO, columns: Sequence[str] | None, schema: Any) -> None:
         super().__init__(name, stream)
         import pyarrow
 
@@ -252,7 +253,7 @@ class _Parquet(Writer):
         self._columns = columns
         self._records: list[dict[str, Any]] = []
         self._characters = 0
-        self._schema: Any = None
+        self._schema: Any = schema
         self._file: Any = None
 
     def _put(self, record: dict[str, Any]) -> None:
@@ -271,22 +272,13 @@ class _Parquet(Writer):
             columns = self._columns
             if columns is None:
                 columns = list(dict.fromkeys(key for record in self._records for key in record))
-            self._schema = self._pa.schema([(column, self._infer(column)) for column in columns])
+            self._schema = told_schema(schema_of(self._name, self._records, columns))
+        if self._file is None:
             self._file = pq.ParquetWriter(self._stream, self._schema)
         arrays = [self._array(column.name, column.type) for column in self._schema]
         if self._records:
             self._file.write_table(self._pa.Table.from_arrays(arrays, schema=self._schema))
         self._records, self._characters = [], 0
-
-    def _infer(self, column: str) -> Any:
-        if column in _NUMBER_COLUMNS:
-            return self._pa.float64()
-        values = [_escaped(record.get(column)) for record in self._records]
-        try:
-            found = self._pa.infer_type(values)
-        except (self._pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise self._misfit(column, "has values of different types") from error
-        return self._pa.string() if _untold(self._pa, found) else found
 
     def _array(self, column: str, kind: Any) -> Any:
         values = [_escaped(record.get(column)) for record in self._records]
@@ -294,26 +286,52 @@ class _Parquet(Writer):
             values = [None if value is None else _cell(value) for value in values]
         lost = next((value for value in values if not _fits(self._pa, value, kind)), None)
         if lost is not None:
-            raise self._misfit(column, f"holds {kind} by the first records, and a later value is {_json(lost)[:80]}")
+            reason = f"holds {kind} by the first records, and a later value is {_json(lost)[:80]}"
+            raise _misfit(self._name, column, reason)
         try:
             return self._pa.array(values, type=kind)
         except (self._pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise self._misfit(
-                column, f"holds {kind} by the first records, and a value does not fit ({error})"
-            ) from error
-
-    def _misfit(self, column: str, reason: str) -> InputError:
-        # pyarrow's messages may have several lines.
-        return InputError(f"{self._name}: the column {column!r} {' '.join(reason.split())}; write .jsonl instead")
+            reason = f"holds {kind} by the first records, and a value does not fit ({error})"
+            raise _misfit(self._name, column, reason) from error
 
     def _end(self) -> None:
-        if self._records or self._schema is None:
+        if self._records or self._file is None:
             self._flush()
         self._file.close()
 
     def abandon(self) -> None:
         if self._file is not None:
             self._file.close()
+
+
+def schema_of(name: str, records: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None) -> Any:
+    """The Arrow schema of ``records`` (of their ``columns``, by default of all): null where they have nothing but None,
+    empty lists and empty objects. Raises InputError, which names ``name``, for a column whose values are of several types.
+    """
+    import pyarrow as pa
+
+    if columns is None:
+        columns = list(dict.fromkeys(key for record in records for key in record))
+    fields = []
+    for column in columns:
+        try:
+            kind = pa.infer_type([_escaped(_plain(record.get(column))) for record in records])
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise _misfit(name, column, "has values of different types") from error
+        fields.append((column, pa.float64() if column in _NUMBER_COLUMNS else pa.null() if _untold(pa, kind) else kind))
+    return pa.schema(fields)
+
+
+def told_schema(schema: Any) -> Any:
+    """``schema`` with text for the columns of which it tells no type."""
+    import pyarrow as pa
+
+    return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])
+
+
+def _misfit(name: str, column: str, reason: str) -> InputError:
+    # pyarrow's messages may have several lines.
+    return InputError(f"{name}: the column {column!r} {' '.join(reason.split())}; write .jsonl instead")
 
 
 def _untold(pa: Any, kind: Any) -> bool:

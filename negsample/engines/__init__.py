@@ -1,0 +1,1 @@
+"""Scoring on engines that people run anyway."""

@@ -1,0 +1,272 @@
+"""Scoring on a local Ray of two workers: what one process gives, whatever is killed or damaged on the way."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from tests_support import story
+
+from negsample.commands.score import make_scorer
+from negsample.engines import on_ray
+from negsample.engines.on_ray import SUMMARY, score_on_ray
+from negsample.errors import InputError
+from negsample.io.write import write_table
+from negsample.scoring import Scored, Settings, Tally, score_table
+
+ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
+
+WORDS = partial(make_scorer, None, "words")
+SKIP = Settings(on_bad="skip", aspects=True)
+STOP = Settings()
+# For whatever another process has to do on a machine that has much else to do.
+PATIENCE = 240
+
+
+@dataclass
+class Deadly:
+    """Words of the summary; ends its process by SIGKILL when it meets ``document``, once (``marker``) or always."""
+
+    document: str = ""
+    marker: Path | None = None
+    signature: str = "words of the summary"
+
+    def score_pairs(self, documents, summaries, *, batch_size=32):
+        if self.document in documents and not (self.marker and self.marker.exists()):
+            if self.marker:
+                self.marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Scored(np.array([len(s.split()) for s in summaries], np.float32), np.zeros(len(summaries), bool))
+
+
+# A driver to be killed: in its scorer the fifth part and those after it take for ever.
+DRIVER = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from negsample.engines import on_ray
+from negsample.engines.on_ray import score_on_ray
+from negsample.scoring import Scored, Settings
+
+class Slow:
+    signature = "words of the summary"
+    def score_pairs(self, documents, summaries, *, batch_size=32):
+        if any(f"week {number}." in text for text in documents for number in range(8, 20)):
+            time.sleep(3600)
+        return Scored(np.array([len(s.split()) for s in summaries], np.float32), np.zeros(len(summaries), bool))
+
+score_on_ray(Slow, [sys.argv[1]], Path(sys.argv[2]), Settings(), address=sys.argv[3], workers=2, size=4)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """Two workers on this machine, which find this file's classes; the cluster's address."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    for trial in range(4):
+        try:
+            ray.init("local", num_cpus=2, include_dashboard=False, object_store_memory=80 << 20, log_to_driver=False)
+            break
+        except Exception as error:
+            # Ray gives its own processes half a minute to start.
+            ray.shutdown()
+            if trial == 3:
+                pytest.skip(f"Ray can't be started here: {error}")
+    yield ray.get_runtime_context().gcs_address
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def model(tiny_bert, tmp_path_factory):
+    from negsample.models.build import new_parts
+    from negsample.models.folder import save_folder
+
+    folder = tmp_path_factory.mktemp("model") / "m"
+    save_folder(new_parts("cls", str(tiny_bert), max_length=64), folder, {"recipe": "none", "loss": "none"}, "")
+    return str(folder)
+
+
+def write(path: Path, numbers, bad=()) -> str:
+    """Records of ``numbers``, two for each document, in a file of any format; a blank summary where ``bad``."""
+    path.parent.mkdir(exist_ok=True)
+    rows = [{"id": n, "document": story(n // 2)[0], "summary": " " if n in bad else story(n)[1]} for n in numbers]
+    write_table(path, rows, ["id", "document", "summary"])
+    return str(path)
+
+
+def records(out: Path) -> list[dict]:
+    return sorted(pq.read_table(out).to_pylist(), key=lambda record: record["id"])
+
+
+def words(numbers) -> list[float]:
+    return [len(story(number)[1].split()) for number in numbers]
+
+
+def summary(out: Path) -> dict:
+    return json.loads((out / SUMMARY).read_text())
+
+
+def test_equal_to_one_process(model, tmp_path):
+    names = [
+        write(tmp_path / "in" / "a.parquet", range(21), bad={3}),
+        write(tmp_path / "in" / "b.jsonl.gz", range(21, 30)),
+    ]
+    load = partial(make_scorer, model, None)
+    done = score_on_ray(load, [str(tmp_path / "in")], tmp_path / "out", SKIP, workers=2, size=8)
+    scorer, settings = load(), Settings(on_bad="skip")
+    whole = Tally()
+    expected = []
+    for number, name in enumerate(names):
+        score_table(
+            scorer, name, str(tmp_path / f"{number}.parquet"), settings, see=lambda _, outcome: whole.add(outcome)
+        )
+        expected += records(tmp_path / f"{number}.parquet")
+    found = records(tmp_path / "out")
+    assert [record["id"] for record in found] == list(range(30))
+    for record, other in zip(found, expected, strict=True):
+        assert record["score"] == pytest.approx(other["score"], abs=1e-6)
+        assert {**record, "score": None} == {**other, "score": None}
+    one = pq.read_schema(next((tmp_path / "out").glob("*.parquet"))).remove_metadata()
+    assert one == pq.read_schema(tmp_path / "0.parquet")
+    told = summary(tmp_path / "out")
+    assert told["n"] == whole.n == done.tallies[str(tmp_path / "in")].n == 29
+    assert told["mean"] == pytest.approx(whole.mean, abs=1e-6)
+    assert told["interval"] == pytest.approx(whole.interval, abs=1e-6)
+    assert told["without_score"] == dict(whole.bad) == {"field 'summary' is blank": 1}
+    assert told["signature"] == done.signature == scorer.signature
+    assert told["versions"]["negsample"]
+    # 8 and, of the same document, none more; of the first file then 8 and 5, of the second 9.
+    assert told["parts"] == len(list((tmp_path / "out").glob("*.parquet"))) == 4
+
+
+def test_one_record_and_more_workers(tmp_path):
+    source = write(tmp_path / "in.csv", [7])
+    done = score_on_ray(WORDS, [source], tmp_path / "out", STOP, workers=8, size=1)
+    assert done.tallies[source].n == 1
+    assert [(record["id"], record["score"]) for record in records(tmp_path / "out")] == [("7", *words([7]))]
+
+
+def test_a_worker_that_is_killed_is_replaced(tmp_path):
+    source = write(tmp_path / "in.jsonl", range(24))
+    load = partial(Deadly, story(6)[0], tmp_path / "killed")
+    done = score_on_ray(load, [source], tmp_path / "out", STOP, workers=2, size=4)
+    assert (tmp_path / "killed").exists()
+    assert done.tallies[source].n == 24
+    found = records(tmp_path / "out")
+    assert [record["id"] for record in found] == list(range(24))
+    assert [record["score"] for record in found] == words(range(24))
+    assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_a_driver_that_is_killed_and_a_second_start(cluster, tmp_path):
+    source, out = write(tmp_path / "in.jsonl", range(40)), tmp_path / "out"
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, source, str(out), cluster])
+    deadline = time.monotonic() + PATIENCE
+    try:
+        while len(first := list(out.glob("*.parquet"))) < 4:
+            assert driver.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        driver.kill()
+        driver.wait()
+    assert not (out / SUMMARY).exists()
+    times = {path: path.stat().st_mtime_ns for path in first}
+    done = score_on_ray(Deadly, [source], out, STOP, workers=2, size=4)
+    assert done.tallies[source].n == 40
+    assert [record["id"] for record in records(out)] == list(range(40))
+    assert {path: path.stat().st_mtime_ns for path in first} == times
+    assert summary(out)["parts"] == 10
+    with pytest.raises(InputError, match="part was 4, is 5"):
+        score_on_ray(Deadly, [source], out, STOP, size=5)
+    # A file that has changed is scored anew, and what was made of it before goes.
+    write(tmp_path / "in.jsonl", range(9))
+    score_on_ray(Deadly, [source], out, STOP, workers=2, size=4)
+    assert [record["id"] for record in records(out)] == list(range(9))
+
+
+def test_a_damaged_file_among_good_ones(tmp_path, negsample):
+    write(tmp_path / "in" / "a.parquet", range(6))
+    write(tmp_path / "b.jsonl", range(6, 300))
+    (tmp_path / "in" / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "b.jsonl").read_bytes())[:-400])
+    (tmp_path / "in" / "c.parquet").write_bytes(b"PAR1")
+    (tmp_path / "in" / "d.jsonl").write_text("")
+    arguments = ["score", "--on", "ray", "--metric", "words", tmp_path / "in", "-o"]
+    told = negsample(*arguments, tmp_path / "stop", check=2).stderr.splitlines()
+    assert [line for line in told if line.startswith("negsample:")] == told[-1:]
+    assert f"{tmp_path / 'in' / 'c.parquet'}: not a sound Parquet file" in told[-1]
+    assert not (tmp_path / "stop").exists()
+    (tmp_path / "in" / "c.parquet").unlink()
+    told = negsample(*arguments, tmp_path / "stop", check=2).stderr.splitlines()
+    assert f"{tmp_path / 'in' / 'b.jsonl.gz'}: the gzip file is cut short" in told[-1]
+    done = negsample(*arguments, tmp_path / "skip", "--on-bad", "skip")
+    assert f"{tmp_path / 'in' / 'b.jsonl.gz'}: not read to its end: " in done.stdout
+    found = [record["id"] for record in records(tmp_path / "skip")]
+    assert found == list(range(len(found)))
+    assert 6 < len(found) < 300
+    assert summary(tmp_path / "skip")["n"] == len(found)
+    assert list(summary(tmp_path / "skip")["unread"]) == [str(tmp_path / "in" / "b.jsonl.gz")]
+
+
+def test_mistakes_are_one_line(tmp_path, negsample, model):
+    arguments = ["score", "--on", "ray", "--metric", "words"]
+
+    def told(*more, base=arguments):
+        lines = negsample(*base, *more, check=2).stderr.splitlines()
+        assert lines[-1].startswith("negsample: ")
+        assert not any("Traceback" in line for line in lines)
+        return lines[-1]
+
+    source = write(tmp_path / "bad.jsonl", range(6), bad={4})
+    assert f"{source}, line 5: field 'summary' is blank" in told(source, "-o", tmp_path / "bad")
+    (tmp_path / "none.jsonl").write_text("")
+    assert "none.jsonl: no records" in told(tmp_path / "none.jsonl", "-o", tmp_path / "out")
+    assert "--on spark: give ray" in told(source, "-o", tmp_path / "out", "--on", "spark")
+    assert "give INPUT… (files or folders) and -o FOLDER" in told(source)
+    assert "is given twice" in told(source, tmp_path, "-o", tmp_path / "out")
+    assert "which is an input" in told(tmp_path, "-o", tmp_path / "out")
+    assert "--limit" in told(source, "-o", tmp_path / "out", "--limit", "3")
+    # On the other machines the model may be another, or none.
+    load = partial(Gone, tmp_path / "once")
+    with pytest.raises(InputError, match="no such model"):
+        score_on_ray(load, [write(tmp_path / "in.jsonl", range(3))], tmp_path / "out", STOP)
+
+
+@dataclass
+class Gone(Deadly):
+    """A scorer that can be made once."""
+
+    once: Path = Path()
+
+    def __init__(self, once):
+        if once.exists():
+            raise InputError("no such model")
+        once.touch()
+
+
+def test_what_kills_every_worker_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(on_ray, "_RETRIES", 1)
+    source = write(tmp_path / "in.jsonl", range(2))
+    with pytest.raises(InputError, match=r"Ray failed: .*start the same command again"):
+        score_on_ray(partial(Deadly, story(0)[0]), [source], tmp_path / "out", STOP, workers=1)
+
+
+def test_ray_data_maps_the_callable(model, tmp_path):
+    data = pytest.importorskip("ray.data", reason="the extra [ray] is not installed")
+    from negsample import Estimator, ScoreBatches
+
+    source = write(tmp_path / "in.parquet", range(6))
+    rows = data.read_parquet(source).map_batches(ScoreBatches(model), batch_size=4).take_all()
+    scores = Estimator.load(model).score([story(n // 2)[0] for n in range(6)], [story(n)[1] for n in range(6)])
+    found = [row["score"] for row in sorted(rows, key=lambda row: row["id"])]
+    np.testing.assert_allclose(found, scores, atol=1e-5)
