@@ -112,6 +112,11 @@ class Estimator:
         if isinstance(self._features, AlignFeatures):
             self._features.stay_in_memory()
 
+    def expect_again(self) -> None:
+        """Keep more (a gigabyte of word vectors, head ``align``) of documents that will come again, as they do to a reward."""
+        if isinstance(self._features, AlignFeatures):
+            self._features.expect_again()
+
     @property
     def fingerprint(self) -> str:
         """12 hex digits that change with anything that changes a score."""

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _KEPT_WORDS = 400_000
 # In a service, whose documents are new ones: bytes of word vectors of sentences, and words of documents.
 _SERVED = (64 << 20, 50_000)
+# Where the same documents come again and again, as they do to a reward: bytes of word vectors of sentences, for which two
+# thousand articles take 650 MB. One fewer than come round, and every one is read anew.
+_COMING_AGAIN = 1 << 30
 # Bytes of text that count as one unit of a batch.
 _BYTES = 64
 # What reads a summary alone marks one without a word like this: lower than any other.
@@ -94,6 +97,10 @@ class AlignFeatures:
         """Keep what is read in memory alone, within closer bounds, and nothing of it in the embedding cache on disk."""
         self.reader.cache = self.reader.states
         self.reader.states.most_kept, self._most_words = _SERVED
+
+    def expect_again(self) -> None:
+        """Keep more of what is read, for documents that come again."""
+        self.reader.states.most_kept = _COMING_AGAIN
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """UTF-8 bytes of each text."""

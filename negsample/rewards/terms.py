@@ -126,7 +126,9 @@ def _is_model(name: str) -> bool:
 def _estimator(name: str) -> "Estimator":
     from negsample.models.estimator import Estimator
 
-    return Estimator.load() if name in _READY else Estimator.load(name)
+    estimator = Estimator.load() if name in _READY else Estimator.load(name)
+    estimator.expect_again()
+    return estimator
 
 
 @lru_cache(maxsize=4)
