@@ -58,6 +58,7 @@ def measure(spec: TableSpec, sources: Sequence[Source], settings: Settings, out:
     A row whose metric can't be made (its encoder is not there) is told and left out. Tables of correlations have the trivial
     metrics besides. Raises InputError for an unknown human score, and where not one metric could be made.
     """
+    people = [_people(source.rows, settings.human, spec.human) for source in sources]
     metrics, not_run = spec.metrics()
     extra = tuple(name for name in TRIVIAL if name != "cosine") if spec.kind == "correlations" else ()
     metrics |= {name: name for name in extra}
@@ -97,12 +98,11 @@ def measure(spec: TableSpec, sources: Sequence[Source], settings: Settings, out:
     if spec.rows and not (columns.keys() - set(extra)):
         raise InputError(f"{spec.name}: not one of its metrics could be made: {'; '.join(not_run.values())}")
     tables, start = [], 0
-    for source in sources:
+    for source, scores_of in zip(sources, people, strict=True):
         part = slice(start, start + len(source.rows))
         start = part.stop
-        people = _people(source.rows, settings.human, spec.human)
         own = {label: values[part] for label, values in columns.items()}
-        tables.append(judged_table(source.name, source.rows, people, own))
+        tables.append(judged_table(source.name, source.rows, scores_of, own))
         notes += [f"{source.name}: {line}" for line in source.missing]
     return Measured(spec, settings, tuple(sources), tuple(tables), signatures, not_run, extra, tuple(notes))
 

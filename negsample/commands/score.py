@@ -92,6 +92,8 @@ def score(
     if output_field in ("", document_field, summary_field):
         raise InputError(f"--output-field {output_field!r}: give a name of its own, which holds no text")
     processes: Processes | None = context.obj
+    if on is None and workers is not None:
+        raise InputError("--workers goes with --on ray")
     if on is not None:
         if processes or source is not None or limit is not None or fail_under or each or tsv_quoting != "auto":
             raise InputError("--on goes without accelerate launch, -s, --limit, --fail-under, --each and --tsv-quoting")
@@ -161,7 +163,7 @@ def _score_on(
     if engine != "ray":
         raise InputError(f"--on {on}: give ray, or ray:ADDRESS")
     if output in (None, "-") or not inputs or "-" in inputs:
-        raise InputError("--on ray: give INPUT… (files or folders) and -o FOLDER")
+        raise InputError("--on ray: give INPUT… (files or folders, not -) and -o FOLDER (not -)")
     names = {name: name if "://" in name else os.path.abspath(options.records(name)) for name in inputs}
     done = score_on_ray(
         load,

@@ -150,6 +150,8 @@ def _cluster(address: str | None) -> Iterator[tuple[Any, int]]:
     A connection that this process has already is used and left.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # What Ray's own processes log of a cluster that isn't there is told by the error.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         import ray
     except ImportError:

@@ -79,9 +79,7 @@ def refuse_changes(out: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     if changed:
         told = ", ".join(f"{key} was {before.get(key)!r}, is {now.get(key)!r}" for key in changed)
-        raise InputError(
-            f"{out}: was begun with another configuration ({told}); give that one, or another folder with --out"
-        )
+        raise InputError(f"{out}: was begun with another configuration ({told}); give that one, or another folder")
 
 
 @contextmanager

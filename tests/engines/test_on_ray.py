@@ -231,6 +231,7 @@ def test_mistakes_are_one_line(tmp_path, negsample, model):
     assert f"{source}, line 5: field 'summary' is blank" in told(source, "-o", tmp_path / "bad")
     (tmp_path / "none.jsonl").write_text("")
     assert "none.jsonl: no records" in told(tmp_path / "none.jsonl", "-o", tmp_path / "out")
+    assert "not -" in told("-", "-o", tmp_path / "out")
     assert "--on spark: give ray" in told(source, "-o", tmp_path / "out", "--on", "spark")
     assert "give INPUT… (files or folders) and -o FOLDER" in told(source)
     assert "is given twice" in told(source, tmp_path, "-o", tmp_path / "out")
