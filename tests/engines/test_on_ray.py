@@ -233,7 +233,7 @@ def test_mistakes_are_one_line(tmp_path, negsample, model):
     assert "none.jsonl: no records" in told(tmp_path / "none.jsonl", "-o", tmp_path / "out")
     assert "not -" in told("-", "-o", tmp_path / "out")
     assert "--on spark: give ray" in told(source, "-o", tmp_path / "out", "--on", "spark")
-    assert "give INPUT… (files or folders) and -o FOLDER" in told(source)
+    assert "give INPUT… (files or folders, not -)" in told(source)
     assert "is given twice" in told(source, tmp_path, "-o", tmp_path / "out")
     assert "which is an input" in told(tmp_path, "-o", tmp_path / "out")
     assert "--limit" in told(source, "-o", tmp_path / "out", "--limit", "3")
