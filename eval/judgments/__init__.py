@@ -8,6 +8,7 @@ from pathlib import Path
 
 from negsample.errors import InputError
 from negsample.eval.judgments.collect import Unusable
+from negsample.io.saved import is_saved
 from negsample.records import Judged
 from negsample.registry import Registry
 
@@ -47,6 +48,9 @@ def load_judgments(spec: str, unusable: Unusable | None = None, columns: Sequenc
     load = JUDGMENTS.get(name)
     if not Path(path).exists():
         raise InputError(f"{path}: no such file or folder; give the path of the {name} judgments")
+    if name == "files" and Path(path).is_dir() and not is_saved(path):
+        known = ", ".join(own for own in JUDGMENTS if own != "files")
+        raise InputError(f"{path}: is a folder; give a file of judgments, or NAME:{path} (NAME: {known})")
     unusable = Unusable() if unusable is None else unusable
     if columns and name != "files":
         raise InputError(f"{spec}: its scores have their places; --scores-columns is for files of your own")

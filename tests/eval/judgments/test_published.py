@@ -408,3 +408,8 @@ def test_realsumm_flat_with_csv(tmp_path: Path) -> None:
         "no document at line doc_id of src.txt": 1,
         "no output file for system 'other'": 1,
     }
+
+
+def test_a_folder_in_the_place_of_a_file_says_which_names_take_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is a folder; give a file of judgments, or NAME:.*tac2010"):
+        load_judgments(str(tmp_path))
