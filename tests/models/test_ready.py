@@ -41,7 +41,9 @@ def test_it_is_align_as_it_is_made(estimator: Estimator) -> None:
     assert isinstance(features, AlignFeatures)
     logits = untrained()(**stack(features.compare([document], [summary])))[0].detach().numpy()
     score, aspects = estimator.score([document], [summary], aspects=True)
-    assert [score[0], *(aspects[name][0] for name in estimator.aspects)] == pytest.approx(1 / (1 + np.exp(-logits)))
+    found = [score[0], *(aspects[name][0] for name in estimator.aspects)]
+    # What else is read at once may change the last digits.
+    assert found == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-5)
     assert estimator.signature.startswith(f"ready:{ready.READY.version}|model:{estimator.fingerprint}|")
     assert Estimator.load("ready").signature == estimator.signature
 
