@@ -128,8 +128,3 @@ def test_epochs_see_other_negatives_and_the_test_split_stays(pairs_file, tmp_pat
     assert one["test"] == two["test"]
     assert one["validation"] == two["validation"]
     assert two["train"]["negatives"]["crosspair"] == 2 * one["train"]["negatives"]["crosspair"]
-
-
-def test_align_reads_all_negatives_in_every_epoch():
-    with pytest.raises(InputError, match="give negatives instead of redraws"):
-        make_config({"head": "align", "redraws": 2})
