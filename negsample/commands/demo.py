@@ -53,7 +53,7 @@ def show(estimator: "Estimator", examples: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from negsample.io.examples import read_examples
+    from negsample.io.read import read_examples
 
     chosen = [example for _, example in zip(range(_SHOWN), read_examples(examples), strict=False)]
     scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])

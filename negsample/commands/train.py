@@ -28,7 +28,6 @@ def train(
     config: options.Config = None,
     resume: options.Resume = False,
     smoke: options.Smoke = False,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample.train …"""
     from negsample.train.config import read_config
