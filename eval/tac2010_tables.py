@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from negsample.corpora import load_pairs
+from negsample.eval.agreement.columns import ScoreColumn, column_sources, score_columns
+from negsample.eval.agreement.figures import AgreementFigure, agreement
+from negsample.eval.agreement.levels import LEVELS, judged_table
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import nist_rouge
 from negsample.eval.metrics import make_metric, score_judged
-from negsample.eval.score_columns import ScoreColumn, column_sources, score_columns
-from negsample.eval.stats.agreement import AgreementFigure, agreement
-from negsample.eval.stats.correlation_levels import LEVELS, judged_table
 from negsample.io.files import atomic_json
 from negsample.io.work_folder import trying, waiting
 from negsample.models.folder import read_description

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.eval.agreement import levels as lv
+from negsample.eval.agreement.figures import AgreementFigure, agreement
+from negsample.eval.agreement.sample_size import article_sampling, average_ranks
+from negsample.eval.agreement.significance import williams
 from negsample.eval.fit.preset import SPLITS, fit_learned
 from negsample.eval.metrics.learned import Learned
-from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.agreement import AgreementFigure, agreement
-from negsample.eval.stats.metric_differences import williams
-from negsample.eval.stats.sample_size import article_sampling, average_ranks
 from negsample.eval.tables.measure import Measured
 from negsample.number_text import number, short
 from negsample.text import word_count

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.correlate import Source, load_sources
+from negsample.eval.agreement.columns import TRIVIAL
+from negsample.eval.agreement.correlate import Source, load_sources
+from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.judgments.mean_score import is_mean
 from negsample.eval.metrics import make_metric, score_judged
-from negsample.eval.score_columns import TRIVIAL
-from negsample.eval.stats.correlation_levels import ScoreTable, judged_table
 from negsample.eval.tables.definition import TableSpec
 from negsample.io.files import atomic_json
 from negsample.progress import Bar

@@ -115,7 +115,7 @@ def p4_figure1(
     smoke: options.Smoke = False,
 ) -> None:
     """A map of the generated headlines of two data sets, PCA then t-SNE: Moeed et al. 2020, Figure 1."""
-    from negsample.eval.embedding_map import map_texts
+    from negsample.eval.report.embedding_map import map_texts
     from negsample.models.encoders import make_encoder
 
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)

@@ -74,7 +74,7 @@ def _draw(out: Path) -> None:
 def _test(settings: "ReinforceConfig", out: str) -> None:
     """The table: every system × every metric, with intervals and paired tests against the weights before the reward."""
     from negsample.commands.compare import print_comparison
-    from negsample.eval.compare import Settings, compare
+    from negsample.eval.agreement.compare import Settings, compare
     from negsample.eval.report.files import write_comparison
     from negsample.io.run_record import Stopwatch
 

@@ -11,7 +11,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from negsample import Estimator
 from negsample.eval import tac2010_tables
-from negsample.eval.score_columns import ScoreColumn
+from negsample.eval.agreement.columns import ScoreColumn
 from negsample.eval.tac2010_tables import HUMAN, TacModel, load_tac2010, markdown, rouge_columns, tac2010_table
 from negsample.train.config import make_config
 from negsample.train.experiments.published import published

@@ -14,11 +14,11 @@ from scipy.stats import rankdata, spearmanr
 from negsample.commands.paper_tables import COMMANDS
 from negsample.corpora.sample import PATH
 from negsample.errors import InputError
-from negsample.eval.correlate import Source
+from negsample.eval.agreement.correlate import Source
+from negsample.eval.agreement.sample_size import average_ranks
+from negsample.eval.agreement.significance import williams
 from negsample.eval.fit.preset import fit_learned
 from negsample.eval.metrics import METRICS, make_metric, score_judged
-from negsample.eval.stats.metric_differences import williams
-from negsample.eval.stats.sample_size import average_ranks
 from negsample.eval.tables import kinds, stand_in
 from negsample.eval.tables import measure as measuring
 from negsample.eval.tables.definition import TableSpec, table_spec

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.correlation import COEFFICIENTS, p_value, partial
+from negsample.eval.agreement import levels as lv
+from negsample.eval.agreement.correlation import COEFFICIENTS, p_value, partial
 from negsample.resampling import percentile_interval
 
 MISSING_METRIC = "row without a metric score"

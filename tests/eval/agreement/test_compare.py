@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
-from negsample.eval.compare import Settings, compare
+from negsample.eval.agreement.compare import Settings, compare
 from negsample.io.read import read_rows
 
 # Words of each summary: differences to the first system are 2, 1, 3, 2, 1, 2, 1 and 0, 1, −1, 0, 0, 0, 0.

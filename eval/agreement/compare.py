@@ -7,9 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from negsample.errors import InputError, RecordError
+from negsample.eval.agreement.columns import ScoreColumn, check_names, column_sources, score_columns
+from negsample.eval.agreement.system_differences import (
+    Disagreement,
+    SystemComparison,
+    compare_systems,
+    largest_differences,
+)
 from negsample.eval.judgments.collect import name_field
-from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
-from negsample.eval.stats.system_differences import Disagreement, SystemComparison, compare_systems, largest_differences
 from negsample.io.lines import aligned_lines
 from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.records import Judged, document_key

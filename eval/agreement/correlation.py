@@ -1,7 +1,7 @@
 """Pearson, Spearman and Kendall τ-b on arrays, many columns and many samples at once.
 
 ``K`` is the number of columns (metrics, human scores), ``n`` the number of rows. Inside these functions an undefined
-correlation (a constant column, fewer than three rows) is NaN; `negsample.eval.stats.agreement` turns it into ``None`` with
+correlation (a constant column, fewer than three rows) is NaN; `negsample.eval.agreement.figures` turns it into ``None`` with
 a reason before anything is reported.
 """
 

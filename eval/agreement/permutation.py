@@ -12,8 +12,8 @@ scale within the data set (over the rows used), which leaves each one's own corr
 
 import numpy as np
 
-from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.correlation import concordance_form, standardised
+from negsample.eval.agreement import levels as lv
+from negsample.eval.agreement.correlation import concordance_form, standardised
 
 # Column → its concordant pairs and its untied pairs, each among the documents kept and among those exchanged.
 Counted = dict[int, tuple[list[np.ndarray], list[np.ndarray]]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.eval.stats.correlation import correlation_matrix, standardised, weighted_pooled
+from negsample.eval.agreement.correlation import correlation_matrix, standardised, weighted_pooled
 from negsample.records import Judged
 from negsample.seeds import generator
 from negsample.text import word_count

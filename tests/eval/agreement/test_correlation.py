@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from negsample.errors import InputError
-from negsample.eval.stats.correlation import (
+from negsample.eval.agreement.correlation import (
     COEFFICIENTS,
     correlation_matrix,
     p_value,
@@ -94,7 +94,7 @@ def test_chunks_change_nothing(monkeypatch):
         whole = weighted_pooled(values, documents, weights, coefficient, [(0, 1), (1, 2)])
         square = correlation_matrix(values, coefficient)
         with monkeypatch.context() as patch:
-            patch.setattr("negsample.eval.stats.correlation._CHUNK", 170)
+            patch.setattr("negsample.eval.agreement.correlation._CHUNK", 170)
             np.testing.assert_allclose(
                 weighted_pooled(values, documents, weights, coefficient, [(0, 1), (1, 2)]), whole, atol=1e-13
             )

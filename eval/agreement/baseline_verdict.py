@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from negsample.eval.score_columns import TRIVIAL
-from negsample.eval.stats.agreement import AgreementFigure
-from negsample.eval.stats.metric_differences import BeatsMatrix, MetricsComparison, beats_matrix
+from negsample.eval.agreement.columns import TRIVIAL
+from negsample.eval.agreement.figures import AgreementFigure
+from negsample.eval.agreement.significance import BeatsMatrix, MetricsComparison, beats_matrix
 
 # The coefficient of each level that is shown first and for which metrics are compared.
 MAIN_COEFFICIENT = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}

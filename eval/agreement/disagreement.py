@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.eval.stats.correlation_levels import ScoreTable
+from negsample.eval.agreement.levels import ScoreTable
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 from tests_support import SHARED_DATA
 
-from negsample.eval.stats import agreement as ag
-from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.agreement import agreement
-from negsample.eval.stats.correlation_levels import make_block, make_resamples, make_table, system_samples
+from negsample.eval.agreement import figures as ag
+from negsample.eval.agreement import levels as lv
+from negsample.eval.agreement.figures import agreement
+from negsample.eval.agreement.levels import make_block, make_resamples, make_table, system_samples
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 LEVELS, COEFFICIENTS = ("pooled", "summary", "system"), ("pearson", "spearman", "kendall")

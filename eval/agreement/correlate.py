@@ -8,17 +8,22 @@ from pathlib import Path
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, BaselineVerdict, baseline_verdicts, beats_matrices
-from negsample.eval.disagreement import Apart, furthest_apart
-from negsample.eval.given_scores import score_file_column
+from negsample.eval.agreement.baseline_verdict import (
+    MAIN_COEFFICIENT,
+    BaselineVerdict,
+    baseline_verdicts,
+    beats_matrices,
+)
+from negsample.eval.agreement.columns import ScoreColumn, check_names, column_sources, score_columns
+from negsample.eval.agreement.disagreement import Apart, furthest_apart
+from negsample.eval.agreement.figures import AgreementFigure, agreement
+from negsample.eval.agreement.given_scores import score_file_column
+from negsample.eval.agreement.levels import LEVELS, ScoreTable, judged_table
+from negsample.eval.agreement.sample_size import AverageRank, SampleSize, article_sampling, average_ranks
+from negsample.eval.agreement.significance import BeatsMatrix, MetricsComparison, compare_metrics
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.files import HALVES
 from negsample.eval.judgments.mean_score import is_mean, with_means
-from negsample.eval.score_columns import ScoreColumn, check_names, column_sources, score_columns
-from negsample.eval.stats.agreement import AgreementFigure, agreement
-from negsample.eval.stats.correlation_levels import LEVELS, ScoreTable, judged_table
-from negsample.eval.stats.metric_differences import BeatsMatrix, MetricsComparison, compare_metrics
-from negsample.eval.stats.sample_size import AverageRank, SampleSize, article_sampling, average_ranks
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion

@@ -16,19 +16,18 @@ from scipy import stats
 from tests_support import SHARED_DATA
 
 from negsample.errors import InputError
-from negsample.eval import correlate
-from negsample.eval import score_columns as columns
-from negsample.eval.baseline_verdict import baseline_verdicts, beats_matrices
-from negsample.eval.correlate import Settings
-from negsample.eval.disagreement import furthest_apart
+from negsample.eval.agreement import columns, correlate
+from negsample.eval.agreement.baseline_verdict import baseline_verdicts, beats_matrices
+from negsample.eval.agreement.columns import score_columns
+from negsample.eval.agreement.correlate import Settings
+from negsample.eval.agreement.disagreement import furthest_apart
+from negsample.eval.agreement.figures import AgreementFigure
+from negsample.eval.agreement.levels import make_table
+from negsample.eval.agreement.significance import MetricsComparison
 from negsample.eval.metrics import METRICS
 from negsample.eval.metrics.base import Item, Metric, Scores
 from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows
 from negsample.eval.report.files import write_correlation
-from negsample.eval.score_columns import score_columns
-from negsample.eval.stats.agreement import AgreementFigure
-from negsample.eval.stats.correlation_levels import make_table
-from negsample.eval.stats.metric_differences import MetricsComparison
 from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from negsample.eval.stats import metric_differences as sg
-from negsample.eval.stats.correlation_levels import make_block, make_resamples, make_table
-from negsample.eval.stats.metric_differences import (
+from negsample.eval.agreement import significance as sg
+from negsample.eval.agreement.levels import make_block, make_resamples, make_table
+from negsample.eval.agreement.permutation import swapped_differences
+from negsample.eval.agreement.significance import (
     MetricsComparison,
     beats_matrix,
     bonferroni,
@@ -18,7 +19,6 @@ from negsample.eval.stats.metric_differences import (
     holm,
     williams,
 )
-from negsample.eval.stats.permutation import swapped_differences
 from negsample.resampling import bootstrap_p, patterns, permutation_p
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}

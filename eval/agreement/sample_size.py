@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.eval.stats import correlation_levels as lv
+from negsample.eval.agreement import levels as lv
 from negsample.seeds import generator
 
 # Numbers of articles drawn, where a data set has more of them.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from negsample.errors import InputError
-from negsample.eval.embedding_map import draw, map_texts, project
+from negsample.eval.report.embedding_map import draw, map_texts, project
 
 
 def groups(n: int = 30, m: int = 20) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from negsample.eval.stats import correlation_levels as lv
-from negsample.eval.stats.permutation import Counted, swapped_differences
+from negsample.eval.agreement import levels as lv
+from negsample.eval.agreement.permutation import Counted, swapped_differences
 from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
 
@@ -100,7 +100,7 @@ def compare_metrics(
     """Compare every two metrics of ``table`` by their agreement with the human score ``human``.
 
     Paired bootstrap: the same resamples for both. Paired permutation: within a random half of the documents the two
-    metrics change places, after both were put on one scale, for which see `negsample.eval.stats.permutation`. Williams:
+    metrics change places, after both were put on one scale, for which see `negsample.eval.agreement.permutation`. Williams:
     pooled and system level, Pearson and Spearman (Clark et al. 2019 use it with Spearman); at the pooled level it takes
     rows that share a document as independent and is too bold. The permutation takes the systems as given: at the system
     level it says whether these systems on other documents would show the difference, not whether other systems would;

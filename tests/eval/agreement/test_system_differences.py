@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from negsample.eval.stats import system_differences
-from negsample.eval.stats.system_differences import largest_differences
+from negsample.eval.agreement import system_differences
+from negsample.eval.agreement.system_differences import largest_differences
 
 
 def compare_systems(scores, systems="abcd", **options):

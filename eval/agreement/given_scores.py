@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from negsample.errors import InputError, RecordError
+from negsample.eval.agreement.columns import ScoreColumn
 from negsample.eval.judgments.collect import Unusable, name_field
-from negsample.eval.score_columns import ScoreColumn
 from negsample.io.read import number_field, read_rows
 from negsample.records import Judged
 from negsample.seeds import digest

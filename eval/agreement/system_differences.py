@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from negsample.eval.stats.metric_differences import ALPHA, holm
+from negsample.eval.agreement.significance import ALPHA, holm
 from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
 
