@@ -13,8 +13,8 @@ from negsample.eval.stats import correlation_levels as lv
 from negsample.eval.stats.agreement import AgreementFigure, agreement
 from negsample.eval.stats.metric_differences import williams
 from negsample.eval.stats.sample_size import article_sampling, average_ranks
-from negsample.eval.tables.measure import Measured
 from negsample.number_text import number, short
+from negsample.papers.measure import Measured
 from negsample.text import word_count
 
 _LETTER = {"pearson": "P", "spearman": "S", "kendall": "τ"}
