@@ -26,7 +26,7 @@ def layer_of(module: str) -> str:
     part = [*module.split("."), ""][1]
     if part in ("models", "train", "eval", "configs", "rewards"):
         return part
-    return "commands" if part in ("commands", "engines", "serve", "cli") else "data"
+    return "commands" if part in ("commands", "engines", "serve", "papers", "cli") else "data"
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:

@@ -20,7 +20,7 @@ from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.metrics import make_metric, score_judged
 from negsample.models.fitted_values import Fitted, FittedTarget
 from negsample.records import Judged, document_key
-from negsample.resampling import check_resamples, percentile_interval
+from negsample.resampling import check_resamples, mean_interval
 from negsample.seeds import generator
 from negsample.text import word_count
 
@@ -281,10 +281,8 @@ def _measured(
 
 def _coverage(task: Problem, held: HeldOut, settings: Settings) -> tuple[float, float | None, float | None]:
     inside = held.covered(task.people)
-    count = task.data.documents
     per, all_of = np.bincount(task.documents, weights=inside), np.bincount(task.documents)
-    drawn = generator(settings.seed, "coverage").multinomial(count, np.full(count, 1 / count), size=settings.bootstrap)
-    low, high, _ = percentile_interval((drawn @ per) / (drawn @ all_of))
+    low, high = mean_interval(per, generator(settings.seed, "coverage"), settings.bootstrap, all_of)
     return float(inside.mean()), low, high
 
 

@@ -35,7 +35,7 @@ def reinforce(
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
     settings = read_reinforce_config(config, values or []).resolved()
     if smoke:
-        from negsample.train.experiments.smoke import small_reinforce
+        from negsample.papers.stand_ins import small_reinforce
 
         settings = small_reinforce(settings)
     unsupervised = settings.unsupervised_share if settings.unsupervised is not None else 0.0

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from negsample.eval.report.plots import NO_FORMULAS, picture, style
-from negsample.eval.tables.kinds import Found
-from negsample.eval.tables.measure import Measured
 from negsample.io.files import atomic_json, atomic_text, replacing
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.write import write_table
 from negsample.number_text import aligned
+from negsample.papers.kinds import Found
+from negsample.papers.measure import Measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,12 +17,12 @@ from negsample.errors import InputError
 from negsample.io.examples import read_examples
 from negsample.models.encoders import ENCODERS
 from negsample.negatives.recipe import parse_recipe
+from negsample.papers import grid_table as tables
+from negsample.papers.grid_table import run_table, split_specs
+from negsample.papers.published import published
+from negsample.papers.tables_report import TABLES
 from negsample.train.config import make_config
 from negsample.train.data.examples import make_examples
-from negsample.train.experiments import tables
-from negsample.train.experiments.published import published
-from negsample.train.experiments.tables import run_table, split_specs
-from negsample.train.experiments.tables_report import TABLES
 
 
 def quiet(line):
@@ -186,7 +186,7 @@ def test_an_encoder_that_no_head_has_is_not_told_of(letters, pairs_file, tmp_pat
 def test_what_the_command_takes_without_a_file(pairs_file, tmp_path, negsample, monkeypatch):
     asked = []
     monkeypatch.setattr(tables, "run_table", lambda name, config, out, **more: asked.append(config) or {})
-    monkeypatch.setattr("negsample.train.experiments.tables_report.markdown", lambda found: "")
+    monkeypatch.setattr("negsample.papers.tables_report.markdown", lambda found: "")
     start = ("tables", "p3-table1", "--corpus", pairs_file, "--out", tmp_path / "t")
     negsample(*start)
     negsample(*start, "--heads", "fc,align")

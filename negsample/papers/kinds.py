@@ -13,8 +13,8 @@ from negsample.eval.agreement.sample_size import article_sampling, average_ranks
 from negsample.eval.agreement.significance import williams
 from negsample.eval.fit.preset import SPLITS, fit_learned
 from negsample.eval.metrics.learned import Learned
-from negsample.eval.tables.measure import Measured
 from negsample.number_text import number, short
+from negsample.papers.measure import Measured
 from negsample.text import word_count
 
 _LETTER = {"pearson": "P", "spearman": "S", "kendall": "τ"}

@@ -6,9 +6,9 @@ import pytest
 
 from negsample.corpora import CorpusOptions, load_pairs
 from negsample.errors import InputError
+from negsample.papers.grid_table import TableConfig
+from negsample.papers.stand_ins import PAIRS, small_table, smoke, stand_in_corpora, stand_in_encoder
 from negsample.train.config import TrainConfig, make_config
-from negsample.train.experiments.smoke import PAIRS, small_table, smoke, stand_in_corpora, stand_in_encoder
-from negsample.train.experiments.tables import TableConfig
 
 
 def quiet(line):
@@ -128,7 +128,7 @@ def test_packaged_encoders_stay_and_others_get_a_part_each():
 
 def test_a_table_of_stand_ins_needs_no_corpus(tmp_path, monkeypatch):
     from negsample.cli import main
-    from negsample.train.experiments import tables
+    from negsample.papers import grid_table as tables
 
     class Called(Exception):
         pass

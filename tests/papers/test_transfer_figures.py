@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from negsample.models.evaluation import figures
-from negsample.train.experiments.transfer_report import compare_on
+from negsample.papers.transfer_report import compare_on
 
 LABELS = np.array([1, 0, 1, 0, 1, 0, 1, 0], float)
 DOCUMENTS = np.array([0, 0, 1, 1, 2, 2, 3, 3])

@@ -9,7 +9,8 @@ from scipy.stats import pearsonr
 
 from negsample.errors import InputError
 from negsample.eval.agreement.correlation import p_value
-from negsample.eval.headlines import (
+from negsample.eval.metrics import Item, make_metric
+from negsample.papers.headlines import (
     METRICS,
     OVERALL,
     TASKS,
@@ -19,7 +20,6 @@ from negsample.eval.headlines import (
     load_headlines,
     p4_table3,
 )
-from negsample.eval.metrics import Item, make_metric
 
 # Moeed et al. 2020, Table 3: r and p of each dataset (20 headlines; Overall 80), metric and task (Gen-Story, Ref-Story,
 # Gen-Ref).

@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from negsample.errors import InputError
-from negsample.train.experiments.smoke import small_transfer
-from negsample.train.experiments.transfer_config import make_transfer, read_transfer
+from negsample.papers.stand_ins import small_transfer
+from negsample.papers.transfer_config import make_transfer, read_transfer
 
 BASE = {"sources": {"a": "a.jsonl", "b": "b.jsonl", "c": "c.jsonl"}}
 
@@ -127,7 +127,7 @@ def test_a_file_is_named_in_errors(tmp_path):
 
 
 def test_the_example_in_the_documentation_is_right():
-    page = Path(__file__).parents[3] / "docs" / "transfer.md"
+    page = Path(__file__).parents[2] / "docs" / "transfer.md"
     if not page.is_file():
         pytest.skip("docs/transfer.md is not beside the tests")
     config = make_transfer(yaml.safe_load(page.read_text("utf-8").split("```yaml\n")[1].split("```")[0]))

@@ -6,8 +6,8 @@ from typing import Any
 
 from negsample.corpora.pairs import describe_part
 from negsample.number_text import aligned, four_decimals, number
+from negsample.papers.published import published
 from negsample.train.config import TrainConfig
-from negsample.train.experiments.published import published
 
 CSV_COLUMNS = ("source", "group", "encoder", "head", "value", "low", "high", "n", "reason")
 

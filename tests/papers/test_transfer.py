@@ -17,11 +17,11 @@ from negsample.errors import InputError
 from negsample.io.examples import read_examples
 from negsample.io.work_folder import trying, work_folder
 from negsample.models.encoders import ENCODERS
-from negsample.train.experiments import grid, transfer
-from negsample.train.experiments.published import published
-from negsample.train.experiments.transfer import run_transfer
-from negsample.train.experiments.transfer_config import make_transfer
-from negsample.train.experiments.transfer_report import published_beside, transfer_table
+from negsample.papers import grid, transfer
+from negsample.papers.published import published
+from negsample.papers.transfer import run_transfer
+from negsample.papers.transfer_config import make_transfer
+from negsample.papers.transfer_report import published_beside, transfer_table
 
 ENCODER = "letters"
 

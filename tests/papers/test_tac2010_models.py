@@ -6,8 +6,8 @@ import pytest
 
 from negsample.errors import InputError
 from negsample.models import evaluation
-from negsample.train.experiments import smoke
-from negsample.train.experiments.tac2010 import find_models, tac2010_cells
+from negsample.papers import stand_ins as smoke
+from negsample.papers.tac2010_models import find_models, tac2010_cells
 
 
 def test_the_trainings_are_those_of_the_paper():

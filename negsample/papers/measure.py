@@ -15,8 +15,8 @@ from negsample.eval.agreement.correlate import Source, load_sources
 from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.judgments.mean_score import is_mean
 from negsample.eval.metrics import make_metric, score_judged
-from negsample.eval.tables.definition import TableSpec
 from negsample.io.files import atomic_json
+from negsample.papers.definition import TableSpec
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion

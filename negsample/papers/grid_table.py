@@ -15,12 +15,12 @@ from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, takes
 from negsample.models.encoders import make_encoder, parse_spec
 from negsample.negatives.recipe import parse_recipe
+from negsample.papers.grid import Grid, file_name, read_splits, run_cells, write_outputs
+from negsample.papers.tables_report import CSV_COLUMNS, TABLES, csv_rows, figure_of, markdown, table_of
 from negsample.registry import distinct
 from negsample.train.config import TrainConfig, convert, make_config, read_values, word_values
 from negsample.train.data.examples import make_examples
 from negsample.train.data.prepare import SPLITS
-from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells, write_outputs
-from negsample.train.experiments.tables_report import CSV_COLUMNS, TABLES, csv_rows, figure_of, markdown, table_of
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the

@@ -19,10 +19,10 @@ from negsample.eval.agreement.sample_size import average_ranks
 from negsample.eval.agreement.significance import williams
 from negsample.eval.fit.preset import fit_learned
 from negsample.eval.metrics import METRICS, make_metric, score_judged
-from negsample.eval.tables import kinds, stand_in
-from negsample.eval.tables import measure as measuring
-from negsample.eval.tables.definition import TableSpec, table_spec
-from negsample.eval.tables.measure import Measured, Settings, judged_sources, measure
+from negsample.papers import kinds, stand_in
+from negsample.papers import measure as measuring
+from negsample.papers.definition import TableSpec, table_spec
+from negsample.papers.measure import Measured, Settings, judged_sources, measure
 from negsample.records import Judged
 
 NAMES = [command.__name__ for command in COMMANDS]

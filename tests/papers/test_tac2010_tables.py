@@ -10,11 +10,11 @@ import tac2010_maker as maker
 from scipy.stats import pearsonr, spearmanr
 
 from negsample import Estimator
-from negsample.eval import tac2010_tables
 from negsample.eval.agreement.columns import ScoreColumn
-from negsample.eval.tac2010_tables import HUMAN, TacModel, load_tac2010, markdown, rouge_columns, tac2010_table
+from negsample.papers import tac2010_tables
+from negsample.papers.published import published
+from negsample.papers.tac2010_tables import HUMAN, TacModel, load_tac2010, markdown, rouge_columns, tac2010_table
 from negsample.train.config import make_config
-from negsample.train.experiments.published import published
 from negsample.train.job import train
 
 SYSTEMS, TOPICS = ("1", "2", "7", "43"), ("D1001A", "D1002B", "D1003C")

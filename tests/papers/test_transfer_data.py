@@ -11,9 +11,7 @@ from tests_support import story, write_pairs
 from negsample.errors import InputError
 from negsample.io.examples import read_examples
 from negsample.negatives.recipe import parse_recipe
-from negsample.train.config import make_config
-from negsample.train.data.examples import make_examples
-from negsample.train.experiments.transfer_data import (
+from negsample.papers.transfer_data import (
     DomainSplit,
     choose,
     held_out,
@@ -21,6 +19,8 @@ from negsample.train.experiments.transfer_data import (
     target_examples,
     training_examples,
 )
+from negsample.train.config import make_config
+from negsample.train.data.examples import make_examples
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 25), st.integers(0, 40)), min_size=1, max_size=40)
 

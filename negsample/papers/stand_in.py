@@ -7,7 +7,7 @@ import numpy as np
 from negsample.corpora.pairs import CorpusOptions
 from negsample.corpora.sample import DOMAINS, load
 from negsample.eval.agreement.correlate import Source
-from negsample.eval.tables.definition import TableSpec
+from negsample.papers.definition import TableSpec
 from negsample.records import Judged, Pair
 from negsample.seeds import generator
 from negsample.sentences import split_sentences

@@ -14,9 +14,9 @@ from negsample.corpora.sample import DOMAINS
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
 from negsample.models.summarizers.stand_in import CAUSAL, SEQ2SEQ
+from negsample.papers.grid_table import TableConfig
+from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 from negsample.train.config import TrainConfig
-from negsample.train.experiments.tables import TableConfig
-from negsample.train.experiments.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 from negsample.train.reinforce.config import ReinforceConfig
 
 # Pairs of each corpus: a domain of the sample has no more.

@@ -19,12 +19,9 @@ from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
 from negsample.number_text import not_run_text
-from negsample.train.config import TrainConfig
-from negsample.train.data.examples import find_corpora
-from negsample.train.data.prepare import Split
-from negsample.train.experiments.grid import Grid, file_name, read_splits, run_cells
-from negsample.train.experiments.transfer_config import HeadSetting, Source, TransferConfig
-from negsample.train.experiments.transfer_data import (
+from negsample.papers.grid import Grid, file_name, read_splits, run_cells
+from negsample.papers.transfer_config import HeadSetting, Source, TransferConfig
+from negsample.papers.transfer_data import (
     Choice,
     DomainSplit,
     choose,
@@ -33,6 +30,9 @@ from negsample.train.experiments.transfer_data import (
     target_examples,
     training_examples,
 )
+from negsample.train.config import TrainConfig
+from negsample.train.data.examples import find_corpora
+from negsample.train.data.prepare import Split
 from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, save_model, scores_of
 
 ARGUMENTS = "transfer-config.json"
