@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.baseline_verdict import MAIN_COEFFICIENT
+from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT
+from negsample.eval.agreement.columns import TRIVIAL
+from negsample.eval.agreement.figures import AgreementFigure, agreement
+from negsample.eval.agreement.levels import ScoreTable, make_table
+from negsample.eval.agreement.significance import MetricsComparison, compare_metrics
 from negsample.eval.fit.inputs import Inputs, further_metrics, inputs
 from negsample.eval.fit.learning_curve import CurvePoint, learning_curve
 from negsample.eval.fit.people import People, check, people, shown_name, together
 from negsample.eval.fit.target import HeldOut, Problem, TargetFit, fit_target, held_out, problem
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.metrics import make_metric, score_judged
-from negsample.eval.score_columns import TRIVIAL
-from negsample.eval.stats.agreement import AgreementFigure, agreement
-from negsample.eval.stats.correlation_levels import ScoreTable, make_table
-from negsample.eval.stats.metric_differences import MetricsComparison, compare_metrics
 from negsample.models.fitted_values import Fitted, FittedTarget
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples, mean_interval
