@@ -61,6 +61,6 @@ def records(source: str) -> str:
     """The file that an input named ``source`` means: ``sample`` is the embedded one, unless a file is called so."""
     if source != SAMPLE or Path(source).exists():
         return source
-    from negsample.corpora.sample import PATH
+    from negsample.io.read import SAMPLE_PATH
 
-    return str(PATH)
+    return str(SAMPLE_PATH)
