@@ -9,8 +9,8 @@ import yaml
 from negsample.models import evaluation as figures
 from negsample.models.estimator import Estimator
 from negsample.models.summarizers import load_summarizer
+from negsample.papers import stand_ins as smoke
 from negsample.settings import FOLDER, read_file
-from negsample.train.experiments import smoke
 from negsample.train.search.settings import read_search
 
 FILES = sorted(FOLDER.glob("*.yaml"))

@@ -3,11 +3,9 @@
 import json
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.errors import InputError
 from negsample.train.config import make_config
 from negsample.train.data.batches import BatchOrder, redrawn, share
 from negsample.train.job import train
