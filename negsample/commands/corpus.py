@@ -54,7 +54,7 @@ def corpus(
     if json is not None:
         atomic_json(json, found)
     if map_file is not None and drawn_by is not None:
-        from negsample.eval.embedding_map import map_texts
+        from negsample.eval.report.embedding_map import map_texts
 
         suffix = Path(map_file).suffix[1:]
         drawn = map_texts(first, second, drawn_by, names=(generated, reference), format=suffix)

@@ -31,8 +31,8 @@ def train(
     tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample.train …"""
+    from negsample.papers.stand_ins import smoke as made_small
     from negsample.train.config import read_config
-    from negsample.train.experiments.smoke import smoke as made_small
     from negsample.train.job import train as train_model
 
     values = values or []

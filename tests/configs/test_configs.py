@@ -11,8 +11,8 @@ from negsample.errors import InputError
 from negsample.models import evaluation as figures
 from negsample.models.estimator import Estimator
 from negsample.models.summarizers import load_summarizer
+from negsample.papers import stand_ins as smoke
 from negsample.train.config import read_values
-from negsample.train.experiments import smoke
 from negsample.train.search.settings import read_search
 
 FILES = sorted(configs.FOLDER.glob("*.yaml"))

@@ -188,7 +188,7 @@ def rows_of(test: Sequence[Source], systems: dict[str, list[str]]) -> list[dict[
 def headline_rows(
     config: ReinforceConfig, policy: Policy, test: Sequence[Source], systems: dict[str, list[str]]
 ) -> Iterator[dict[str, Any]]:
-    """Records as ``negsample.eval.headlines`` reads them. Of the first stories there are ``samples`` headlines where they are
+    """Records as ``negsample.papers.headlines`` reads them. Of the first stories there are ``samples`` headlines where they are
     drawn (Moeed et al. 2020, Table 1, has three); ``draw`` counts them."""
     dataset = "+".join(Path(name).name.partition(".")[0] for name in config.corpora())
 
