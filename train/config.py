@@ -71,11 +71,11 @@ class TrainConfig(Reading):
     step saw to ``training.jsonl``). ``seed`` decides everything random.
 
     Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps; false: the frozen
-    variant, trained in seconds), ``lm`` (a language model: folder, hub id, ``gguf:FILE`` or ``packaged``; a masked one
-    speaks for *form*; a causal one or an encoder–decoder reads the document too, in the frame ``lm_prompt`` and at most
-    ``lm_tokens`` tokens of it, and speaks for all aspects; ``copy_lm``: the model folder gets a copy of it; refused with
-    other heads), ``epochs: 0`` (the untrained sum, without a judge); ``batch_size`` counts documents; of the other
-    settings of optimisation it heeds ``learning_rate``, ``epochs`` and ``patience``.
+    variant, trained in seconds), ``lm`` (a causal language model or an encoder–decoder: folder, hub id, ``gguf:FILE`` or
+    ``packaged``; it reads the document too, in the frame ``lm_prompt`` and at most ``lm_tokens`` tokens of it, and speaks
+    for all aspects; ``copy_lm``: the model folder gets a copy of it; refused with other heads), ``epochs: 0`` (the
+    untrained sum, without a judge); ``batch_size`` counts documents; of the other settings of optimisation it heeds
+    ``learning_rate``, ``epochs`` and ``patience``.
     """
 
     recipe: str | dict[str, float] = "crosspair"
