@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from negsample.eval.compare import Section, SystemsComparison
+from negsample.eval.agreement.compare import Section, SystemsComparison
 from negsample.eval.report.page import about, render, texts
 from negsample.eval.report.plots import shared_scale
 

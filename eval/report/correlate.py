@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, TESTS
-from negsample.eval.correlate import Correlation, Measured, unscored
+from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT, TESTS
+from negsample.eval.agreement.correlate import Correlation, Measured, unscored
+from negsample.eval.agreement.significance import BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.eval.report import plots, view
 from negsample.eval.report.page import about, render, texts
-from negsample.eval.stats.metric_differences import BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.number_text import number, p_text
 
 CSV_COLUMNS = tuple(

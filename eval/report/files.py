@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from negsample.eval.compare import SystemsComparison
-from negsample.eval.correlate import Correlation
+from negsample.eval.agreement.compare import SystemsComparison
+from negsample.eval.agreement.correlate import Correlation
 from negsample.eval.fit.fit import FitResult
 from negsample.eval.fit.preset import PresetResult
 from negsample.eval.report import compare, correlate, fit

@@ -5,13 +5,13 @@ from dataclasses import asdict
 from typing import Any
 
 import negsample
-from negsample.eval.baseline_verdict import MAIN_COEFFICIENT
+from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT
+from negsample.eval.agreement.columns import TRIVIAL
+from negsample.eval.agreement.levels import LEVELS
 from negsample.eval.fit.fit import FITTED, OVERALL, FitResult, TargetResult
 from negsample.eval.report import plots
 from negsample.eval.report.page import render
 from negsample.eval.report.view import SYMBOLS, level_title
-from negsample.eval.score_columns import TRIVIAL
-from negsample.eval.stats.correlation_levels import LEVELS
 from negsample.number_text import interval, number, p_text
 
 CSV_COLUMNS = tuple("target metric level coefficient value low high p n documents systems given_length".split())

@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
-from negsample.eval.score_columns import ScoreColumn
+from negsample.eval.agreement.columns import ScoreColumn
 from negsample.io.run_record import versions
 from negsample.number_text import interval_of, number, p_text, percent, short
 from negsample.records import Judged

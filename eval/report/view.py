@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from negsample.eval.baseline_verdict import MAIN_COEFFICIENT, BaselineVerdict
-from negsample.eval.correlate import Correlation, Measured, unscored
-from negsample.eval.score_columns import TRIVIAL, ScoreColumn
-from negsample.eval.stats.agreement import AgreementFigure
+from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT, BaselineVerdict
+from negsample.eval.agreement.columns import TRIVIAL, ScoreColumn
+from negsample.eval.agreement.correlate import Correlation, Measured, unscored
+from negsample.eval.agreement.figures import AgreementFigure
 
 SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
 
