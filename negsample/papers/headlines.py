@@ -138,10 +138,10 @@ def _mean_score(row: Row, name: str) -> float:
 def stand_ins() -> list[Headline]:
     """The embedded sample as headlines of four data sets, for a smoke run: two systems, a story's first and its last sentence,
     and, as people's score from 1 to 5, what part of the other text's words stands in the headline."""
-    from negsample.corpora.sample import PATH
+    from negsample.io.read import SAMPLE_PATH
 
     found = []
-    for row in read_rows(PATH):
+    for row in read_rows(SAMPLE_PATH):
         story, reference = story_of(text_field(row, "document")), headline_of(text_field(row, "summary"))
         sentences = split_sentences(story)
         for system, sentence in (("first", sentences[0]), ("last", sentences[-1])):
