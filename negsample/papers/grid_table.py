@@ -18,7 +18,8 @@ from negsample.negatives.recipe import parse_recipe
 from negsample.papers.grid import Grid, file_name, read_splits, run_cells, write_outputs
 from negsample.papers.tables_report import CSV_COLUMNS, TABLES, csv_rows, figure_of, markdown, table_of
 from negsample.registry import distinct
-from negsample.train.config import TrainConfig, convert, make_config, read_values, word_values
+from negsample.settings import convert, read_file, read_words
+from negsample.train.config import TrainConfig, make_config
 from negsample.train.data.examples import make_examples
 from negsample.train.data.prepare import SPLITS
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
@@ -73,11 +74,11 @@ def read_table(
     are lists with commas. Raises InputError for what ``read_config`` refuses, another table's file, and a word that is no
     setting here.
     """
-    given = word_values(words)
+    given = read_words(words)
     for key, advice in _REFUSED.items():
         if key in given:
             raise InputError(f"{key}=…: {advice}")
-    values: dict[str, Any] = {} if path is None else read_values(path)
+    values: dict[str, Any] = {} if path is None else read_file(path)
     where = "key=value" if path is None else str(path)
     if (meant := values.pop("table", table)) != table:
         raise InputError(f"{where}: is for table {meant!r}, not {table!r}; run negsample tables {meant}")
