@@ -31,7 +31,8 @@ def test_the_mean_is_over_all_scores_of_a_row() -> None:
     assert is_mean("mean of 2")
     assert not is_mean("mean of all")
     for alone in (judged({"a": 1}, {"a": 5}), judged({"mean of 2": 1, "b": 5}, {"mean of 2": 5, "b": 1})):
-        assert with_means(alone, unusable := Unusable()) == alone
+        unusable = Unusable()
+        assert with_means(alone, unusable) == alone
         assert not unusable.told
 
 
