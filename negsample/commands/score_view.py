@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
-    from negsample.outcomes import Outcome
+    from negsample.scoring.outcomes import Outcome
 
 # Records that are shown.
 _SHOWN = 20

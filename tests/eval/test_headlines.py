@@ -18,8 +18,9 @@ from negsample.eval.headlines import (
     load_headlines,
     p4_table3,
 )
-from negsample.eval.metrics import Item, make_metric
 from negsample.eval.stats.correlation import p_value
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 
 # Moeed et al. 2020, Table 3: r and p of each dataset (20 headlines; Overall 80), metric and task (Gen-Story, Ref-Story,
 # Gen-Ref).

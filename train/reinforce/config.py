@@ -72,9 +72,9 @@ class ReinforceConfig:
     prompt: str = "\nTL;DR:"
     beams: int = 5
     top_k: int = 0
-    reward: str = "rougeL:against=references"
+    reward: str = "rougeL(against=references)"
     length: str = "free"
-    oracle: str = "rougeL:against=references"
+    oracle: str = "rougeL(against=references)"
     ml_epochs: int = 3
     epochs: int = 10
     gamma: float = 0.97

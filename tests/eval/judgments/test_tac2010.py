@@ -8,7 +8,8 @@ import tac2010_maker
 from negsample.errors import InputError
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import article_text, nist_rouge
-from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
+from negsample.scoring.metrics import make_metric
 
 maker = tac2010_maker
 DOCUMENTS = "TAC2010_Summarization_Documents/GuidedSumm10_test_docs_files"
@@ -136,7 +137,7 @@ def test_article_text_without_paragraphs_or_end_tags() -> None:
 
 def test_a_metric_on_ten_documents_is_their_mean(tmp_path: Path) -> None:
     rows = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=True)}")
-    metric = make_metric("rouge1:value=recall,against=document")
+    metric = make_metric("rouge1(value=recall,against=document)")
     scores = score_judged(metric, rows[:1])
     # By hand: the ferry topic, system 1 names all four nouns, and "was in the report" once a line.
     vocabulary = {"the", "ferry", "was", "in", "report", "harbour", "storm", "captain"}
