@@ -14,9 +14,9 @@ import time
 import numpy as np
 from scipy import stats
 
-from negsample.eval.stats.agreement import agreement
-from negsample.eval.stats.correlation_levels import Resamples, ScoreTable, make_resamples, make_table
-from negsample.eval.stats.metric_differences import compare_metrics
+from negsample.eval.agreement.figures import agreement
+from negsample.eval.agreement.levels import Resamples, ScoreTable, make_resamples, make_table
+from negsample.eval.agreement.significance import compare_metrics
 
 COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 

@@ -27,7 +27,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 def sentences_of(examples: Path) -> list[str]:
     """The distinct sentences of the training examples."""
-    from negsample.io.examples import read_examples
+    from negsample.io.read import read_examples
 
     texts = (
         text for example in read_examples(examples / "train.jsonl.gz") for text in (example.document, example.summary)
@@ -39,10 +39,10 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     """Seconds to train, and the logits of the validation split; ``again``: the sentences are encoded anew for every epoch."""
     import torch
 
+    from negsample.models.embedding_cache import EmbeddingCache
     from negsample.models.encoders import make_encoder
     from negsample.models.features.rows import RowFeatures
     from negsample.models.heads import make_rows_head
-    from negsample.models.store.embedding_cache import EmbeddingCache
     from negsample.train.data.prepare import open_split, prepare_split
     from negsample.train.fit.loop import fit, predict
     from negsample.train.job import make_accelerator

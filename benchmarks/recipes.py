@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from negsample.eval.agreement.figures import AgreementFigure, agreement
+from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.judgments import load_judgments
-from negsample.eval.stats.agreement import AgreementFigure, agreement
-from negsample.eval.stats.correlation_levels import ScoreTable, judged_table
 from negsample.records import Judged
 
 

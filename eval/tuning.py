@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from negsample.errors import InputError
+from negsample.eval.agreement.columns import column_sources, score_columns
+from negsample.eval.agreement.correlation import check_coefficient
+from negsample.eval.agreement.figures import agreement
+from negsample.eval.agreement.levels import LEVELS, judged_table
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.mean_score import is_mean, with_means
-from negsample.eval.score_columns import column_sources, score_columns
-from negsample.eval.stats.agreement import agreement
-from negsample.eval.stats.correlation import check_coefficient
-from negsample.eval.stats.correlation_levels import LEVELS, judged_table
 from negsample.records import Judged, document_key
 from negsample.registry import suggestion
 

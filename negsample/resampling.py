@@ -20,6 +20,21 @@ def percentile_interval(samples: np.ndarray, confidence: float = 0.95) -> tuple[
     return float(low), float(high), len(samples) - len(good)
 
 
+def mean_interval(
+    sums: np.ndarray, rng: np.random.Generator, resamples: int = 1000, counts: np.ndarray | None = None
+) -> tuple[float | None, float | None]:
+    """Return the 95 % percentile interval of a mean, of which whole units (documents, say) are drawn with replacement.
+
+    ``sums`` [units]: the sum of each unit's values; ``counts`` [units]: how many they are, one each by default. None
+    with fewer than two units or two ``resamples``.
+    """
+    units = len(sums)
+    if units < 2:
+        return None, None
+    drawn = rng.multinomial(units, np.full(units, 1 / units), size=resamples)
+    return percentile_interval(drawn @ sums / (units if counts is None else drawn @ counts))[:2]
+
+
 def bootstrap_p(differences: np.ndarray) -> float | None:
     """Return twice the smaller share of resampled differences on either side of 0, (k + 1)/(B + 1) each; at most 1.
 

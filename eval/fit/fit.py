@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.baseline_verdict import MAIN_COEFFICIENT
+from negsample.eval.agreement.columns import TRIVIAL
+from negsample.eval.agreement.figures import AgreementFigure, agreement
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT, ScoreTable, make_table
+from negsample.eval.agreement.significance import MetricsComparison, compare_metrics
 from negsample.eval.fit.inputs import Inputs, further_metrics, inputs
 from negsample.eval.fit.learning_curve import CurvePoint, learning_curve
 from negsample.eval.fit.people import People, check, people, shown_name, together
 from negsample.eval.fit.target import HeldOut, Problem, TargetFit, fit_target, held_out, problem
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.metrics.base import score_judged
-from negsample.eval.score_columns import TRIVIAL
-from negsample.eval.stats.agreement import AgreementFigure, agreement
-from negsample.eval.stats.correlation_levels import ScoreTable, make_table
-from negsample.eval.stats.metric_differences import MetricsComparison, compare_metrics
+from negsample.eval.metrics import make_metric, score_judged
 from negsample.models.fitted_values import Fitted, FittedTarget
 from negsample.records import Judged, document_key
-from negsample.resampling import check_resamples, percentile_interval
-from negsample.scoring.metrics import make_metric
+from negsample.resampling import check_resamples, mean_interval
 from negsample.seeds import generator
 from negsample.text import word_count
 
@@ -252,7 +250,6 @@ def _measured(
         replace(table, metrics={name: table.metrics[name] for name in (FITTED, best)}),
         target.name,
         level=level,
-        coefficient=coefficient,
         bootstrap=settings.bootstrap,
         seed=settings.seed,
     )
@@ -282,10 +279,8 @@ def _measured(
 
 def _coverage(task: Problem, held: HeldOut, settings: Settings) -> tuple[float, float | None, float | None]:
     inside = held.covered(task.people)
-    count = task.data.documents
     per, all_of = np.bincount(task.documents, weights=inside), np.bincount(task.documents)
-    drawn = generator(settings.seed, "coverage").multinomial(count, np.full(count, 1 / count), size=settings.bootstrap)
-    low, high, _ = percentile_interval((drawn @ per) / (drawn @ all_of))
+    low, high = mean_interval(per, generator(settings.seed, "coverage"), settings.bootstrap, all_of)
     return float(inside.mean()), low, high
 
 

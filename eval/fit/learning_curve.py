@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from negsample.eval.agreement.correlation import correlation_matrix
+from negsample.eval.agreement.levels import Block, averaged, document_correlations
 from negsample.eval.fit.ranking import best_aspect, fit_weights
 from negsample.eval.fit.target import Problem
-from negsample.eval.stats.correlation import correlation_matrix
-from negsample.eval.stats.correlation_levels import Block, averaged, document_correlations
 from negsample.progress import Bar
 from negsample.seeds import generator
 

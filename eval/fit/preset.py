@@ -10,9 +10,10 @@ from itertools import combinations
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import choice, score_judged
+from negsample.eval.agreement.correlation import correlation_matrix
+from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.metrics.base import choice
 from negsample.eval.metrics.learned import HeldOut, Learned
-from negsample.eval.stats.correlation import correlation_matrix
 from negsample.records import Judged
 from negsample.scoring.metrics import make_metric
 from negsample.seeds import generator

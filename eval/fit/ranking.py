@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.eval.stats.correlation import standardised
+from negsample.eval.agreement.correlation import standardised
 from negsample.seeds import generator
 
 # A document with fewer differently scored summaries orders nothing.

@@ -12,13 +12,12 @@ from negsample.errors import InputError
 from negsample.models.align.alignment import sentence_means
 from negsample.models.align.named_features import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
+from negsample.models.embedding_cache import EmbeddingCache, key
 from negsample.models.language.conditional import PROMPTS, Asked, framed, losses_given
 from negsample.models.language.gguf import PACKAGED, lm_folder
 from negsample.models.language.head_models import HeadModel, read_head
 from negsample.models.language.language_models import KINDS, lm_kind
 from negsample.models.language.model_files import copy_model, fingerprint
-from negsample.models.store.embedding_cache import EmbeddingCache
-from negsample.models.store.text_keys import key
 
 if TYPE_CHECKING:
     from negsample.models.align.reader import Text
@@ -298,7 +297,11 @@ def new_evidence(lm: str, encoder: "Encoder", prompt: str | None = None, most_to
     Raises InputError where it is no such model, cannot be loaded, or reads fewer than 32 tokens at a time.
     """
     folder = str(lm_folder(lm))
-    head = read_head(KINDS[lm_kind(folder)], folder)
+    if (kind := lm_kind(folder)) == "masked":
+        raise InputError(
+            f"lm={lm}: a masked model can't write after a document; take a causal one or an encoder–decoder"
+        )
+    head = read_head(KINDS[kind], folder)
     packaged = lm == PACKAGED and (prompt or PROMPTS["causal"], most_tokens) == (PROMPTS["causal"], MOST_TOKENS)
     return Evidence(head, lm, encoder, prompt, most_tokens, _PACKAGED_SCALES if packaged else None)
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands import options
+from negsample.commands.terminal import console, print_table
 from negsample.errors import InputError
 from negsample.number_text import number, p_text
 
 if TYPE_CHECKING:
-    from negsample.eval.compare import SystemsComparison
+    from negsample.eval.agreement.compare import SystemsComparison
 
 # Documents named for each system; the page and compare.json have more.
 _SHOWN = 3
@@ -36,12 +37,11 @@ def compare(
     precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Which of several systems is better, by the ready estimator or others: means, differences to the first, tests, ranks."""
-    from negsample.eval.compare import Settings
-    from negsample.eval.compare import compare as compare_systems
-    from negsample.eval.report.files import write_comparison
+    from negsample.eval.agreement.compare import Settings
+    from negsample.eval.agreement.compare import compare as compare_systems
+    from negsample.eval.report.compare import write_comparison
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
 
@@ -77,17 +77,11 @@ def compare(
 
 def print_comparison(result: "SystemsComparison") -> None:
     """A table for each model and metric, best system first, with the documents that differ most."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
+    to = console()
+    head = ("rank", "system", "mean", "95 % interval", "difference", "95 % interval", "p", "p (Holm)", "n")
     for section in result.sections:
-        turned = " (sign turned: lower is better)" if section.column.turned else ""
-        table = Table(title=f"{section.column.name}{turned}", title_justify="left", box=None, pad_edge=False)
-        for name in ("rank", "system", "mean", "95 % interval", "difference", "95 % interval", "p", "p (Holm)", "n"):
-            table.add_column(name, justify="left" if name == "system" else "right", no_wrap=name != "system")
-        for s in sorted(section.systems, key=lambda s: (s.rank, -s.mean)):
-            table.add_row(
+        rows = [
+            (
                 str(s.rank),
                 s.system,
                 number(s.mean, 4),
@@ -98,20 +92,23 @@ def print_comparison(result: "SystemsComparison") -> None:
                 p_text(s.p_holm),
                 str(s.documents),
             )
-        console.print(table)
+            for s in sorted(section.systems, key=lambda s: (s.rank, -s.mean))
+        ]
+        turned = " (sign turned: lower is better)" if section.column.turned else ""
+        print_table(to, head, rows, title=section.column.name + turned, texts=("system",))
         for system, found in section.different.items():
             shown = ", ".join(
                 f"{result.systems.documents[section.documents[d.document]]} ({number(d.difference)})"
                 for d in found[:_SHOWN]
             )
             if shown:
-                console.print(f"  {system} differs most on: {shown}")
+                to.print(f"  {system} differs most on: {shown}")
         for reason, count in section.left_out.items():
-            console.print(f"  left out: {count} × {reason}")
-        console.print(f"  {section.column.signature}")
-        console.print()
+            to.print(f"  left out: {count} × {reason}")
+        to.print(f"  {section.column.signature}")
+        to.print()
     for reason, count in result.systems.left_out.items():
-        console.print(f"left out: {count} × {reason}")
+        to.print(f"left out: {count} × {reason}")
 
 
 def _interval(low: float | None, high: float | None) -> str:

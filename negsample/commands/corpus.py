@@ -25,7 +25,6 @@ def corpus(
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="Encoder of the map (default use-multilingual).", metavar="NAME")
     ] = None,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.eval.metrics.corpus import corpus_metric
@@ -54,7 +53,7 @@ def corpus(
     if json is not None:
         atomic_json(json, found)
     if map_file is not None and drawn_by is not None:
-        from negsample.eval.embedding_map import map_texts
+        from negsample.eval.report.embedding_map import map_texts
 
         suffix = Path(map_file).suffix[1:]
         drawn = map_texts(first, second, drawn_by, names=(generated, reference), format=suffix)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands import options
+from negsample.commands.terminal import console, print_table
 from negsample.number_text import number
 
 if TYPE_CHECKING:
-    from negsample.eval.correlate import Correlation
+    from negsample.eval.agreement.correlate import Correlation
 
 
 def correlate(
@@ -44,12 +45,11 @@ def correlate(
     precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Agreement of models (by default the ready one) and metrics with people: figures, intervals, tests, a page."""
-    from negsample.eval.correlate import Settings
-    from negsample.eval.correlate import correlate as measure_agreement
-    from negsample.eval.report.files import write_correlation
+    from negsample.eval.agreement.correlate import Settings
+    from negsample.eval.agreement.correlate import correlate as measure_agreement
+    from negsample.eval.report.correlate import write_correlation
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
 
@@ -81,29 +81,16 @@ def _names(text: str) -> tuple[str, ...]:
 
 def print_correlation(result: "Correlation") -> None:
     """A table for each data set and human score, then what was left out, then the average ranks."""
-    from rich.console import Console
-    from rich.table import Table
+    from negsample.eval.agreement.levels import level_title
 
-    from negsample.eval.baseline_verdict import MAIN_COEFFICIENT
-    from negsample.eval.report import view
-
-    levels = [level for level in MAIN_COEFFICIENT if level in result.settings.levels]
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
+    levels = result.settings.shown_levels()
+    titles = (title for level in levels for title in (level_title(level), "given length"))
+    head = ("metric", *titles, "n", "beside trivial")
+    to = console()
     for data in result.datasets:
         for human in data.table.human:
-            table = Table(
-                title=f"{data.source.name} · {human} ({view.head(data)})",
-                title_justify="left",
-                box=None,
-                pad_edge=False,
-            )
-            table.add_column("metric", overflow="fold")
-            for level in levels:
-                table.add_column(view.level_title(level), justify="right", no_wrap=True)
-                table.add_column("given length", justify="right", no_wrap=True)
-            table.add_column("n", justify="right", no_wrap=True)
-            table.add_column("beside trivial")
-            for line in view.lines(data, human, levels):
+            rows = []
+            for line in data.lines(human):
                 cells = []
                 for level in levels:
                     figure = line.figures[level]
@@ -113,15 +100,16 @@ def print_correlation(result: "Correlation") -> None:
                     cells += [number(figure.value) + interval, number(figure.given_length)]
                 name = line.column.name + (" (sign turned)" if line.column.turned else "")
                 told = "baseline" if line.verdict is None and line.column.kind == "baseline" else ""
-                table.add_row(name, *cells, str(line.used.n), line.verdict.text if line.verdict else told)
-            console.print(table)
-            for reason in view.reasons(data, human):
-                console.print(f"  {reason}")
-            console.print()
-        for note in view.notes(data):
-            console.print(f"  {data.source.name}: {note}")
-    for level in view.ranked_levels(result):
-        ranks = ", ".join(f"{r.metric} {r.rank:.2f} ({r.datasets})" for r in result.ranks[level])
-        console.print(f"average rank over data sets (their number), {view.level_title(level)}: {ranks}")
+                rows.append((name, *cells, str(line.used.n), line.verdict.text if line.verdict else told))
+            title = f"{data.source.name} · {human} ({data.head()})"
+            print_table(to, head, rows, title=title, texts=("metric", "beside trivial"))
+            for reason in data.reasons(human):
+                to.print(f"  {reason}")
+            to.print()
+        for note in data.notes():
+            to.print(f"  {data.source.name}: {note}")
+    for level, found in result.ranks.items():
+        ranks = ", ".join(f"{r.metric} {r.rank:.2f} ({r.datasets})" for r in found)
+        to.print(f"average rank over data sets (their number), {level_title(level)}: {ranks}")
     for note in result.notes:
-        console.print(note)
+        to.print(note)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands.generate import generate
+from negsample.commands.terminal import console, print_table
 from negsample.commands.train import print_figures
 from negsample.errors import InputError
 
@@ -50,24 +51,16 @@ def demo(
 
 def show(estimator: "Estimator", examples: str) -> None:
     """A table of unseen documents, each with its own summary and with a damaged or foreign one."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from negsample.io.examples import read_examples
+    from negsample.io.read import read_examples
 
     chosen = [example for _, example in zip(range(_SHOWN), read_examples(examples), strict=False)]
     scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])
-    table = Table("document", "summary", "made by", "label", "score")
-    for example, score in zip(chosen, scores, strict=True):
-        cells = (
-            _short(example.document),
-            _short(example.summary),
-            example.kind,
-            f"{example.label:.2f}",
-            f"{score:.3f}",
-        )
-        table.add_row(*cells)
-    Console(width=110).print(table)
+    rows = [
+        (_short(e.document), _short(e.summary), e.kind, f"{e.label:.2f}", f"{score:.3f}")
+        for e, score in zip(chosen, scores, strict=True)
+    ]
+    texts = ("document", "summary", "made by")
+    print_table(console(width=110), (*texts, "label", "score"), rows, texts=texts)
 
 
 def _short(text: str, most: int = 60) -> str:

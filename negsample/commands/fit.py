@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands import options
+from negsample.commands.terminal import console, print_table
 from negsample.errors import InputError
 from negsample.number_text import interval, number
 
@@ -44,13 +45,12 @@ def fit(
     ] = None,
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
     from negsample.eval.fit.fit import Settings
     from negsample.eval.fit.fit import fit as fit_estimator
     from negsample.eval.fit.model import load_model
-    from negsample.eval.report.files import write_fit
+    from negsample.eval.report.fit import write_fit
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
 
@@ -80,46 +80,46 @@ def fit(
 
 def print_fit(result: "FitResult") -> None:
     """For each target: the table of its first level, the weights, the verdict, how many judgments are enough."""
-    from rich.console import Console
-    from rich.table import Table
-
+    from negsample.eval.agreement.levels import level_title
     from negsample.eval.fit.fit import FITTED, OVERALL
     from negsample.eval.report import fit as words
-    from negsample.eval.report.view import level_title
 
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False, markup=False)
+    to = console()
     for note in result.notes:
-        console.print(note)
+        to.print(note)
     for target in result.targets:
         level = target.level
         title = f"{target.human}: {len(target.task.people)} summaries of {target.task.data.documents} documents"
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-        table.add_column("metric", overflow="fold")
-        for name in (level_title(level), "95 % interval", "given length"):
-            table.add_column(name, justify="right", no_wrap=True)
         figures = [f for f in target.figures if (f.level, f.coefficient) == (level, target.coefficient)]
-        for f in sorted(figures, key=lambda f: -2.0 if f.value is None else -f.value):
-            name = f"{f.metric} (cross-validated)" if f.metric in (FITTED, OVERALL) else f.metric
-            table.add_row(name, number(f.value), interval(f.low, f.high), number(f.given_length))
-        console.print(table)
-        console.print(f"  weights: {words.in_words(words.weights(result, target.fit.weights))}")
-        console.print(f"  {words.verdict(target)}")
-        console.print(f"  {words.enough(target)}")
+        rows = [
+            (
+                f"{f.metric} (cross-validated)" if f.metric in (FITTED, OVERALL) else f.metric,
+                number(f.value),
+                interval(f.low, f.high),
+                number(f.given_length),
+            )
+            for f in sorted(figures, key=lambda f: -2.0 if f.value is None else -f.value)
+        ]
+        head = ("metric", level_title(level), "95 % interval", "given length")
+        print_table(to, head, rows, title=title, texts=("metric",))
+        to.print(f"  weights: {words.in_words(words.weights(result, target.fit.weights))}")
+        to.print(f"  {words.verdict(target)}")
+        to.print(f"  {words.enough(target)}")
         covered, low, high = target.coverage
-        console.print(
+        to.print(
             f"  {result.settings.confidence:.0%} intervals (± {target.fit.calibration.half_width:.3g} on people's scale) "
             f"held {covered:.1%} of held-out summaries ({interval(low, high)})"
         )
         for reason, count in target.left_out.items():
-            console.print(f"  left out: {count} × {reason}")
-        console.print()
-    console.print(f"overall score: {words.in_words(words.weights(result, result.overall.weights))}")
+            to.print(f"  left out: {count} × {reason}")
+        to.print()
+    to.print(f"overall score: {words.in_words(words.weights(result, result.overall.weights))}")
 
 
 def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch", model: str | None) -> None:
     from negsample.eval.fit.preset import fit_preset
     from negsample.eval.judgments import load_judgments
-    from negsample.eval.report.files import write_preset
+    from negsample.eval.report.fit import write_preset
 
     if model is not None or not settings.metrics or not settings.targets:
         raise InputError(

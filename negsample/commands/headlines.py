@@ -10,9 +10,9 @@ from negsample.commands import options
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
-    from negsample.eval.headline_systems import Example, SystemFigure
-    from negsample.eval.headlines import Headline, HeadlineTable
     from negsample.io.run_record import Stopwatch
+    from negsample.papers.headline_systems import Example, SystemFigure
+    from negsample.papers.headlines import Headline, HeadlineTable
 
 Out = Annotated[str, typer.Option("--out", help="Folder for the table.", metavar="DIR")]
 Headlines = Annotated[
@@ -48,8 +48,8 @@ def p4_table1(
     smoke: options.Smoke = False,
 ) -> None:
     """Stories with their headlines, the nearest to the story first: as Table 1 of Moeed et al. 2020 shows one."""
-    from negsample.eval.headline_systems import examples, plain
-    from negsample.scoring.metrics import make_metric
+    from negsample.eval.metrics import make_metric
+    from negsample.papers.headline_systems import examples, plain
 
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)
     similarity = make_metric(f"aes(encoder=({encoder}))")
@@ -73,8 +73,8 @@ def p4_table2(
     smoke: options.Smoke = False,
 ) -> None:
     """Who writes better headlines: AES, FED and ROUGE in three tasks, beside Table 2 of Moeed et al. 2020."""
-    from negsample.eval.headline_systems import FED, plain, system_figures
-    from negsample.eval.headlines import METRICS, published
+    from negsample.papers.headline_systems import FED, plain, system_figures
+    from negsample.papers.headlines import METRICS, published
 
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)
     figures, signatures = system_figures(records, _metrics(METRICS, encoder), f"{FED}:encoder=({encoder})", seed=seed)
@@ -96,8 +96,8 @@ def p4_table3(
     smoke: options.Smoke = False,
 ) -> None:
     """Metrics against people on headlines in three tasks, Bonferroni-corrected: Moeed et al. 2020, Tables 3, 4."""
-    from negsample.eval.headlines import METRICS
-    from negsample.eval.headlines import p4_table3 as correlate_headlines
+    from negsample.papers.headlines import METRICS
+    from negsample.papers.headlines import p4_table3 as correlate_headlines
 
     watch, records = _begin(out, headlines, judged=True, smoke=smoke)
     table = correlate_headlines(records, metrics or _metrics(METRICS, encoder), alpha=alpha)
@@ -115,7 +115,7 @@ def p4_figure1(
     smoke: options.Smoke = False,
 ) -> None:
     """A map of the generated headlines of two data sets, PCA then t-SNE: Moeed et al. 2020, Figure 1."""
-    from negsample.eval.embedding_map import map_texts
+    from negsample.eval.report.embedding_map import map_texts
     from negsample.models.encoders import make_encoder
 
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)
@@ -150,8 +150,8 @@ def p4_figure2(
     smoke: options.Smoke = False,
 ) -> None:
     """The Fréchet distance of headlines beside people's mean score, by data set and task: Moeed et al. 2020, Figure 2."""
-    from negsample.eval.headline_systems import FED, draw_fed, fed_points, plain
-    from negsample.eval.headlines import load_headlines
+    from negsample.papers.headline_systems import FED, draw_fed, fed_points, plain
+    from negsample.papers.headlines import load_headlines
 
     watch, records = _begin(out, headlines, judged=True, smoke=smoke)
     more = [headline for path in corpora or [] for headline in load_headlines(path, judged=False)]
@@ -166,9 +166,9 @@ def p4_figure2(
 
 def _begin(out: str, paths: Sequence[str] | None, *, judged: bool, smoke: bool) -> tuple["Stopwatch", list["Headline"]]:
     """The records of all files, or, for a smoke run, those of the embedded sample."""
-    from negsample.eval.headlines import load_headlines, stand_ins
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
+    from negsample.papers.headlines import load_headlines, stand_ins
 
     watch = Stopwatch()
     if not paths and not smoke:
@@ -218,7 +218,7 @@ def _write(
 
 def _printed(number: int, about: str) -> str:
     """A table of the paper, as Markdown below one's own."""
-    from negsample.eval.headlines import published
+    from negsample.papers.headlines import published
 
     rows = published(number)
     lines = [f"\nPrinted in Moeed et al. 2020, Table {number} ({about}):\n", f"| {' | '.join(rows[0])} |"]

@@ -23,8 +23,10 @@ def info(
     if path is None:
         _installation()
         return
+    from negsample.io.read import SAMPLE
+
     target = Path(path)
-    if not target.exists():
+    if not target.exists() and path != SAMPLE:
         raise InputError(f"{path}: no such file or folder")
     if not target.is_dir():
         _file(path)
@@ -65,7 +67,7 @@ def cache(
     name: Annotated[str | None, typer.Argument(help="Only this encoder's cache.", metavar="NAME")] = None,
 ) -> None:
     """Show, or clear, the cached embeddings."""
-    from negsample.models.store.cache_folders import cache_root, clear_cache, find_caches
+    from negsample.models.embedding_cache import cache_root, clear_cache, find_caches
 
     if clear:
         print(f"freed {clear_cache(name) / 1e6:.1f} MB")

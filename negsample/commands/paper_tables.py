@@ -12,7 +12,7 @@ from negsample.errors import InputError
 
 
 def _command(table: str, about: str) -> Callable[..., None]:
-    """The command of one entry of ``eval/tables/tables.yaml``; all take the same options."""
+    """The command of one entry of ``negsample/papers/tables.yaml``; all take the same options."""
 
     def command(
         out: Annotated[str, typer.Option("--out", help="Folder for the table; begun before: goes on.", metavar="DIR")],
@@ -42,14 +42,13 @@ def _command(table: str, about: str) -> Callable[..., None]:
         seed: options.Seed = 0,
         smoke: options.Smoke = False,
     ) -> None:
-        from negsample.eval.report.files import fingerprints
-        from negsample.eval.tables.definition import table_spec
-        from negsample.eval.tables.kinds import KINDS
-        from negsample.eval.tables.measure import Settings, judged_sources, measure
-        from negsample.eval.tables.stand_in import damaged_sources, permuted_source
-        from negsample.eval.tables.write import markdown, write_paper_table
-        from negsample.io.run_record import Stopwatch
+        from negsample.io.run_record import Stopwatch, fingerprints
         from negsample.io.work_folder import work_folder
+        from negsample.papers.definition import table_spec
+        from negsample.papers.kinds import KINDS
+        from negsample.papers.measure import Settings, judged_sources, measure
+        from negsample.papers.stand_in import damaged_sources, permuted_source
+        from negsample.papers.write import markdown, write_paper_table
 
         watch = Stopwatch()
         spec = table_spec(table).with_parts(part or [])

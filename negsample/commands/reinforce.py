@@ -22,7 +22,6 @@ def reinforce(
     config: options.Config = None,
     resume: options.Resume = False,
     smoke: options.Smoke = False,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train a summarizer by a score as reward; --out becomes a folder for 'generate-summaries'."""
     from accelerate import PartialState
@@ -35,7 +34,7 @@ def reinforce(
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
     settings = read_reinforce_config(config, values or []).resolved()
     if smoke:
-        from negsample.train.experiments.smoke import small_reinforce
+        from negsample.papers.stand_ins import small_reinforce
 
         settings = small_reinforce(settings)
     unsupervised = settings.unsupervised_share if settings.unsupervised is not None else 0.0
@@ -74,8 +73,8 @@ def _draw(out: Path) -> None:
 def _test(settings: "ReinforceConfig", out: str) -> None:
     """The table: every system × every metric, with intervals and paired tests against the weights before the reward."""
     from negsample.commands.compare import print_comparison
-    from negsample.eval.compare import Settings, compare
-    from negsample.eval.report.files import write_comparison
+    from negsample.eval.agreement.compare import Settings, compare
+    from negsample.eval.report.compare import write_comparison
     from negsample.io.run_record import Stopwatch
 
     watch = Stopwatch()

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, TextIO
 
+from negsample.commands.terminal import console, print_table
+
 if TYPE_CHECKING:
     from negsample.io.read import Row
     from negsample.scoring.outcomes import Outcome
@@ -28,27 +30,20 @@ class ScoredTable:
 
     def print(self, stream: TextIO) -> None:
         """Print the table, if there is a record; 110 columns wide where it goes to no terminal."""
-        from rich.console import Console
-        from rich.table import Table
-
         if not self._rows:
             return
         aspects = next((list(outcome.aspects) for _, _, outcome in self._rows if outcome.aspects), [])
-        console = Console(
-            file=stream, width=None if stream.isatty() else 110, highlight=False, markup=False, emoji=False
-        )
-        table = Table(box=None, pad_edge=False)
-        table.add_column("record", no_wrap=True, max_width=12)
-        # What the numbers leave; rich would take from them first.
-        table.add_column("summary", no_wrap=True, width=max(16, console.width - 14 - 12 * (1 + len(aspects))))
-        for name in ("score", *aspects):
-            table.add_column(name, justify="right", no_wrap=True)
+        shown = console(stream, width=110)
+        head = ("record", "summary", "score", *aspects)
+        rows = []
         for record, summary, outcome in self._rows:
             values = {"score": outcome.score, **(outcome.aspects or {})}
             shares = outcome.percentiles or {}
-            cells = [_cell(values.get(name), shares.get(name)) for name in ("score", *aspects)]
-            table.add_row(record, summary, *cells)
-        console.print(table)
+            rows.append((record, summary, *(_cell(values.get(name), shares.get(name)) for name in head[2:])))
+        record_width = min(12, max(len("record"), *(len(record) for record, *_ in rows)))
+        # The summary has what the numbers leave.
+        widths = {"record": record_width, "summary": max(16, shown.width - 14 - 12 * (1 + len(aspects)))}
+        print_table(shown, head, rows, widths=widths)
         if any(outcome.percentiles for _, _, outcome in self._rows):
             print(_NOTE, file=stream)
         if self._count > len(self._rows):

@@ -16,7 +16,7 @@ def paper_rows() -> list[tuple[str, ...]]:
     """Each table and figure of the papers: paper, what, command (after ``negsample``), what is published, what departs."""
     from negsample.io.yaml_text import read_mapping
 
-    papers = read_mapping(Path(__file__).with_name("papers.yaml"), "papers.yaml")
+    papers = read_mapping(Path(__file__).parents[1] / "papers" / "papers.yaml", "papers.yaml")
     lines = [(paper, line) for paper, text in papers.items() for line in text.splitlines()]
     return [(paper, *map(str.strip, line.split("|"))) for paper, line in lines]
 
@@ -76,9 +76,9 @@ def _table_command(table: str, about: str) -> Callable[..., None]:
         keep_models: Annotated[bool, typer.Option("--keep-models", help="Keep the model of each cell.")] = False,
         smoke: options.Smoke = False,
     ) -> None:
-        from negsample.train.experiments.smoke import small_table
-        from negsample.train.experiments.tables import read_table, run_table
-        from negsample.train.experiments.tables_report import markdown
+        from negsample.papers.grid_table import read_table, run_table
+        from negsample.papers.stand_ins import small_table
+        from negsample.papers.tables_report import markdown
 
         if config is None and not corpus and not smoke:
             raise InputError("nothing says what to train on; give --config FILE or --corpus PATH")

@@ -47,12 +47,12 @@ def _tac_command(number: int, about: str) -> Callable[..., None]:
         seed: options.Seed = 0,
         smoke: options.Smoke = False,
     ) -> None:
-        from negsample.eval import tac2010_tables as tac_tables
         from negsample.io.run_record import Stopwatch
         from negsample.io.work_folder import work_folder
-        from negsample.train.experiments import tac2010 as training
-        from negsample.train.experiments.grid import write_outputs
-        from negsample.train.experiments.published import published
+        from negsample.papers import tac2010_models as training
+        from negsample.papers import tac2010_tables as tac_tables
+        from negsample.papers.grid import write_outputs
+        from negsample.papers.published import published
 
         watch, say, folder = Stopwatch(), partial(print, flush=True), Path(out)
         if tac is None and not smoke:

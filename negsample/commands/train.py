@@ -28,11 +28,10 @@ def train(
     config: options.Config = None,
     resume: options.Resume = False,
     smoke: options.Smoke = False,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
-    """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample.train …"""
+    """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample train …"""
+    from negsample.papers.stand_ins import smoke as made_small
     from negsample.train.config import read_config
-    from negsample.train.experiments.smoke import smoke as made_small
     from negsample.train.job import train as train_model
 
     values = values or []
@@ -64,23 +63,22 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
     A packaged configuration is no word of the user's on the corpus, but is one on the method. Raises InputError where a
     file of the user's own and the words name no corpus, unless this is a ``smoke`` run.
     """
-    from negsample.configs import FOLDER, find_config
-    from negsample.corpora.sample import PATH
-    from negsample.train.config import read_values, word_values
+    from negsample.io.read import SAMPLE_PATH
+    from negsample.settings import FOLDER, find_config, read_file, read_words
 
-    named = named_on_corpus = set(word_values(words))
+    named = named_on_corpus = set(read_words(words))
     if config is not None:
         path = find_config(config)
         if not path.is_file():
             return []  # a pipe, which can't be read again
-        named = named | set(read_values(path))
+        named = named | set(read_file(path))
         if path.parent != FOLDER:
             named_on_corpus = named
             if "corpus" not in named and not smoke:
                 raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
     notes = []
     if settings.corpora() == [SAMPLE] and "corpus" not in named_on_corpus:
-        pairs = len(PATH.read_bytes().splitlines())
+        pairs = len(SAMPLE_PATH.read_bytes().splitlines())
         notes.append(f"corpus: {SAMPLE} (embedded, {pairs} pairs); give corpus=PATH for your own")
     if missing := [key for key in _SHOWN if key not in named]:
         recipe = settings.recipe if isinstance(settings.recipe, str) else f"of {len(settings.recipe)} kinds"

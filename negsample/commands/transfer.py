@@ -25,10 +25,10 @@ def transfer(
     """Train on each domain, test on every one: accuracy or Pearson, the drop against in-domain, a heat map."""
     from negsample.eval.report.transfer import transfer_page
     from negsample.io.run_record import Stopwatch
-    from negsample.train.experiments.smoke import small_transfer
-    from negsample.train.experiments.transfer import run_transfer
-    from negsample.train.experiments.transfer_config import read_transfer
-    from negsample.train.experiments.transfer_report import markdown, published_beside, write_transfer
+    from negsample.papers.stand_ins import small_transfer
+    from negsample.papers.transfer import run_transfer
+    from negsample.papers.transfer_config import read_transfer
+    from negsample.papers.transfer_report import markdown, published_beside, write_transfer
 
     watch = Stopwatch()
     experiment = read_transfer(config)

@@ -80,26 +80,31 @@ def tune(
 
 def _find_corpora(search: "Search") -> None:
     """InputError where no trial could read its corpora; those that differ between trials are left to them."""
-    from negsample.train.config import make_config
-    from negsample.train.data.examples import READING, find_corpora
+    from negsample.settings import field_types, make_settings
+    from negsample.train.config import Reading
+    from negsample.train.data.examples import find_corpora
 
-    if not search.space.fields() & (set(READING) - {"limit", "sample"}):
-        find_corpora(make_config({key: value for key, value in search.train.items() if key in READING}))
+    reading = field_types(Reading)
+
+    if not search.space.fields() & (set(reading) - {"limit", "sample", "seed"}):
+        find_corpora(
+            make_settings(Reading, {key: value for key, value in search.train.items() if key in reading}, "train")
+        )
 
 
 def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
     """What a trained model is worth where that is agreement with people, and fingerprints of the judgments."""
     if search.agreement is None:
         return None, {}
-    from negsample.eval.report.files import fingerprints
+    from negsample.eval.judgments import parted
     from negsample.eval.tuning import agreement_of, check_asked, load_tune_halves
+    from negsample.io.run_record import fingerprints
 
     asked = search.agreement
     check_asked(asked.level, asked.coefficient)
     halves = load_tune_halves(asked.judgments, asked.human)
-    files = [source if Path(source).exists() else source.partition(":")[2] for source in asked.judgments]
     measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
-    return measure, fingerprints(files)
+    return measure, fingerprints(parted(spec)[1] for spec in asked.judgments)
 
 
 def _device() -> str:

@@ -117,11 +117,10 @@ class Tally:
             return None
         import numpy as np
 
-        from negsample.resampling import percentile_interval
+        from negsample.resampling import mean_interval
         from negsample.seeds import generator
 
         blocks = len(self._sums)
         counts = np.full(blocks, self.n // blocks) + (np.arange(blocks) < self.n % blocks)
-        drawn = generator(0, "score", "bootstrap").multinomial(blocks, np.full(blocks, 1 / blocks), size=_RESAMPLES)
-        low, high, _ = percentile_interval(drawn @ np.array(self._sums) / (drawn @ counts))
+        low, high = mean_interval(np.array(self._sums), generator(0, "score", "bootstrap"), _RESAMPLES, counts)
         return None if low is None or high is None else (low, high)

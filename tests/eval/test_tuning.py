@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from negsample.errors import InputError
 from negsample.eval import tuning
-from negsample.eval.score_columns import ColumnSource, ScoreColumn
+from negsample.eval.agreement.columns import ColumnSource, ScoreColumn
 from negsample.eval.tuning import agreement_of, check_asked, load_tune_halves
 
 

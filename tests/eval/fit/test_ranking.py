@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
+from negsample.eval.agreement.correlation import correlation_matrix
 from negsample.eval.fit.ranking import (
     SETTINGS,
     UNFITTED,
@@ -19,7 +20,6 @@ from negsample.eval.fit.ranking import (
     ranked,
     solve,
 )
-from negsample.eval.stats.correlation import correlation_matrix
 
 # Two aspects behind the overall score, and three features.
 OWN = np.array([True, True, True, False, False, False])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
-from negsample.eval.correlate import load_sources
+from negsample.eval.agreement.correlate import load_sources
 from negsample.eval.judgments import Unusable
 from negsample.eval.judgments.mean_score import is_mean, with_means
 from negsample.eval.tuning import load_tune_halves

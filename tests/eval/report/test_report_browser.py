@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from browser import chromium
 
-from negsample.eval import score_columns as columns
-from negsample.eval.compare import Settings as CompareSettings
-from negsample.eval.compare import compare
-from negsample.eval.correlate import Settings, correlate
+from negsample.eval.agreement import columns
+from negsample.eval.agreement.compare import Settings as CompareSettings
+from negsample.eval.agreement.compare import compare
+from negsample.eval.agreement.correlate import Settings, correlate
 from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import correlation_page
 

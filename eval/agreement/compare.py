@@ -1,0 +1,353 @@
+"""``negsample compare``: which of my systems is better, by one or several models and metrics?"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from negsample.errors import InputError, RecordError
+from negsample.eval.agreement.columns import ScoreColumn, check_names, column_sources, score_columns
+from negsample.eval.agreement.significance import ALPHA, holm
+from negsample.eval.judgments.collect import name_field
+from negsample.io.lines import aligned_lines
+from negsample.io.read import Row, read_rows, text_field, texts_field
+from negsample.records import Judged, document_key
+from negsample.resampling import bootstrap_p, check_resamples, patterns, percentile_interval, permutation_p
+from negsample.seeds import generator
+
+_SHOWN = 3  # documents that a message names
+_DIFFERENT = 5  # documents shown for each system
+_CHUNK = 4_000_000  # numbers held at once
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for. Either ``source`` and ``targets`` (text files, a document and a summary a line;
+    ``references``: further files, a reference a line) or ``inputs`` (tables of records with ``system``).
+    """
+
+    models: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    source: str | None = None
+    targets: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    baseline: str | None = None
+    on_bad: str = "stop"
+    precision: str = "float32"
+    bootstrap: int = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Systems:
+    """Documents × systems: ``rows[d][s]`` is the summary of document d by system s. ``left_out``: documents or records
+    left out, by reason.
+    """
+
+    names: tuple[str, ...]
+    documents: tuple[str, ...]
+    rows: tuple[tuple[Judged, ...], ...]
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class SystemComparison:
+    """One system beside the first.
+
+    ``mean`` with its percentile interval ``low``–``high`` (documents resampled). ``difference`` = mean − mean of the
+    first system, with its paired interval; ``p``: paired permutation, two-sided; ``p_bootstrap``: from the resampled
+    differences; ``p_holm``: ``p`` adjusted by Holm over the systems compared with the first. All five are None for the
+    first system itself. ``rank``: 1 + the number of systems that are significantly better (see `compare_systems`), so
+    systems that the data can't tell apart share a rank.
+    """
+
+    system: str
+    mean: float
+    low: float | None
+    high: float | None
+    rank: int
+    documents: int
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p: float | None = None
+    p_bootstrap: float | None = None
+    p_holm: float | None = None
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A document on which two systems' scores lie far apart; ``difference`` = ``score`` − ``baseline``."""
+
+    document: int
+    baseline: float
+    score: float
+    difference: float
+
+
+@dataclass(frozen=True)
+class Section:
+    """One model's or metric's verdict. ``scores`` float64 [documents, systems], higher is better, over the documents
+    ``documents`` (positions in `Systems.documents`); ``different``: system → documents that differ most from the
+    first system's, their ``document`` a row of ``scores``.
+    """
+
+    column: ScoreColumn
+    documents: tuple[int, ...]
+    scores: np.ndarray
+    systems: tuple[SystemComparison, ...]
+    different: dict[str, tuple[Disagreement, ...]]
+    left_out: Counter[str]
+
+
+@dataclass(frozen=True)
+class SystemsComparison:
+    """All sections over the same systems. ``files``: what was read."""
+
+    settings: Settings
+    systems: Systems
+    sections: tuple[Section, ...]
+    files: tuple[str, ...]
+
+
+def compare(settings: Settings) -> SystemsComparison:
+    """Score all systems and compare each with the first (or with ``baseline``).
+
+    Raises InputError where systems were not scored on the same documents, naming what is missing; with ``on_bad`` =
+    ``"skip"`` the documents that all systems have are compared, and the others counted.
+    """
+    if settings.on_bad not in ("stop", "skip"):
+        raise InputError(f"--on-bad {settings.on_bad}: give stop or skip")
+    if not settings.models and not settings.metrics:
+        raise InputError("nothing to compare by; give --model DIR or --metric NAME")
+    check_resamples(settings.bootstrap)
+    sources, _ = column_sources(settings.models, settings.metrics, baselines=False, precision=settings.precision)
+    if settings.source is not None:
+        found = _from_lines(settings)
+        files = (settings.source, *settings.targets, *settings.references)
+    else:
+        found = _from_records(settings, any("document" in source.needs for source in sources))
+        files = settings.inputs
+    systems = _in_order(found, settings)
+    columns = score_columns(sources, [row for rows in systems.rows for row in rows])
+    check_names(column.name for column in columns)
+    return SystemsComparison(settings, systems, tuple(_section(column, systems, settings) for column in columns), files)
+
+
+def _section(column: ScoreColumn, systems: Systems, settings: Settings) -> Section:
+    shape = (len(systems.documents), len(systems.names))
+    scores = column.values.reshape(shape)
+    missing = np.isnan(scores)
+    left_out: Counter[str] = Counter()
+    for d in np.flatnonzero(missing.any(axis=1)).tolist():
+        s = int(np.argmax(missing[d]))
+        reason = column.reasons[d * shape[1] + s]
+        if settings.on_bad != "skip":
+            more = f" (and {int(missing.sum()) - 1} more)" if missing.sum() > 1 else ""
+            raise InputError(
+                f"{column.name} has no score for document {systems.documents[d]!r} by system {systems.names[s]!r}: "
+                f"{reason}{more}; leave it out with --on-bad skip"
+            )
+        left_out[f"document without a score by {column.name} ({reason})"] += 1
+    good = np.flatnonzero(~missing.any(axis=1))
+    if len(good) < 2:
+        raise InputError(f"{column.name}: {len(good)} documents have a score for every system; comparing needs 2")
+    kept = scores[good]
+    results = compare_systems(kept, systems.names, bootstrap=settings.bootstrap, seed=settings.seed)
+    different = {
+        name: tuple(d for d in largest_differences(kept, s, _DIFFERENT) if d.difference)
+        for s, name in enumerate(systems.names[1:], start=1)
+    }
+    return Section(column, tuple(int(d) for d in good), kept, tuple(results), different, left_out)
+
+
+# --- what differs
+
+
+def compare_systems(
+    scores: np.ndarray, systems: Sequence[str], *, bootstrap: int = 1000, permutations: int = 10_000, seed: int = 0
+) -> list[SystemComparison]:
+    """Compare the columns of ``scores`` float64 [documents, systems], higher is better; the first is the baseline.
+
+    At least 2 documents × 2 systems, all finite. Paired bootstrap: documents are drawn with replacement, the same for
+    all systems. Paired permutation: the sign of each document's difference is turned at random (the labels change
+    places); p = (b + 1)/(m + 1) with b the draws at least as far from 0 as the difference observed, or exactly
+    b/2**documents where all sign patterns are no more than ``permutations``.
+
+    Rank: every two systems are compared by the paired permutation, Holm-adjusted over all pairs; a system's rank is 1 +
+    the number of systems with a higher mean and an adjusted p ≤ `ALPHA`.
+    """
+    n, count = scores.shape
+    weights = generator(seed, "compare", "bootstrap").multinomial(n, np.full(n, 1 / n), size=bootstrap)
+    sampled = weights @ scores / n
+    pairs = list(combinations(range(count), 2))
+    p = _pairwise_p(scores, pairs, permutations, seed)
+    means = scores.mean(axis=0)
+    better = np.zeros(count, dtype=int)
+    for (i, j), value in zip(pairs, holm(p), strict=True):
+        if value <= ALPHA:
+            better[j if means[i] > means[j] else i] += 1
+    # The pairs of the first system come first.
+    p_holm = holm(p[: count - 1])
+
+    result = []
+    for s, name in enumerate(systems):
+        low, high, _ = percentile_interval(sampled[:, s])
+        own = (name, float(means[s]), low, high, 1 + int(better[s]), n)
+        if s == 0:
+            result.append(SystemComparison(*own))
+            continue
+        differences = sampled[:, s] - sampled[:, 0]
+        difference_low, difference_high, _ = percentile_interval(differences)
+        result.append(
+            SystemComparison(
+                *own,
+                difference=float(means[s] - means[0]),
+                difference_low=difference_low,
+                difference_high=difference_high,
+                p=p[s - 1],
+                p_bootstrap=bootstrap_p(differences),
+                p_holm=float(p_holm[s - 1]),
+            )
+        )
+    return result
+
+
+def _pairwise_p(scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutations: int, seed: int) -> list[float]:
+    """Two-sided paired permutation p of each two systems; the same sign patterns for all."""
+    n = len(scores)
+    first, second = [i for i, _ in pairs], [j for _, j in pairs]
+    differences = scores[:, first] - scores[:, second]
+    # In units of the largest difference, so that "as far as" does not depend on the metric's scale.
+    size = np.abs(differences).max(axis=0)
+    differences = differences / np.where(size > 0, size, 1.0)
+    keep, exact = patterns(generator(seed, "compare", "permutation"), n, permutations)
+    step = max(1, _CHUNK // n)
+    drawn = [(2.0 * keep[start : start + step] - 1) @ differences for start in range(0, len(keep), step)]
+    values, observed = np.concatenate(drawn) / n, differences.mean(axis=0)
+    found = [permutation_p(float(observed[k]), values[:, k], exact) for k in range(len(pairs))]
+    return [p for p in found if p is not None]
+
+
+def largest_differences(scores: np.ndarray, system: int, count: int) -> list[Disagreement]:
+    """Find the ``count`` documents (rows of ``scores``) on which ``system`` and the first differ most, largest first.
+
+    Equal differences stand in the order of the documents.
+    """
+    difference = scores[:, system] - scores[:, 0]
+    order = np.argsort(-np.abs(difference), kind="stable")[:count]
+    return [Disagreement(int(d), float(scores[d, 0]), float(scores[d, system]), float(difference[d])) for d in order]
+
+
+# --- reading
+
+
+@dataclass
+class _Gathered:
+    """Summaries by document and system in the order in which they came."""
+
+    rows: dict[str, dict[str, Judged]] = field(default_factory=dict)
+    systems: dict[str, None] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def _from_lines(settings: Settings) -> _Gathered:
+    assert settings.source is not None
+    twice = [name for name, count in Counter(settings.targets).items() if count > 1]
+    if twice:
+        raise InputError(f"{twice[0]}: given twice; name each system once")
+    gathered = _Gathered(systems=dict.fromkeys(settings.targets))
+    paths = [settings.source, *settings.targets, *settings.references]
+    for number, texts in aligned_lines(paths):
+        blank = next((path for path, text in zip(paths, texts, strict=True) if not text.strip()), None)
+        document, *rest = texts
+        summaries, references = rest[: len(settings.targets)], tuple(rest[len(settings.targets) :])
+        if blank is not None:
+            where = f"{blank}, line {number}"
+            if settings.on_bad != "skip":
+                raise RecordError(where, "the line is blank", "mend it, or leave its document out with --on-bad skip")
+            gathered.left_out[f"document with a blank line in {blank}"] += 1
+            continue
+        gathered.rows[str(number)] = {
+            system: Judged(str(number), system, (document,), summary, references)
+            for system, summary in zip(settings.targets, summaries, strict=True)
+        }
+    return gathered
+
+
+def _from_records(settings: Settings, needs_document: bool) -> _Gathered:
+    gathered = _Gathered()
+    texts: dict[str, str] = {}
+    for path in settings.inputs:
+        for row in read_rows(path):
+            try:
+                judged = _record(row, needs_document)
+                _same_document(judged, texts, row)
+                if judged.system in gathered.rows.get(judged.document_id, {}):
+                    reason = f"document {judged.document_id!r} and system {judged.system!r} again"
+                    raise RecordError(row.where, reason, "give one summary for each")
+            except RecordError as error:
+                if settings.on_bad != "skip":
+                    raise error.or_skip() from None
+                gathered.left_out[error.reason] += 1
+                continue
+            gathered.systems.setdefault(judged.system)
+            gathered.rows.setdefault(judged.document_id, {})[judged.system] = judged
+    if not gathered.rows:
+        why = "; ".join(f"{count} × {reason}" for reason, count in gathered.left_out.most_common(3))
+        raise InputError(f"{', '.join(settings.inputs)}: no usable record: {why}")
+    return gathered
+
+
+def _record(row: Row, needs_document: bool) -> Judged:
+    summary, system = text_field(row, "summary"), name_field(row, "system")
+    document = text_field(row, "document") if needs_document or "document" in row.fields else ""
+    identifier = next((name for name in ("document_id", "doc_id") if row.fields.get(name) is not None), None)
+    if identifier is None and not document:
+        raise RecordError(row.where, "no field 'document_id' or 'document'")
+    key = name_field(row, identifier) if identifier else document_key(document)[:12]
+    return Judged(key, system, (document,), summary, tuple(texts_field(row, "references", "reference")))
+
+
+def _same_document(judged: Judged, texts: dict[str, str], row: Row) -> None:
+    """RecordError where one document id stands for two texts: the systems would be compared on different ones."""
+    document = judged.documents[0]
+    if document and document_key(texts.setdefault(judged.document_id, document)) != document_key(document):
+        raise RecordError(row.where, f"document {judged.document_id!r} has another text than before")
+
+
+def _in_order(found: _Gathered, settings: Settings) -> Systems:
+    """The systems with the baseline first, over the documents that all have."""
+    names = list(found.systems)
+    if settings.baseline is not None:
+        if settings.baseline not in names:
+            raise InputError(f"--baseline {settings.baseline}: no such system; there are: {', '.join(names)}")
+        names.sort(key=lambda name: name != settings.baseline)
+    if len(names) < 2:
+        raise InputError(f"one system ({', '.join(names)}); comparing needs at least two")
+    lacking = {name: [d for d, row in found.rows.items() if name not in row] for name in names}
+    lacking = {name: documents for name, documents in lacking.items() if documents}
+    left_out = found.left_out.copy()
+    if lacking and settings.on_bad != "skip":
+        told = "; ".join(
+            f"{name!r} lacks {len(ids)} of {len(found.rows)} documents ({_shown(ids)})" for name, ids in lacking.items()
+        )
+        raise InputError(
+            f"the systems were not run on the same documents: {told}; complete them, or compare on the documents that "
+            "all have with --on-bad skip"
+        )
+    for name, ids in lacking.items():
+        left_out[f"document without a summary by {name} ({_shown(ids)})"] += len(ids)
+    documents = [d for d, row in found.rows.items() if all(name in row for name in names)]
+    if len(documents) < 2:
+        raise InputError(f"{len(documents)} documents have a summary by every system; comparing needs 2")
+    rows = tuple(tuple(found.rows[d][name] for name in names) for d in documents)
+    return Systems(tuple(names), tuple(documents), rows, left_out)
+
+
+def _shown(documents: Sequence[str]) -> str:
+    more = ", …" if len(documents) > _SHOWN else ""
+    return ", ".join(documents[:_SHOWN]) + more

@@ -1,0 +1,235 @@
+"""Pearson, Spearman and Kendall τ-b on arrays, many columns and many samples at once.
+
+``K`` is the number of columns (metrics, human scores), ``n`` the number of rows. Inside these functions an undefined
+correlation (a constant column, fewer than three rows) is NaN; `negsample.eval.agreement.figures` turns it into ``None`` with
+a reason before anything is reported.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from negsample.errors import InputError
+
+COEFFICIENTS = ("pearson", "spearman", "kendall")
+
+# Numbers held at once by the chunked loops: 32 MiB of float64.
+_CHUNK = 4_000_000
+
+
+def check_coefficient(name: str) -> None:
+    """InputError for a name that is not in `COEFFICIENTS`."""
+    if name not in COEFFICIENTS:
+        raise InputError(f"no coefficient is called {name!r}; known: {', '.join(COEFFICIENTS)}")
+
+
+def correlation_matrix(values: np.ndarray, coefficient: str) -> np.ndarray:
+    """Correlation of every column with every other, for one sample or a stack of them.
+
+    Parameters: ``values`` float64 [..., K, n], no missing values; ``coefficient`` one of `COEFFICIENTS`.
+    Returns float64 [..., K, K] in [−1, 1]; NaN where a column is constant or n < 3.
+
+    Spearman is Pearson of the mid-ranks. Kendall is τ-b, (concordant − discordant) / √((n₀ − n₁)(n₀ − n₂)) with n₁, n₂
+    the pairs tied in either column (Kendall 1945, "The treatment of ties in ranking problems").
+    """
+    check_coefficient(coefficient)
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape[-1] < 3:
+        return np.full((*values.shape[:-1], values.shape[-2]), np.nan)
+    constant = values.max(axis=-1) == values.min(axis=-1)
+    if coefficient == "pearson":
+        matrix = _pearson(values)
+    else:
+        from scipy.stats import rankdata
+
+        ranks = rankdata(values, axis=-1)
+        matrix = _pearson(ranks) if coefficient == "spearman" else _kendall(ranks)
+    undefined = constant[..., :, None] | constant[..., None, :]
+    return np.where(undefined, np.nan, np.clip(matrix, -1.0, 1.0))
+
+
+def _pearson(values: np.ndarray) -> np.ndarray:
+    # Dividing by the largest value first keeps the squares of huge and of tiny values representable.
+    size = np.abs(values).max(axis=-1, keepdims=True)
+    values = values / np.where(size > 0, size, 1.0)
+    values = values - values.mean(axis=-1, keepdims=True)
+    norm = np.sqrt((values**2).sum(axis=-1, keepdims=True))
+    values = values / np.where(norm > 0, norm, 1.0)
+    return values @ np.swapaxes(values, -1, -2)
+
+
+def _kendall(ranks: np.ndarray) -> np.ndarray:
+    *lead, columns, n = ranks.shape
+    agree = np.zeros((*lead, columns, columns))
+    step = max(1, _CHUNK // max(1, int(np.prod(lead)) * columns * n))
+    for start in range(0, n, step):
+        # float32 holds the counts of one chunk exactly (below 2**24) and is twice as fast to multiply.
+        sign = np.sign(ranks[..., start : start + step, None] - ranks[..., None, :]).astype(np.float32)
+        sign = sign.reshape(*lead, columns, -1)
+        agree += sign @ np.swapaxes(sign, -1, -2)
+    return _normalised(agree)
+
+
+def _normalised(product: np.ndarray) -> np.ndarray:
+    """product[i, j] / √(product[i, i] product[j, j]); NaN where a diagonal entry is 0."""
+    diagonal = np.diagonal(product, axis1=-2, axis2=-1)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, np.nan))
+    return product / (root[..., :, None] * root[..., None, :])
+
+
+def partial(xy: np.ndarray, xz: np.ndarray, yz: np.ndarray) -> np.ndarray:
+    """Partial correlation of x and y given z, (r_xy − r_xz r_yz) / √((1 − r_xz²)(1 − r_yz²)), elementwise.
+
+    NaN where x or y is determined by z (the product under the root below 1e-12), and where an input is NaN.
+    """
+    xy, xz, yz = np.asarray(xy, float), np.asarray(xz, float), np.asarray(yz, float)
+    rest = (1 - xz**2) * (1 - yz**2)
+    with np.errstate(invalid="ignore"):
+        safe = np.where(rest >= 1e-12, rest, np.nan)
+    return np.clip((xy - xz * yz) / np.sqrt(safe), -1.0, 1.0)
+
+
+def p_value(x: np.ndarray, y: np.ndarray, value: float, coefficient: str) -> float:
+    """Two-sided p of the hypothesis of no correlation, rows taken as independent.
+
+    Pearson and Spearman: t = r √((n − 2)/(1 − r²)) with n − 2 degrees of freedom. Kendall: `scipy.stats.kendalltau`
+    (exact for small samples without ties, else normal). ``value`` is the coefficient already computed.
+    """
+    from scipy import stats
+
+    if coefficient == "kendall":
+        return float(stats.kendalltau(x, y).pvalue)
+    n = len(x)
+    if abs(value) >= 1:
+        return 0.0
+    return float(2 * stats.t.sf(abs(value) * np.sqrt((n - 2) / (1 - value**2)), n - 2))
+
+
+def weighted_pooled(
+    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, coefficient: str, pairs: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    """Correlations over the rows of resampled documents, without building the resamples.
+
+    Parameters: ``values`` float64 [K, n]; ``documents`` int [n], ascending codes below D; ``weights`` [B, D], how often
+    each document was drawn (whole numbers); ``pairs``, the (i, j) wanted.
+    Returns float64 [B, len(pairs)], equal to the coefficient over the rows with each document's rows repeated as often
+    as it was drawn; NaN where a column of that resample is constant or it has fewer than three rows.
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    first, second = np.array([p[0] for p in pairs], dtype=int), np.array([p[1] for p in pairs], dtype=int)
+    if coefficient == "kendall":
+        result = _weighted_kendall(values, documents, weights, pairs)
+    else:
+        result = np.empty((len(weights), len(pairs)))
+        step = max(1, _CHUNK // max(1, values.size))
+        for start in range(0, len(weights), step):
+            part = slice(start, start + step)
+            if coefficient == "pearson":
+                result[part] = _weighted_pearson(values, documents, weights[part])[:, first, second]
+            else:
+                result[part] = _weighted_spearman(values, documents, weights[part], pairs)
+    constant = _constant_columns(values, documents, weights)
+    few = weights @ np.bincount(documents, minlength=weights.shape[1]) < 3
+    undefined = constant[:, first] | constant[:, second] | few[:, None]
+    return np.where(undefined, np.nan, np.clip(result, -1.0, 1.0))
+
+
+def _constant_columns(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """bool [B, K]: the column takes one value only over the documents drawn."""
+    present, starts = np.unique(documents, return_index=True)
+    low, high = np.minimum.reduceat(values, starts, axis=1), np.maximum.reduceat(values, starts, axis=1)
+    drawn = weights[:, present] > 0
+    constant = [
+        np.where(drawn, h, -np.inf).max(axis=1) <= np.where(drawn, lo, np.inf).min(axis=1)
+        for lo, h in zip(low, high, strict=True)
+    ]
+    return np.stack(constant, axis=1)
+
+
+def _weighted_pearson(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    present, starts = np.unique(documents, return_index=True)
+    z = standardised(values)
+    sums = np.add.reduceat(z, starts, axis=1).T
+    cross = np.stack([part @ part.T for part in np.split(z, starts[1:], axis=1)])
+    drawn = weights[:, present]
+    total = (drawn @ np.diff(np.append(starts, len(documents))))[:, None]
+    mean = (drawn @ sums) / np.where(total > 0, total, 1)
+    product = np.tensordot(drawn, cross, axes=1) - total[:, :, None] * mean[:, :, None] * mean[:, None, :]
+    return _normalised(product)
+
+
+def _weighted_spearman(
+    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    # Resamples stand in columns, so that every step below runs along contiguous memory.
+    drawn = np.ascontiguousarray(weights.T)
+    rows = drawn[documents]
+    total = rows.sum(axis=0)
+    ranks: dict[int, np.ndarray] = {}
+    spread: dict[int, np.ndarray] = {}
+    for k in sorted({k for pair in pairs for k in pair}):
+        order = np.argsort(values[k], kind="stable")
+        _, group, sizes = np.unique(values[k], return_inverse=True, return_counts=True)
+        upto = np.cumsum(drawn[documents[order]], axis=0)[np.cumsum(sizes) - 1]
+        before = np.concatenate([np.zeros((1, len(weights))), upto[:-1]])
+        # The mid-rank of a tied group is (before + upto + 1)/2; the mean rank is (total + 1)/2.
+        middle = (before + upto - total) / 2
+        ranks[k] = middle[group]
+        spread[k] = ((upto - before) * middle**2).sum(axis=0)
+    weighted = {j: ranks[j] * rows for _, j in pairs}
+    result = np.empty((len(weights), len(pairs)))
+    for p, (i, j) in enumerate(pairs):
+        product = spread[i] * spread[j]
+        root = np.sqrt(np.where(product > 0, product, np.nan))
+        result[:, p] = np.einsum("nb,nb->b", ranks[i], weighted[j]) / root
+    return result
+
+
+def standardised(values: np.ndarray) -> np.ndarray:
+    """Each column [K, n] minus its mean, divided by its standard deviation (a constant column becomes 0)."""
+    size = np.abs(values).max(axis=-1, keepdims=True)
+    values = values / np.where(size > 0, size, 1.0)
+    centred = values - values.mean(axis=-1, keepdims=True)
+    spread = centred.std(axis=-1, keepdims=True)
+    constant = values.max(axis=-1, keepdims=True) == values.min(axis=-1, keepdims=True)
+    return np.where(constant, 0.0, centred / np.where(constant | (spread == 0), 1.0, spread))
+
+
+def _weighted_kendall(
+    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    codes = [np.unique(column, return_inverse=True)[1].astype(np.int32) for column in values]
+    used = sorted({k for pair in pairs for k in pair})
+    untied = {k: _concordance(codes[k], None, documents, weights) for k in used}
+    result = np.empty((len(weights), len(pairs)))
+    for p, (i, j) in enumerate(pairs):
+        product = untied[i] * untied[j]
+        agree = _concordance(codes[i], codes[j], documents, weights)
+        result[:, p] = agree / np.sqrt(np.where(product > 0, product, np.nan))
+    return result
+
+
+def _concordance(x: np.ndarray, y: np.ndarray | None, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Σ_ij w_i C_ij w_j for each of ``weights`` [B, D]: the numerator of Kendall's τ over ordered pairs of the resample.
+
+    C_ij is the sum over rows a of document i and b of document j of sign(x_a − x_b) sign(y_a − y_b), or, where ``y`` is
+    None, the number of such pairs with x_a ≠ x_b. Copies of one row are ties in both columns and add nothing. The rows
+    are compared once, whatever the number of resamples. ``x``, ``y`` int [n]; ``documents`` int [n] ascending.
+    """
+    present, starts = np.unique(documents, return_index=True)
+    right, total = weights[:, present].T, np.zeros(len(weights))
+    step = max(1, _CHUNK // max(1, len(x)))
+    for start in range(0, len(x), step):
+        rows = slice(start, start + step)
+        a = x[rows, None]
+        if y is None:
+            pairs = (a != x[None]).view(np.int8)
+        else:
+            b = y[rows, None]
+            pairs = (a > x[None]).view(np.int8) - (a < x[None]).view(np.int8)
+            pairs *= (b > y[None]).view(np.int8) - (b < y[None]).view(np.int8)
+        here, begins = np.unique(documents[rows], return_index=True)
+        block = np.add.reduceat(pairs, starts, axis=1, dtype=np.int32)
+        block = np.add.reduceat(block, begins, axis=0, dtype=np.float64)
+        total += ((block @ right).T * weights[:, here]).sum(axis=1)
+    return total

@@ -1,0 +1,293 @@
+"""Is the difference of two metrics' agreement with people real? Williams, paired bootstrap, paired permutation; many
+comparisons: Bonferroni and Holm; who beats whom.
+
+The permutation: within some documents two metrics change places, and their correlations are taken again. If the metrics
+were exchangeable, which of the two a document's scores came from would not matter. The scores of a document change places
+together, because a document's rows are not independent. First both metrics are put on one scale within the data set (over
+the rows used), which leaves each one's own correlation as it was: z-scores; at the system level, then means per system.
+The summary level needs none: exchanging the labels of a document turns the sign of its difference of correlations.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from negsample.eval.agreement import levels as lv
+from negsample.eval.agreement.correlation import standardised
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT
+from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
+from negsample.seeds import generator
+
+ALPHA = 0.05
+# Williams is exact where rows are independent (systems); the permutation keeps a document's rows together.
+TESTS = {"summary": "permutation", "pooled": "permutation", "system": "williams"}
+WILLIAMS_SUMMARY = "the Williams test is not defined for a mean of per-document correlations"
+WILLIAMS_FEW = "the Williams test needs at least four rows or systems"
+WILLIAMS_DEGENERATE = "the two metrics determine each other"
+
+
+class Williams(NamedTuple):
+    """``t`` with n − 3 degrees of freedom; ``p_one``: first > second; ``p_two``: they differ."""
+
+    t: float
+    p_one: float
+    p_two: float
+
+
+def williams(r12: float, r13: float, r23: float, n: int) -> Williams | None:
+    """Test the difference of two dependent correlations that share variable 1 (the human score).
+
+    ``r12``, ``r13``: correlation of the first and of the second metric with variable 1; ``r23``: of the two metrics;
+    ``n``: number of independent rows, at least 4.
+
+    t = (r12 − r13) √( (n − 1)(1 + r23) / ( 2 |R| (n − 1)/(n − 3) + r̄² (1 − r23)³ ) ),
+    |R| = 1 − r12² − r13² − r23² + 2 r12 r13 r23,  r̄ = (r12 + r13)/2.
+
+    Williams (1959), "The comparison of regression variables", J. R. Stat. Soc. B 21; as T₂ in Steiger (1980), "Tests
+    for comparing elements of a correlation matrix", Psychol. Bull. 87, eq. 7. None where 0/0 (one metric is the other
+    turned round); equal correlations give t = 0.
+    """
+    from scipy.stats import t as student
+
+    determinant = max(0.0, 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23)
+    below = 2 * determinant * (n - 1) / (n - 3) + ((r12 + r13) / 2) ** 2 * (1 - r23) ** 3
+    if r12 == r13:
+        return Williams(0.0, 0.5, 1.0)
+    if below < 1e-12:
+        return None
+    t = (r12 - r13) * np.sqrt((n - 1) * (1 + r23) / below)
+    return Williams(float(t), float(student.sf(t, n - 3)), float(2 * student.sf(abs(t), n - 3)))
+
+
+@dataclass(frozen=True)
+class MetricsComparison:
+    """Two metrics against one human score, over the rows (summary level: the documents) where both are defined.
+
+    ``coefficient``: the level's in `MAIN_COEFFICIENT`. ``difference`` = ``value_first`` − ``value_second``; ``low``,
+    ``high``: its percentile interval, documents (system level: documents and systems) resampled. ``p_bootstrap``,
+    ``p_permutation``, ``williams_p_two``: two-sided; ``williams_p_one``: first better than second. Each is None where
+    undefined; ``reason`` and ``williams_reason`` say why.
+    """
+
+    dataset: str
+    human: str
+    level: str
+    coefficient: str
+    first: str
+    second: str
+    n: int
+    documents: int
+    value_first: float | None = None
+    value_second: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_bootstrap: float | None = None
+    p_permutation: float | None = None
+    williams_t: float | None = None
+    williams_p_one: float | None = None
+    williams_p_two: float | None = None
+    reason: str | None = None
+    williams_reason: str | None = None
+
+
+def compare_metrics(
+    table: lv.ScoreTable,
+    human: str,
+    *,
+    level: str = "summary",
+    bootstrap: int = 1000,
+    permutations: int = 1000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[MetricsComparison]:
+    """Compare every two metrics of ``table`` by their agreement with the human score ``human``, by `MAIN_COEFFICIENT`.
+
+    Paired bootstrap: the same resamples for both. Paired permutation: within a random half of the documents the two
+    metrics change places. Williams: pooled and system level (Clark et al. 2019 use it with Spearman); at the pooled level
+    it takes rows that share a document as independent and is too bold. The permutation takes the systems as given: at the
+    system level it says whether these systems on other documents would show the difference, not whether other systems
+    would; Williams and the bootstrap, which resamples systems too, are for that.
+    """
+    missing = {name: np.isnan(column) for name, column in table.metrics.items()}
+    no_human = np.isnan(table.human[human])
+    resamples = lv.make_resamples(table, bootstrap, seed)
+    keep, exact = patterns(generator(seed, "permutation", table.dataset), len(table.document_names), permutations)
+    exchanges = keep.astype(np.float64)
+    every = list(combinations(table.metrics, 2))
+    groups: dict[bytes, list[tuple[str, str]]] = {}
+    for pair in every:
+        groups.setdefault(np.packbits(missing[pair[0]] | missing[pair[1]] | no_human).tobytes(), []).append(pair)
+    found: dict[tuple[str, str], MetricsComparison] = {}
+    for pairs in groups.values():
+        columns = list(dict.fromkeys(name for pair in pairs for name in pair))
+        block = lv.make_block(table, [*(table.metrics[name] for name in columns), table.human[human]])
+        places = [(columns.index(first), columns.index(second)) for first, second in pairs]
+        compared = _compared(block, level, places, resamples, exchanges, exact)
+        for (first, second), values in zip(pairs, compared, strict=True):
+            about = (table.dataset, human, level, MAIN_COEFFICIENT[level], first, second)
+            found[first, second] = MetricsComparison(*about, **values)
+            if progress:
+                progress(len(found), len(every))
+    return [found[pair] for pair in every]
+
+
+def _compared(
+    block: lv.Block, level: str, pairs: lv.Pairs, resamples: lv.Resamples, keep: np.ndarray, exact: bool
+) -> Iterator[dict[str, Any]]:
+    """For each pair of columns the fields of a `MetricsComparison` from ``n`` on; the last column is the human score."""
+    human, coefficient = len(block.values) - 1, MAIN_COEFFICIENT[level]
+    with_human = [(k, human) for k in range(human)]
+    if level == "summary":
+        per_document = lv.document_correlations(block, coefficient, with_human)
+    else:
+        every = list(combinations(range(human + 1), 2))
+        point = dict(zip(every, lv.block_correlations(block, level, coefficient, every).tolist(), strict=True))
+        every_sample = lv.resampled_correlations(block, level, coefficient, with_human, resamples)
+    for i, j in pairs:
+        n, documents, both = block.values.shape[1], len(np.unique(block.documents)), None
+        if level == "summary":
+            both = per_document[:, [i, j]]
+            both = np.where(np.isnan(both).any(axis=1, keepdims=True), np.nan, both)
+            first, second = lv.averaged(both, np.ones((1, len(both))))[0].tolist()
+            samples = lv.averaged(both, resamples.weights)
+            used = ~np.isnan(both[:, 0])
+            n, documents = int(used[block.documents].sum()), int(used.sum())
+        else:
+            first, second, samples = point[i, human], point[j, human], every_sample[:, [i, j]]
+        values: dict[str, Any] = {"n": n, "documents": documents}
+        if np.isnan(first) or np.isnan(second):
+            values["reason"] = f"no {level}-level correlation with the human score for both metrics"
+            values["williams_reason"] = "no two correlations to compare"
+            yield values
+            continue
+        differences = samples[:, 0] - samples[:, 1]
+        low, high, _ = percentile_interval(differences)
+        values |= {"value_first": first, "value_second": second, "difference": first - second}
+        values |= {"low": low, "high": high, "p_bootstrap": bootstrap_p(differences)}
+        if len(keep):
+            drawn = swapped_differences(block, level, i, j, keep, both)
+            values["p_permutation"] = permutation_p(first - second, drawn, exact)
+        if level == "summary":
+            values["williams_reason"] = WILLIAMS_SUMMARY
+        else:
+            values |= _williams(block, level, first, second, point[min(i, j), max(i, j)])
+        yield values
+
+
+def _williams(block: lv.Block, level: str, first: float, second: float, between: float) -> dict[str, Any]:
+    n = len(block.known_systems()) if level == "system" else block.values.shape[1]
+    if n < 4:
+        return {"williams_reason": WILLIAMS_FEW}
+    test = williams(first, second, between, n)
+    if test is None:
+        return {"williams_reason": WILLIAMS_DEGENERATE}
+    return {f"williams_{name}": value for name, value in test._asdict().items()}
+
+
+# --- the permutation
+
+
+def swapped_differences(
+    block: lv.Block, level: str, i: int, j: int, keep: np.ndarray, per_document: np.ndarray | None = None
+) -> np.ndarray:
+    """[P]: difference of the correlations of columns ``i`` and ``j`` with the last column under each exchange.
+
+    ``keep`` float64 [P, D]: 1 where the document keeps its labels, 0 where they change places. ``per_document`` [D, 2]:
+    the two columns' correlations within each document (summary level only).
+    """
+    if level == "summary":
+        assert per_document is not None
+        difference = per_document[:, 0] - per_document[:, 1]
+        defined = ~np.isnan(difference)
+        return (2 * keep[:, defined] - 1) @ difference[defined] / defined.sum()
+    known = block.systems >= 0 if level == "system" else slice(None)
+    a, b, human = standardised(block.values[[i, j, -1]][:, known])
+    if level == "pooled":
+        # Pearson of the exchanged columns with the human score, by sums per document.
+        present, starts = np.unique(block.documents, return_index=True)
+        sums = np.add.reduceat(np.stack([a, b, a * a, b * b, a * human, b * human]), starts, axis=1)
+        own, other, kept = sums[[0, 2, 4]].T, sums[[1, 3, 5]].T, keep[:, present]
+        first, second = kept @ own + (1 - kept) @ other, kept @ other + (1 - kept) @ own
+        return _pearson_of_sums(first, len(human)) - _pearson_of_sums(second, len(human))
+    _, systems, counts = np.unique(block.systems[known], return_inverse=True, return_counts=True)
+    d, s = block.total_documents, len(counts)
+    cell = block.documents[known] * s + systems
+    of_a, of_b, of_human = (np.bincount(cell, weights=c, minlength=d * s).reshape(d, s) for c in (a, b, human))
+    first = np.round((keep @ of_a + (1 - keep) @ of_b) / counts, 12)
+    second = np.round((keep @ of_b + (1 - keep) @ of_a) / counts, 12)
+    third = np.broadcast_to(np.round(of_human.sum(axis=0) / counts, 12), first.shape)
+
+    def means(part: slice) -> np.ndarray:
+        return np.stack([first[part], second[part], third[part]], axis=1)
+
+    matrices = lv.stacked(means, len(keep), 3, s, MAIN_COEFFICIENT[level])
+    return matrices[:, 0, 2] - matrices[:, 1, 2]
+
+
+def _pearson_of_sums(sums: np.ndarray, n: int) -> np.ndarray:
+    """From Σx, Σx², Σxh [P, 3], h standardised over the n rows."""
+    variance = sums[:, 1] / n - (sums[:, 0] / n) ** 2
+    return sums[:, 2] / n / np.sqrt(np.where(variance > 1e-14, variance, np.nan))
+
+
+# --- many comparisons
+
+
+def bonferroni(p: np.ndarray | Sequence[float]) -> np.ndarray:
+    """Return min(1, m p), m the number of p that are not NaN; NaN stays NaN. Any shape."""
+    values = np.asarray(p, dtype=np.float64)
+    return np.minimum(1.0, values * np.count_nonzero(~np.isnan(values)))
+
+
+def holm(p: np.ndarray | Sequence[float]) -> np.ndarray:
+    """Adjust p by Holm's step-down: the k-th smallest of m times (m − k + 1), never below the ones before, at most 1.
+
+    NaN stays NaN and does not count in m. Any shape. Holm (1979), "A simple sequentially rejective multiple test
+    procedure", Scand. J. Stat. 6.
+    """
+    values = np.asarray(p, dtype=np.float64)
+    flat = values.ravel()
+    good = np.flatnonzero(~np.isnan(flat))
+    order = good[np.argsort(flat[good], kind="stable")]
+    adjusted = np.full(flat.shape, np.nan)
+    steps = flat[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps)) if len(order) else []
+    return adjusted.reshape(values.shape)
+
+
+@dataclass(frozen=True)
+class BeatsMatrix:
+    """``p[i][j]``: adjusted p of the difference of ``names[i]`` and ``names[j]`` (symmetric; None on the diagonal and
+    where undefined). ``beats[i][j]``: i agrees better with people than j, and p ≤ `ALPHA`.
+    """
+
+    names: tuple[str, ...]
+    p: tuple[tuple[float | None, ...], ...]
+    beats: tuple[tuple[bool, ...], ...]
+    test: str
+    adjustment: str = "holm"
+    alpha: float = ALPHA
+
+
+def beats_matrix(comparisons: Sequence[MetricsComparison], test: str) -> BeatsMatrix:
+    """Tell who beats whom, from the comparisons of one human score at one level with one coefficient.
+
+    ``test``: "permutation" or "williams", whose two-sided p is Holm-adjusted over all the comparisons given.
+    """
+    raw = [c.williams_p_two if test == "williams" else c.p_permutation for c in comparisons]
+    adjusted = holm([np.nan if value is None else value for value in raw])
+    names = tuple(dict.fromkeys(name for c in comparisons for name in (c.first, c.second)))
+    p: list[list[float | None]] = [[None] * len(names) for _ in names]
+    beats = [[False] * len(names) for _ in names]
+    for comparison, value in zip(comparisons, adjusted, strict=True):
+        if np.isnan(value) or comparison.difference is None:
+            continue
+        i, j = names.index(comparison.first), names.index(comparison.second)
+        p[i][j] = p[j][i] = float(value)
+        beats[i][j] = bool(value <= ALPHA and comparison.difference > 0)
+        beats[j][i] = bool(value <= ALPHA and comparison.difference < 0)
+    return BeatsMatrix(names, tuple(map(tuple, p)), tuple(map(tuple, beats)), test)

@@ -1,1 +1,0 @@
-"""Correlations, intervals and tests."""

@@ -1,0 +1,207 @@
+"""``--smoke``: the same experiment on a few pairs of the embedded sample, with packaged encoders and few steps.
+
+A configuration that runs so has no unknown corpus, recipe, head or setting; its figures mean nothing.
+"""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from negsample.corpora.hub import KNOWN
+from negsample.corpora.sample import DOMAINS
+from negsample.models.build import takes
+from negsample.models.encoders import parse_spec
+from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
+from negsample.papers.grid_table import TableConfig
+from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
+from negsample.train.config import TrainConfig
+from negsample.train.reinforce.config import ReinforceConfig
+
+# Pairs of each corpus: a domain of the sample has no more.
+PAIRS = 20
+# Training pairs of a source in a transfer experiment: the sizes are spread over these.
+_SIZES = (4, int(0.7 * PAIRS))
+# The most of what costs time, the first two also where the configuration sets no bound: texts (tokens of a pair and of
+# its summary for ``cls``, rows of each for other heads) and steps of a judge (``align``).
+_BOUNDS = {"limit": PAIRS, "epochs": 2}
+_MOST = {
+    "negatives": 2,
+    "redraws": 2,
+    "max_length": 64,
+    "min_summary": 32,
+    "max_document": 64,
+    "max_summary": 32,
+    "judge_steps": 2,
+}
+# The same of a training by a reward.
+_REINFORCED = {"ml_epochs": 1, "epochs": 2, "batch_size": 8, "document_tokens": 64, "summary_tokens": 16, "beams": 2}
+
+# The domain of the sample that is most like a corpus.
+_DOMAINS = {
+    "cnn_dailymail": "news",
+    "newsroom": "news",
+    "billsum": "legislation",
+    "big_patent": "patents",
+    "arxiv": "science",
+}
+# Packaged weights that work without a path, and what plays the part of the others: no two of the four of Bao et al. 2021
+# get the same.
+_PACKAGED = ("glove", "hf", "sentence-transformer", "use-multilingual")
+_PARTS = {"use": "use-multilingual", "use-large": "sentence-transformer", "word2vec": "glove"}
+_ANY_OTHER = "glove:unit=sentence"
+# The encoder of heads that do not take rows, by what they take.
+_WHOLE = {"tokens": "minilm", "align": "sentence-transformer"}
+
+
+def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfig:
+    """Return ``config`` made small enough for a CPU and seconds: recipe, head, loss, optimiser and batches stay.
+
+    Each corpus becomes a domain of the sample (``stand_in_corpora``), the encoder a packaged one, and numbers are cut to
+    ``_BOUNDS`` and ``_MOST``; there is no mixed precision and no language model. ``say`` gets one line that tells every
+    change, where there is one. Raises InputError for an unknown head.
+    """
+    names = list(dict.fromkeys(stand_in_corpora(config.corpora()).values()))
+    changes: dict[str, Any] = {
+        "corpus": names[0] if isinstance(config.corpus, str) else names,
+        "document_field": None,
+        "summary_field": None,
+        "corpus_config": None,
+        "sample": None,
+        # None, the head's own default, is a packaged one.
+        "encoder": config.encoder and (_WHOLE.get(takes(config.head)) or stand_in_encoder(config.encoder)),
+        "mixed_precision": "no",
+        "lm": None,
+    }
+    for key, most in {**_BOUNDS, **_MOST}.items():
+        value = getattr(config, key)
+        if value is not None or key in _BOUNDS:
+            changes[key] = most if value is None else min(value, most)
+    if told := _changes(config.as_dict(), changes):
+        say(f"smoke run: {told}")
+    return dataclasses.replace(config, **changes)
+
+
+def small_table(config: TableConfig, say: Callable[[str], None] = print) -> TableConfig:
+    """Return ``config`` with ``smoke`` settings and packaged encoders; ``say`` is told every change."""
+    settings = smoke(config.settings, say)
+    encoders = tuple(dict.fromkeys(stand_in_encoder(spec) for spec in config.encoders))
+    if encoders != config.encoders:
+        say(f"smoke run: encoders {', '.join(config.encoders)} → {', '.join(encoders)}")
+    return TableConfig(settings, encoders, config.heads)
+
+
+def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print) -> ReinforceConfig:
+    """Return ``config`` with domains of the sample, packaged vectors, and a tiny language model with random weights in place of
+    a pretrained one; reward, mixture and systems stay. ``say`` gets one line that tells every change, where there is one.
+    """
+    stands = stand_in_corpora([*config.corpora(), *filter(None, [config.unsupervised])])
+    names = list(dict.fromkeys(stands[name] for name in config.corpora()))
+    stand = None if config.model is None else CAUSAL if "gpt" in config.model.lower() else SEQ2SEQ
+    changes: dict[str, Any] = {
+        "corpus": names[0] if isinstance(config.corpus, str) else names,
+        "unsupervised": config.unsupervised and stands[config.unsupervised],
+        "document_field": None,
+        "summary_field": None,
+        "encoder": stand_in_encoder(config.encoder) if config.policy == "extract" else config.encoder,
+        "model": config.model if config.model and Path(config.model).is_dir() else stand,
+        "mixed_precision": "no",
+        "limit": min(config.limit or PAIRS, _BOUNDS["limit"]),
+        # Systems are compared on two documents or more.
+        "validation_share": max(0.2, config.validation_share),
+        "test_share": max(0.3, config.test_share),
+    }
+    changes |= {key: min(getattr(config, key), most) for key, most in _REINFORCED.items()}
+    if told := _changes(config.as_dict(), changes):
+        say(f"smoke run, figures mean nothing: {told}")
+    return dataclasses.replace(config, **changes)
+
+
+def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -> TransferConfig:
+    """Return ``config`` with a domain of the sample for each corpus, packaged encoders, few epochs, and small sizes.
+
+    Sources, targets, recipes, heads and the number of sizes stay as they are. ``say`` gets one line that tells every
+    change.
+    """
+    read = {name: config.domain(name) for name in config.domains}
+    stands = stand_in_corpora([name for own in read.values() for name in own.corpora()])
+    told = [", ".join(f"{name} → {stand}" for name, stand in stands.items() if name != stand)]
+    for key, small in (("limit", PAIRS), ("sample", None)):
+        before = list(dict.fromkeys(getattr(own, key) for own in read.values()))
+        told.append(_changes({key: before[0] if len(before) == 1 else before}, {key: small}))
+
+    def small_domain(own: TrainConfig) -> dict[str, Any]:
+        names = list(dict.fromkeys(stands[corpus] for corpus in own.corpora()))
+        data = {"corpus": names[0] if len(names) == 1 else names, "limit": PAIRS, "on_bad": own.on_bad}
+        return dict.fromkeys(DOMAIN_KEYS) | data
+
+    def small_head(own: HeadSetting) -> HeadSetting:
+        before = dataclasses.replace(config.train, **own.settings)
+        after = smoke(before, say=lambda line: None).as_dict()
+        changed = {key: after[key] for key in after if after[key] != getattr(before, key) and key not in DOMAIN_KEYS}
+        sizes = _small_sizes(own.sizes) if own.sizes else None
+        changes = [_changes(before.as_dict(), changed), _changes({"sizes": own.sizes}, {"sizes": sizes}, "all")]
+        told.append(f"{own.label}: {', '.join(filter(None, changes))}" if any(changes) else "")
+        return HeadSetting(own.label, {**own.settings, **changed}, sizes)
+
+    domains = {name: small_domain(own) for name, own in read.items()}
+    heads = tuple(small_head(own) for own in config.heads)
+    numbers: dict[str, Any] = {
+        "sizes": _small_sizes(config.sizes),
+        "few_shot": _small_sizes(config.few_shot),
+        "seeds": config.seeds[:1],
+    }
+    told += [_changes({key: getattr(config, key)}, {key: numbers[key]}, "all") for key in numbers]
+    say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
+    sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.targets))
+    return dataclasses.replace(config, sources=sources, targets=targets, heads=heads, **numbers)
+
+
+def _changes(before: Mapping[str, Any], after: Mapping[str, Any], unset: str = "(unset)") -> str:
+    """Return ``key before → after`` for each key of ``after`` that differs; None is shown as ``unset``."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(map(shown, value))}]"
+        return unset if value is None else str(value)
+
+    changed = [key for key in after if before[key] != after[key]]
+    return ", ".join(f"{key} {shown(before[key])} → {shown(after[key])}" for key in changed)
+
+
+def _small_sizes(sizes: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Return as many different sizes, in the same order among themselves, up to what a stand-in has."""
+    least, most = _SIZES
+    known = sorted({size for size in sizes if size is not None})
+    step = max(1, (most - least) // (len(known) - 1)) if len(known) > 1 else 0
+    small = {size: min(size, least + place * step) for place, size in enumerate(known)}
+    return tuple(None if size is None else small[size] for size in sizes)
+
+
+def stand_in_corpora(names: Sequence[str]) -> dict[str, str]:
+    """Return corpus → ``sample:DOMAIN``: the domain most like it, a different one for each corpus while the four last.
+
+    ``sample`` and ``sample:DOMAIN`` stand for themselves, so that what was replaced may be given again.
+    """
+    ids = {corpus.id: name for name, corpus in KNOWN.items()}
+    likes = {name: _DOMAINS.get(ids.get(name, name).partition(":")[0]) for name in names}
+    found = {name: name for name in likes if name.partition(":")[0] == "sample"}
+    used = Counter(name.partition(":")[2] for name in found)
+    # Those that are like a domain choose first.
+    for name in sorted((name for name in likes if name not in found), key=lambda name: likes[name] is None):
+        like = likes[name] or "news"
+        domain = min(DOMAINS, key=lambda domain: (used[domain], domain != like))
+        used[domain] += 1
+        found[name] = f"sample:{domain}"
+    return {name: found[name] for name in likes}
+
+
+def stand_in_encoder(spec: str) -> str:
+    """Return the packaged encoder of rows in place of ``spec``: itself where it is one, else one that plays its part."""
+    name, path, options = parse_spec(spec)
+    if name in _PACKAGED and path is None and not {"model", "path", "vectors", "weights"} & set(options):
+        return spec
+    if name == "glove" and options.get("unit") == "sentence":
+        return _ANY_OTHER
+    return name if name in _PACKAGED else _PARTS.get(name, _ANY_OTHER)

@@ -1,0 +1,584 @@
+"""Agreement with people from files to folder: every figure against plain loops, nothing dropped in silence."""
+
+import csv
+import gzip
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tac2010_maker
+from scipy import stats
+from tests_support import SHARED_DATA
+
+from negsample.errors import InputError
+from negsample.eval.agreement import columns, correlate
+from negsample.eval.agreement.columns import score_columns
+from negsample.eval.agreement.correlate import Settings
+from negsample.eval.agreement.figures import AgreementFigure
+from negsample.eval.agreement.levels import make_table
+from negsample.eval.agreement.result import baseline_verdicts, furthest_apart
+from negsample.eval.agreement.significance import MetricsComparison, beats_matrix
+from negsample.eval.metrics import METRICS
+from negsample.eval.metrics.base import Item, Metric, Scores
+from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows, write_correlation
+from negsample.io.files import check_new, new_folder
+from negsample.io.read import read_rows
+from negsample.io.run_record import Stopwatch
+from negsample.records import Judged
+from negsample.scoring.metrics import METRICS
+from negsample.scoring.scorer import Columns, Item, Scorer
+
+HUMAN = SHARED_DATA / "human"
+COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+PLACES = ("harbour", "orchard", "bridge", "market", "school", "station", "library", "theatre")
+THINGS = ("gate", "roof", "clock", "garden", "ledger", "lamp", "stairs")
+
+
+@pytest.fixture(autouse=True)
+def _no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The baselines that need no encoder, so that a test takes no minute; ``cosine`` is tested with the metrics."""
+    monkeypatch.setattr(columns, "BASELINES", ("words", "copied", "tf-recall", "lead-overlap"))
+
+
+def judged(documents: int = 8, systems: int = 6, seed: int = 0) -> list[dict]:
+    """Rows whose summaries name ever more things of their document; people's scores follow, with noise."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for d in range(documents):
+        things = [f"{THINGS[k]} of the {PLACES[d % 8]}" for k in range(7)]
+        document = " ".join(f"The {thing} was mended in spring." for thing in things) + " Nobody paid."
+        for s in range(systems):
+            named = [things[k] for k in sorted(rng.choice(7, size=s + 1, replace=False))]
+            summary = " ".join(f"The {thing} was mended{' well' if rng.random() < 0.4 else ''}." for thing in named)
+            rows.append(
+                {
+                    "dataset": "made",
+                    "document_id": f"d{d}",
+                    "system": f"s{s}",
+                    "document": document,
+                    "summary": summary,
+                    "references": [f"The {things[0]} and the {things[1]} were mended."],
+                    "scores": {"content": round(s + float(rng.normal()), 2), "form": round(float(rng.normal()), 2)},
+                }
+            )
+    return rows
+
+
+def write(path: Path, rows: Sequence[dict]) -> str:
+    """JSON lines at ``path``."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def loops(rows: Sequence[dict], human: str, x: np.ndarray, level: str, coefficient: str) -> tuple[float, float]:
+    """The correlation, and the same given the number of words, by loops of scipy calls."""
+    function = COEFFICIENTS[coefficient]
+    y = np.array([row["scores"][human] for row in rows], float)
+    z = np.array([len(row["summary"].split()) for row in rows], float)
+
+    def corr(a: np.ndarray, b: np.ndarray) -> float:
+        return float(function(a, b)[0])
+
+    def given(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+        xy, xz, yz = corr(a, b), corr(a, c), corr(b, c)
+        rest = (1 - xz**2) * (1 - yz**2)
+        return (xy - xz * yz) / math.sqrt(rest) if rest > 1e-12 else math.nan
+
+    if level == "pooled":
+        return corr(x, y), given(x, y, z)
+    key = "document_id" if "document_id" in rows[0] else "doc_id"
+    if level == "summary":
+        values, partials = [], []
+        for document in dict.fromkeys(row[key] for row in rows):
+            i = np.array([k for k, row in enumerate(rows) if row[key] == document])
+            if len(i) > 2 and np.ptp(x[i]) and np.ptp(y[i]):
+                values.append(corr(x[i], y[i]))
+                if len(i) > 5 and np.ptp(z[i]):
+                    partials.append(np.nan_to_num(given(x[i], y[i], z[i])))
+        return float(np.mean(values)), float(np.mean(partials)) if partials else math.nan
+    names = list(dict.fromkeys(row["system"] for row in rows))
+    means = [
+        [float(np.mean([column[k] for k, row in enumerate(rows) if row["system"] == name])) for name in names]
+        for column in (x, y, z)
+    ]
+    a, b, c = np.round(means, 12)
+    return corr(a, b), given(a, b, c)
+
+
+def check_figures(figures: Sequence[AgreementFigure], rows: Sequence[dict], values: dict[str, np.ndarray]) -> int:
+    """Compare every figure of the metrics in ``values`` with the loops; the number compared."""
+    compared = 0
+    for figure in figures:
+        if figure.metric not in values:
+            continue
+        value, given = loops(rows, figure.human, values[figure.metric], figure.level, figure.coefficient)
+        assert figure.value == pytest.approx(value, abs=1e-6), figure
+        if figure.metric != "words":
+            got = math.nan if figure.given_length is None else figure.given_length
+            assert got == pytest.approx(given, abs=1e-6, nan_ok=True), figure
+        compared += 1
+    return compared
+
+
+def rouge1_recall(rows: Sequence[dict]) -> np.ndarray:
+    """ROUGE-1 recall of each row by the rouge-score package, best over the references."""
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(["rouge1"], use_stemmer=False)
+    return np.array(
+        [max(scorer.score(text, row["summary"])["rouge1"].recall for text in row["references"]) for row in rows]
+    )
+
+
+def random_scores(rows: Sequence[dict], path: Path) -> np.ndarray:
+    """Random scores, written as a score file as well."""
+    values = np.random.default_rng(4).random(len(rows))
+    key = "document_id" if "document_id" in rows[0] else "doc_id"
+    write(path, [{key: r[key], "system": r["system"], "score": float(v)} for r, v in zip(rows, values, strict=True)])
+    return values
+
+
+def test_figures_equal_loops_of_scipy(tmp_path: Path) -> None:
+    rows = judged()
+    expected = {
+        "words": np.array([len(row["summary"].split()) for row in rows], float),
+        "rouge1(value=recall)": rouge1_recall(rows),
+        "random": random_scores(rows, tmp_path / "random.jsonl"),
+    }
+    settings = Settings(
+        (write(tmp_path / "made.jsonl", rows),),
+        metrics=("rouge1(value=recall)",),
+        scores=(f"random={tmp_path / 'random.jsonl'}",),
+        bootstrap=50,
+    )
+    result = correlate.correlate(settings)
+    (data,) = result.datasets
+    assert check_figures(data.figures, rows, expected) == 3 * 2 * 3 * 3
+    assert [column.name for column in result.columns][:2] == ["rouge1(value=recall)", "random"]
+    assert all(f.low is not None and f.low <= f.value <= f.high for f in data.figures if f.level == "summary")
+
+
+@pytest.mark.skipif(not HUMAN.is_dir(), reason="the shared human judgments are not here")
+def test_real_judgments_equal_loops_of_scipy(tmp_path: Path) -> None:
+    path = HUMAN / "realsumm.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        rows = [json.loads(line) for line in stream]
+    expected = {
+        "words": np.array([len(row["summary"].split()) for row in rows], float),
+        "rouge1(value=recall)": rouge1_recall(rows),
+        "random": random_scores(rows, tmp_path / "random.jsonl"),
+    }
+    settings = Settings(
+        (str(path),),
+        metrics=("rouge1(value=recall)",),
+        scores=(f"random={tmp_path / 'random.jsonl'}",),
+        bootstrap=0,
+    )
+    (data,) = correlate.correlate(settings).datasets
+    assert check_figures(data.figures, rows, expected) == 3 * 3 * 3
+
+
+def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Counter[tuple[str, str]] = Counter()
+
+    def score(items: Sequence[Item]) -> Columns:
+        seen.update((item.document, item.summary) for item in items)
+        return Columns(np.array([float(len(item.summary)) for item in items]), [None] * len(items))
+
+    rows = [
+        Judged("d1", system, ("The document.",), text, scores={"good": 1.0})
+        for system, text in (("a", "One."), ("b", "Two."), ("c", "One."))
+    ]
+    metric = Scorer("letters", "metric:letters", True, frozenset({"document"}), score)
+    (column,) = score_columns([columns._metric_source(metric)], [*rows, *rows])
+    assert set(seen.values()) == {1}
+    assert len(seen) == 2
+    assert column.values.tolist() == [4.0] * 6
+
+
+def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def minus_words() -> Scorer:
+        def score(items: Sequence[Item]) -> Columns:
+            return Columns(np.array([-float(len(item.summary.split())) for item in items]), [None] * len(items))
+
+        return Scorer("brevity", "metric:brevity", False, frozenset(), score)
+
+    monkeypatch.setitem(METRICS._entries, "brevity", minus_words)
+    settings = Settings((write(tmp_path / "made.jsonl", judged()),), metrics=("brevity",), bootstrap=0)
+    result = correlate.correlate(settings)
+    (data,) = result.datasets
+    values = {(f.metric, f.human, f.level, f.coefficient): f.value for f in data.figures}
+    for (metric, *rest), value in values.items():
+        if metric == "brevity":
+            assert value == pytest.approx(values["words", *rest])
+    write_correlation(result, str(tmp_path / "out"), Stopwatch(), ["negsample"])
+    scores = [row.fields for row in read_rows(tmp_path / "out" / "scores.parquet")]
+    raw = [row["score"] for row in scores if row["name"] == "brevity"]
+    assert raw == [-len(row["summary"].split()) for row in judged()]
+    assert "brevity: lower is better, so its sign is turned" in (tmp_path / "out" / "report.html").read_text()
+
+
+class _Stub:
+    """Stands for an estimator: score is the share of the document's length, with two aspects, one sometimes absent."""
+
+    signature = "model:stub"
+
+    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> SimpleNamespace:
+        scores = np.array([len(s) / len(d) for d, s in zip(documents, summaries, strict=True)])
+        short = scores < 0.2
+        return SimpleNamespace(
+            scores=scores,
+            cut=np.zeros(len(scores), bool),
+            aspects={"coverage": 1 - scores, "form": np.where(short, np.nan, scores)},
+            reasons=["too short" if s else None for s in short],
+        )
+
+
+def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("negsample.eval.fit.model.load_model", lambda folder, **_: _Stub())
+    rows = judged()
+    settings = Settings(
+        (write(tmp_path / "made.jsonl", rows),),
+        models=("runs/a/model", "runs/b/model"),
+        human=("content",),
+        bootstrap=0,
+    )
+    result = correlate.correlate(settings)
+    names = [(column.name, column.kind) for column in result.columns if column.kind != "baseline"]
+    assert names == [
+        (f"{run}/model{aspect}", "aspect" if aspect else "model")
+        for run in "ab"
+        for aspect in ("", ".coverage", ".form")
+    ]
+    by_name = {column.name: column for column in result.columns}
+    share = [len(row["summary"]) / len(row["document"]) for row in rows]
+    assert by_name["a/model"].values == pytest.approx(share)
+    assert by_name["a/model.coverage"].values == pytest.approx(1 - np.array(share))
+    short = sum(value < 0.2 for value in share)
+    assert short
+    assert by_name["a/model.form"].missing() == {"too short": short}
+    form = result.datasets[0].figure("content", "a/model.form", "pooled", "pearson")
+    assert form is not None
+    assert form.n == len(rows) - short
+
+
+def test_several_documents_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = columns._model_source("stub", _Stub())  # type: ignore[arg-type]
+    row = Judged("d", "s", ("x" * 10, "y" * 40), "abcd", scores={"good": 1.0})
+    assert source.score([row])[0].values.tolist() == [pytest.approx((0.4 + 0.1) / 2)]
+
+
+def test_score_files_name_what_does_not_match(tmp_path: Path) -> None:
+    rows = judged()
+    given = [{"doc_id": row["document_id"], "system": row["system"], "score": k} for k, row in enumerate(rows)]
+    given[3]["score"] = None
+    given[4]["score"] = "n/a"
+    given += [{"doc_id": "elsewhere", "system": "s1", "score": 1.0}, given[0]]
+    del given[7]
+    settings = Settings(
+        (write(tmp_path / "made.jsonl", rows),), scores=(f"mine={write(tmp_path / 'mine.jsonl', given)}",), bootstrap=0
+    )
+    result = correlate.correlate(settings)
+    column = next(column for column in result.columns if column.name == "mine")
+    assert column.missing() == {"the score file has no row for it": 2, "the score file has no number for it": 1}
+    told = "\n".join(result.notes)
+    assert "1 rows without a judged summary (document elsewhere, system s1)" in told
+    assert "field 'score' is not a number" in told
+    assert "line 5" in told
+    assert "the same document and system again" in told
+    figure = result.datasets[0].figure("content", "mine", "pooled", "pearson")
+    assert figure is not None
+    assert figure.n == len(rows) - 3
+    assert figure.left_out["row without a metric score"] == 3
+
+
+def test_a_csv_of_scores_is_read_and_matched_by_data_set(tmp_path: Path) -> None:
+    rows = judged(4)
+    other = [{**row, "dataset": "other"} for row in rows]
+    text = "dataset,document_id,system,score\n" + "".join(
+        f"{row['dataset']},{row['document_id']},{row['system']},{len(row['summary']) + (100 if d else 0)}\n"
+        for d, part in enumerate((rows, other))
+        for row in part
+    )
+    (tmp_path / "scores.csv").write_text(text)
+    settings = Settings(
+        (write(tmp_path / "made.jsonl", rows), write(tmp_path / "other.jsonl", other)),
+        scores=(f"mine={tmp_path / 'scores.csv'}",),
+        human=("content",),
+        bootstrap=0,
+    )
+    result = correlate.correlate(settings)
+    first, second = result.datasets
+    assert second.table.metrics["mine"] == pytest.approx(first.table.metrics["mine"] + 100)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"human": ("contents",)}, "did you mean content"),
+        ({"levels": ("sumary",)}, "did you mean summary"),
+        ({"metrics": ("rogue1",)}, "no metric is called 'rogue1'"),
+        ({"scores": ("file.csv",)}, "write NAME=FILE"),
+        ({"scores": ("words={path}",)}, "words"),
+        ({"judgments": ("missing.jsonl",)}, "missing.jsonl"),
+        ({"bootstrap": -1}, "bootstrap is -1"),
+    ],
+)
+def test_wrong_arguments_are_named(tmp_path: Path, changes: dict, message: str) -> None:
+    path = write(tmp_path / "made.jsonl", judged(4))
+    given = [{"document_id": "d0", "system": "s0", "score": 1.0}]
+    scores = write(tmp_path / "scores.jsonl", given)
+    if "scores" in changes:
+        changes = {"scores": tuple(s.format(path=scores) for s in changes["scores"])}
+    with pytest.raises(InputError, match=message):
+        correlate.correlate(Settings(**{"judgments": (path,), "bootstrap": 0, **changes}))
+
+
+def test_scores_of_other_documents_are_refused(tmp_path: Path) -> None:
+    scores = write(tmp_path / "s.jsonl", [{"document_id": "x", "system": "y", "score": 1}])
+    settings = Settings((write(tmp_path / "made.jsonl", judged(4)),), scores=(f"mine={scores}",), bootstrap=0)
+    with pytest.raises(InputError, match=r"no row belongs to a judged summary.*'x'.*'d0'"):
+        correlate.correlate(settings)
+
+
+def test_data_sets_keep_their_own_names_and_ranks_are_averaged(tmp_path: Path) -> None:
+    rows = judged()
+    turned = [
+        {**row, "scores": {name: -value for name, value in row["scores"].items()}} for row in judged(systems=5, seed=1)
+    ]
+    paths = (write(tmp_path / "a.jsonl", rows), write(tmp_path / "b.jsonl", turned))
+    result = correlate.correlate(Settings(paths, levels=("pooled",), human=("content",), bootstrap=0))
+    assert [data.source.name for data in result.datasets] == ["made", "made-2"]
+    ranks: dict[str, list[float]] = {}
+    for data in result.datasets:
+        values = {f.metric: f.value for f in data.figures if f.coefficient == "pearson"}
+        for metric, rank in zip(values, stats.rankdata([-value for value in values.values()]), strict=True):
+            ranks.setdefault(metric, []).append(float(rank))
+    assert {rank.metric: rank.rank for rank in result.ranks["pooled"]} == {m: sum(r) / 2 for m, r in ranks.items()}
+    assert list(result.ranks) == ["pooled"]
+
+
+def _figure(metric: str, value: float | None) -> AgreementFigure:
+    return AgreementFigure("made", "good", metric, "summary", "spearman", value, None, None, None, 10, 5, 2)
+
+
+def _comparison(first: str, second: str, difference: float, p: float) -> MetricsComparison:
+    return MetricsComparison(
+        "made", "good", "summary", "spearman", first, second, 10, 5, difference=difference, p_permutation=p
+    )
+
+
+def test_verdicts_are_against_the_best_trivial_baseline() -> None:
+    figures = [_figure("mine", 0.4), _figure("other", 0.3), _figure("words", 0.35), _figure("copied", 0.1)]
+    figures += [_figure("none", None), _figure("align-untrained", 0.9)]
+    # Six comparisons: Holm takes the smallest p times six.
+    compared = [
+        _comparison("mine", "other", 0.1, 0.5),
+        _comparison("mine", "words", 0.05, 0.005),
+        _comparison("mine", "copied", 0.3, 0.2),
+        _comparison("other", "words", -0.05, 0.04),
+        _comparison("other", "copied", 0.2, 0.5),
+        _comparison("words", "copied", 0.25, 0.5),
+    ]
+    found = baseline_verdicts(figures, {("good", "summary"): beats_matrix(compared, "permutation")})
+    assert set(found) == {("good", name, "summary", "spearman") for name in ("mine", "other", "align-untrained")}
+    mine = found["good", "mine", "summary", "spearman"]
+    assert (mine.baseline, mine.baseline_value, mine.above, mine.clear) == ("words", 0.35, True, True)
+    assert mine.text == "above words"
+    # 0.04 × 5 is no longer below 0.05.
+    other = found["good", "other", "summary", "spearman"]
+    assert (other.above, other.clear, other.text) == (False, False, "not above words")
+    assert found["good", "align-untrained", "summary", "spearman"].clear is None
+
+
+@pytest.mark.parametrize("metrics", [2, 12, 30])
+def test_enough_permutations_that_holm_can_find_a_difference(metrics: int) -> None:
+    pairs = metrics * (metrics - 1) // 2
+    count = correlate._permutations(pairs, documents=60)
+    assert pairs / (count + 1) < 0.05
+
+
+def test_furthest_apart_by_hand() -> None:
+    # Places of the metric: 0, 1/4, 2/4, 3/4, 1; people's: 1, 1/4, 2/4, 0, 3/4.
+    table = make_table("made", "abcde", ["s"] * 5, {"good": [5, 2, 3, 1, 4]}, {"m": [0.1, 0.2, 0.3, 0.4, 0.5]}, [1] * 5)
+    found = furthest_apart(table, "m", "good", count=2)
+    assert [(apart.row, round(apart.gap, 6)) for apart in found] == [(3, 0.75), (4, 0.25), (0, -1.0)]
+    assert (found[0].metric_place, found[0].human_place, found[0].metric_score, found[0].human_score) == (
+        0.75,
+        0,
+        0.4,
+        1,
+    )
+
+
+def test_the_csv_has_the_promised_columns_and_says_why_a_value_is_missing(tmp_path: Path) -> None:
+    rows = judged(systems=3)
+    result = correlate.correlate(Settings((write(tmp_path / "made.jsonl", rows),), bootstrap=20))
+    write_correlation(result, str(tmp_path / "out"), Stopwatch(), ["negsample", "correlate"])
+    with open(tmp_path / "out" / "agreement.csv", encoding="utf-8", newline="") as stream:
+        reader = csv.reader(stream)
+        header = next(reader)
+        lines = list(reader)
+    assert ",".join(header) == (
+        "dataset,human,metric,level,coefficient,value,low,high,p,n,documents,systems,left_out,given_length"
+    )
+    assert len(lines) == 4 * 2 * 3 * 3 == len(list(agreement_rows(result)))
+    assert tuple(header) == CSV_COLUMNS
+    system = [dict(zip(header, line, strict=True)) for line in lines if line[3] == "system"]
+    assert all(line["value"] == "" and "needs at least 4" in line["left_out"] for line in system)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "agreement.json",
+        "agreement.csv",
+        "scores.parquet",
+        "report.html",
+        "run.json",
+    }
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["config"]["bootstrap"] == 20
+    assert list(run["data"]) == [str(tmp_path / "made.jsonl")]
+    scores = [row.fields for row in read_rows(tmp_path / "out" / "scores.parquet")]
+    assert len(scores) == len(rows) * (2 + 4)
+    assert scores[0] == {
+        "dataset": "made",
+        "document_id": "d0",
+        "system": "s0",
+        "kind": "human",
+        "name": "content",
+        "score": rows[0]["scores"]["content"],
+        "reason": None,
+    }
+
+
+def test_equal_settings_give_equal_files(tmp_path: Path) -> None:
+    settings = Settings((write(tmp_path / "made.jsonl", judged(5)),), bootstrap=30, seed=7)
+    for name in ("one", "two"):
+        write_correlation(correlate.correlate(settings), str(tmp_path / name), Stopwatch(), ["negsample"])
+    for file in ("agreement.json", "agreement.csv", "scores.parquet"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_a_folder_is_new_or_refused_and_whole_or_absent(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("kept")
+    with pytest.raises(InputError, match="is not empty"):
+        check_new(str(tmp_path / "full"))
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(InputError, match="is not a folder"):
+        check_new(str(tmp_path / "file"))
+    with pytest.raises(ZeroDivisionError), new_folder(str(tmp_path / "out")) as folder:
+        (folder / "half").write_text(str(1 / 0))
+    assert {path.name for path in tmp_path.iterdir()} == {"full", "file"}
+    (tmp_path / "empty").mkdir()
+    with new_folder(str(tmp_path / "empty")) as folder:
+        (folder / "a").write_text("whole")
+    assert (tmp_path / "empty" / "a").read_text() == "whole"
+
+
+def test_tac2010_from_archive_to_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from negsample.cli import main
+
+    folder = tac2010_maker.make_tac2010(tmp_path / "tac", packed=True)
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit) as end:
+        main(
+            [
+                *("correlate", "--judgments", f"tac2010:{folder}", "--metric", "rouge1(value=recall)"),
+                *("--bootstrap", "20", "--human", "modified_pyramid", "--out", str(out)),
+            ]
+        )
+    assert end.value.code == 0
+    printed = capsys.readouterr().out
+    assert "tac2010 · modified_pyramid (12 summaries, 3 documents, 4 systems)" in printed
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "modified_pyramid" in page
+    figures = json.loads((out / "agreement.json").read_text())["datasets"][0]["figures"]
+    words = next(f for f in figures if (f["metric"], f["level"], f["coefficient"]) == ("words", "summary", "spearman"))
+    # A system names 4, 3, 2, 1 words of the topic in as many sentences, and its pyramid falls with them.
+    assert words["value"] == pytest.approx(1.0)
+
+
+def test_a_full_folder_stops_the_command_before_any_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from negsample.cli import main
+
+    (tmp_path / "mine.txt").write_text("kept")
+    with pytest.raises(SystemExit) as end:
+        main(["correlate", "--judgments", "no-such-file.jsonl", "--out", str(tmp_path)])
+    assert end.value.code == 2
+    assert "is not empty" in capsys.readouterr().err
+
+
+def halved() -> list[dict]:
+    """Rows of four documents: two of the tune half, two of the report half."""
+    return [{**row, "half": "tune" if row["document_id"] in ("d0", "d1") else "report"} for row in judged(4)]
+
+
+def test_a_half_is_measured_alone_and_both_are_told_of(tmp_path: Path) -> None:
+    path = write(tmp_path / "made.jsonl", halved())
+    both = correlate.correlate(Settings((path,), bootstrap=0))
+    told = "12 of 24 judged summaries have half: tune, for choosing settings by; the figures are over both halves"
+    assert [note for note in both.notes if "half" in note] == [f"{told}, --half report leaves these out"]
+    report = correlate.correlate(Settings((path,), half="report", bootstrap=0))
+    assert {row.document_id for row in report.datasets[0].source.rows} == {"d2", "d3"}
+    assert not [note for note in report.notes if "half" in note]
+    rows = [row for row in halved() if row["half"] == "report"]
+    words = np.array([len(row["summary"].split()) for row in rows], float)
+    assert check_figures(report.datasets[0].figures, rows, {"words": words}) == 3 * 3 * 2
+
+
+def test_rows_without_the_half_are_counted_and_files_without_it_refused(tmp_path: Path) -> None:
+    rows = halved()
+    for row in rows[-6:]:
+        del row["half"]
+    others = [{**row, "dataset": "other", "document_id": f"o-{row['document_id']}", "half": "tune"} for row in halved()]
+    path = write(tmp_path / "made.jsonl", [*rows, *others])
+    found = correlate.correlate(Settings((path,), half="report", bootstrap=0))
+    assert [data.source.name for data in found.datasets] == ["made"]
+    assert [note for note in found.notes if "half" in note] == [
+        "made: left out 6 × judged summary without a half",
+        "other: left out, for no row has half: report",
+    ]
+    plain = write(tmp_path / "plain.jsonl", judged(4))
+    only = write(tmp_path / "only.jsonl", others)
+    for paths, half, told in (
+        ((path, plain), "report", r"plain\.jsonl: no row has the field 'half'"),
+        ((only,), "report", r"only\.jsonl: no row has half: report"),
+        ((path,), "reports", "--half reports: did you mean report"),
+    ):
+        with pytest.raises(InputError, match=told):
+            correlate.correlate(Settings(paths, half=half, bootstrap=0))
+
+
+def test_data_sets_without_the_human_score_are_named(tmp_path: Path) -> None:
+    other = [{**row, "dataset": "other", "scores": {"fluency": row["scores"]["form"]}} for row in judged(4)]
+    paths = (write(tmp_path / "made.jsonl", judged(4)), write(tmp_path / "other.jsonl", other))
+    found = correlate.correlate(Settings(paths, human=("content",), bootstrap=0))
+    assert [data.source.name for data in found.datasets] == ["made"]
+    assert "other: left out, for none of its judgments has the score content" in found.notes
+
+
+def test_a_folder_that_can_not_be_made_stops_before_any_work_and_figures_are_shown_before_they_are_written(
+    tmp_path: Path, negsample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("kept")
+    out = tmp_path / "file" / "out"
+    for words in (("correlate", "--judgments", "none.jsonl"), ("compare", "--metric", "words", "none.jsonl")):
+        assert "a part of the path is a file" in negsample(*words, "--out", out, check=2).stderr
+    check_new(str(tmp_path / "new" / "out"))
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+    def full(*arguments: object) -> None:
+        raise InputError("the disk is full")
+
+    monkeypatch.setattr("negsample.eval.report.correlate.write_correlation", full)
+    monkeypatch.setattr("negsample.eval.report.compare.write_comparison", full)
+    path = write(tmp_path / "made.jsonl", halved())
+    half = ("--half", "report", "--human", "content", "--bootstrap", 0, "--metric", "words")
+    done = negsample("correlate", "--judgments", path, *half, "--out", tmp_path / "a", check=2)
+    assert "made · content (12 summaries, 2 documents, 6 systems)" in done.stdout
+    done = negsample("compare", "--metric", "words", path, "--out", tmp_path / "b", check=2)
+    assert "metric:words|" in done.stdout

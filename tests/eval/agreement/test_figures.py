@@ -1,0 +1,381 @@
+"""Levels, intervals and what is left out, against loops of scipy calls that share nothing with the package."""
+
+import gzip
+import json
+import math
+import subprocess
+import sys
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests_support import SHARED_DATA
+
+from negsample.eval.agreement import figures as ag
+from negsample.eval.agreement import levels as lv
+from negsample.eval.agreement.figures import agreement
+from negsample.eval.agreement.levels import make_block, make_resamples, make_table, system_samples
+
+SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
+LEVELS, COEFFICIENTS = ("pooled", "summary", "system"), ("pearson", "spearman", "kendall")
+REALSUMM = SHARED_DATA / "human/realsumm.jsonl.gz"
+
+
+def simulated(documents=12, systems=7, seed=0, missing=0.0, ties=True):
+    rng = np.random.default_rng(seed)
+    d, s = (a.ravel() for a in np.meshgrid(np.arange(documents), np.arange(systems), indexing="ij"))
+    words = rng.integers(5, 12, size=len(d)).astype(float)
+    quality = rng.normal(size=systems)[s] + rng.normal(size=len(d)) + 0.2 * words
+    human = np.round(quality) if ties else quality
+    metric = np.round(quality + rng.normal(size=len(d)), 1 if ties else 9)
+    other = rng.normal(size=len(d))
+    if missing:
+        human[rng.random(len(d)) < missing] = np.nan
+        metric[rng.random(len(d)) < missing] = np.nan
+    return make_table(
+        "simulated",
+        [f"d{i:03}" for i in d],
+        [f"s{i}" for i in s],
+        {"quality": human},
+        {"metric": metric, "other": other},
+        words,
+    )
+
+
+def one(figures, metric, level, coefficient, human=None):
+    found = [
+        f
+        for f in figures
+        if (f.metric, f.level, f.coefficient) == (metric, level, coefficient) and human in (None, f.human)
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+def loop(x, y, words, documents, systems, coefficient):
+    """{level: (value, value given the number of words)} by scipy, row by row."""
+    f = SCIPY[coefficient]
+
+    def given(i, j, k):
+        a, b, c = f(i, j)[0], f(i, k)[0], f(j, k)[0]
+        return (a - b * c) / math.sqrt((1 - b * b) * (1 - c * c))
+
+    good = ~np.isnan(x) & ~np.isnan(y)
+    x, y, words, documents, systems = x[good], y[good], words[good], documents[good], systems[good]
+    per_document, per_document_given = [], []
+    for d in sorted(set(documents)):
+        i = documents == d
+        if i.sum() > 2 and np.ptp(x[i]) > 0 and np.ptp(y[i]) > 0:
+            per_document.append(f(x[i], y[i])[0])
+            if i.sum() > 5 and np.ptp(words[i]) > 0:
+                per_document_given.append(given(x[i], y[i], words[i]))
+    mean = [[v[systems == s].mean() for s in sorted(set(systems))] for v in (x, y, words)]
+    return {
+        "pooled": (f(x, y)[0], given(x, y, words)),
+        "summary": (np.mean(per_document), np.mean(per_document_given)),
+        "system": (f(mean[0], mean[1])[0], given(*mean)),
+    }
+
+
+def test_every_level_by_hand():
+    # Within document a the metric orders 1 2 3 4 as people do 2 1 3 4: r = ρ = 0.8, τ = 2/3; in document b it turns
+    # people's order round: −1. Over both documents every system has the same mean of the metric, 2.5.
+    table = make_table(
+        "hand",
+        list("aaaabbbb"),
+        ["s1", "s2", "s3", "s4"] * 2,
+        {"h": [2, 1, 3, 4, 1, 2, 3, 4]},
+        {"m": [1, 2, 3, 4, 4, 3, 2, 1]},
+        [5] * 8,
+    )
+    figures = agreement(table, bootstrap=200)
+    assert one(figures, "m", "summary", "spearman").value == pytest.approx((0.8 - 1) / 2)
+    assert one(figures, "m", "summary", "kendall").value == pytest.approx((2 / 3 - 1) / 2)
+    # All rows: Σ(m − 2.5)(h − 2.5) = 4 − 5 = −1 of 10 on both sides.
+    assert one(figures, "m", "pooled", "pearson").value == pytest.approx(-0.1)
+    assert one(figures, "m", "system", "pearson").reason == "the systems' means are constant"
+    # A resample has document a twice, once or never: 0.8, −0.1 or −1, each often enough among 200.
+    summary = one(figures, "m", "summary", "spearman")
+    assert (summary.low, summary.high) == pytest.approx((-1, 0.8))
+    assert (summary.n, summary.documents, summary.systems) == (8, 2, 4)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_values_against_scipy_loops(coefficient, missing):
+    table = simulated(missing=missing, seed=5)
+    figures = agreement(table, bootstrap=0)
+    for metric, x in table.metrics.items():
+        expected = loop(x, table.human["quality"], table.words, table.documents, table.systems, coefficient)
+        for level in LEVELS:
+            figure = one(figures, metric, level, coefficient)
+            assert figure.value == pytest.approx(expected[level][0], abs=1e-10)
+            assert figure.given_length == pytest.approx(expected[level][1], abs=1e-10)
+            assert figure.low is None
+
+
+def test_what_is_left_out_is_counted():
+    table = make_table(
+        "small",
+        ["a"] * 4 + ["b"] * 4 + ["c"] * 4 + ["d"] * 4 + ["e"] * 2,
+        ["1", "2", "3", "4"] * 4 + ["1", "2"],
+        {"h": [1, 2, 3, 4, 5, 5, 5, 5, 1, 2, 3, 4, 1, np.nan, np.nan, 2, 1, 2]},
+        {"m": [1, 2, 3, 4, 1, 2, 3, 4, 7, 7, 7, 7, 1, 2, 3, 4, np.nan, 2]},
+        [5.0] * 18,
+    )
+    figures = agreement(table, coefficients=["spearman"], bootstrap=50)
+    summary = one(figures, "m", "summary", "spearman")
+    assert summary.value == 1
+    assert (summary.n, summary.documents, summary.systems) == (4, 1, 4)
+    assert summary.left_out.pop(ag.SKIPPED) > 0
+    assert summary.left_out == {
+        ag.MISSING_HUMAN: 2,
+        ag.MISSING_METRIC: 1,
+        ag.FEW_ROWS: 2,
+        ag.CONSTANT_HUMAN: 1,
+        ag.CONSTANT_METRIC: 1,
+    }
+    assert summary.p is None  # one document has no spread
+    assert summary.given_reason == "all summaries have the same number of words"
+    system = one(figures, "m", "system", "spearman")
+    # Used are all rows but the second and third of d and the first of e: system 1 has a, b, c, d; 2 a, b, c, e; 3 a, b, c;
+    # 4 a, b, c, d. None has all five documents.
+    assert system.uneven == 4
+    assert system.n == 15
+
+
+def test_no_nan_anywhere_and_reasons_given():
+    n = 12
+    table = make_table(
+        "hard",
+        [f"d{i // 3}" for i in range(n)],
+        [None] * n,
+        {"constant": np.ones(n), "nothing": np.full(n, np.nan), "h": np.arange(n) % 5},
+        {"flat": np.zeros(n), "none": np.full(n, np.nan), "words": np.arange(n), "two": [1.0, 2] + [np.nan] * 10},
+        np.arange(n),
+    )
+    figures = agreement(table, bootstrap=20)
+    assert len(figures) == 3 * 4 * 3 * 3
+    for figure in figures:
+        for item in fields(figure):
+            value = getattr(figure, item.name)
+            assert not (isinstance(value, float) and math.isnan(value)), (figure, item.name)
+        assert (figure.value is None) == (figure.reason is not None)
+        assert (figure.given_length is None) == (figure.given_reason is not None)
+    assert one(figures, "flat", "pooled", "pearson", "h").reason == "metric scores are constant"
+    assert one(figures, "words", "pooled", "pearson", "constant").reason == "human scores are constant"
+    assert (
+        one(figures, "two", "pooled", "pearson", "h").reason
+        == "2 rows have both scores; a correlation needs at least 3"
+    )
+    assert one(figures, "words", "system", "pearson", "h").reason == (
+        "no row names its system, so there is no system level"
+    )
+
+
+def test_one_summary_a_document_and_one_system():
+    table = make_table(
+        "qags", [f"d{i}" for i in range(9)], ["0"] * 9, {"h": np.arange(9)}, {"m": np.arange(9) ** 2}, np.arange(9)
+    )
+    figures = agreement(table, coefficients=["spearman"], bootstrap=0)
+    assert one(figures, "m", "pooled", "spearman").value == pytest.approx(1)
+    assert one(figures, "m", "summary", "spearman").reason.startswith("no document has three scored summaries")
+    assert one(figures, "m", "system", "spearman").reason == "1 system; the system level needs at least 4"
+
+
+def test_a_document_determined_by_length_counts_as_nothing_left():
+    # Document a: metric = words, so 0 is left of it; document b: an ordinary partial correlation.
+    rng = np.random.default_rng(6)
+    words, metric, human = rng.permutation(16).astype(float), rng.normal(size=16), rng.normal(size=16)
+    metric[:8] = words[:8]
+    table = make_table("x", ["a"] * 8 + ["b"] * 8, list("12345678") * 2, {"h": human}, {"m": metric}, words)
+    figure = agreement(table, levels=["summary"], coefficients=["spearman"], bootstrap=0)[0]
+    r = [stats.spearmanr(*p)[0] for p in [(metric[8:], human[8:]), (metric[8:], words[8:]), (human[8:], words[8:])]]
+    rest = (r[0] - r[1] * r[2]) / math.sqrt((1 - r[1] ** 2) * (1 - r[2] ** 2))
+    assert figure.given_length == pytest.approx((0 + rest) / 2, abs=1e-12)
+    assert figure.given_documents == 2
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_order_of_rows_changes_nothing(level):
+    table = simulated(seed=7, missing=0.05)
+    order = np.random.default_rng(8).permutation(len(table.words))
+    shuffled = make_table(
+        "simulated",
+        [table.document_names[d] for d in table.documents[order]],
+        [table.system_names[s] for s in table.systems[order]],
+        {k: v[order] for k, v in table.human.items()},
+        {k: v[order] for k, v in table.metrics.items()},
+        table.words[order],
+    )
+    pairs = [agreement(t, levels=[level], bootstrap=50) for t in (table, shuffled)]
+    for a, b in zip(*pairs, strict=True):
+        for name in ("value", "low", "high", "p", "given_length", "given_low"):
+            assert getattr(a, name) == pytest.approx(getattr(b, name), abs=1e-12)
+
+
+def test_a_metric_has_the_same_figures_alone_and_in_company():
+    table = simulated(seed=9)
+    alone = make_table(
+        "simulated",
+        [table.document_names[d] for d in table.documents],
+        [table.system_names[s] for s in table.systems],
+        table.human,
+        {"metric": table.metrics["metric"]},
+        table.words,
+    )
+    together = [f for f in agreement(table, bootstrap=40) if f.metric == "metric"]
+    for a, b in zip(agreement(alone, bootstrap=40), together, strict=True):
+        assert (a.value, a.low, a.high) == pytest.approx((b.value, b.low, b.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_system_resamples_equal_explicit_ones(coefficient):
+    table = simulated(documents=8, systems=6, seed=10, missing=0.4)
+    block = make_block(table, [table.metrics["metric"], table.human["quality"]])
+    assert len(set(block.systems)) == 6
+    resamples = make_resamples(table, 40, seed=1)
+    found = system_samples(block, coefficient, [(0, 1)], resamples)[:, 0]
+    compared = 0
+    for b in range(40):
+        documents = np.repeat(np.arange(8), resamples.weights[b].astype(int))
+        rows = np.concatenate([np.flatnonzero(block.documents == d) for d in documents])
+        drawn = (resamples.systems[b] * 6).astype(int)
+        means = []
+        for s in drawn:
+            mine = rows[block.systems[rows] == s]
+            if len(mine):
+                means.append([block.values[0, mine].mean(), block.values[1, mine].mean()])
+        x, y = np.round(np.array(means).T, 10)
+        if len(means) < 4 or np.ptp(x) == 0 or np.ptp(y) == 0:
+            assert np.isnan(found[b])
+            continue
+        compared += 1
+        assert found[b] == pytest.approx(SCIPY[coefficient](x, y)[0], abs=1e-8)
+    assert compared > 20
+
+
+def test_summary_interval_equals_explicit_bootstrap():
+    table = simulated(documents=9, seed=11)
+    figure = one(agreement(table, bootstrap=60, seed=3), "metric", "summary", "kendall")
+    y, x = table.human["quality"], table.metrics["metric"]
+    per_document = np.array([stats.kendalltau(x[table.documents == d], y[table.documents == d])[0] for d in range(9)])
+    weights = make_resamples(table, 60, seed=3).weights.astype(int)
+    means = [np.nanmean(np.repeat(per_document, w)) for w in weights]
+    assert (figure.low, figure.high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])), abs=1e-12)
+    assert figure.p == pytest.approx(stats.ttest_1samp(per_document, 0)[1])
+
+
+def test_interval_covers_the_truth_as_often_as_it_says():
+    # Within each document x and y are bivariate normal, r differing from document to document around a mean of 0.3, so
+    # the expected correlation of six rows is estimated once from a large simulation.
+    rng = np.random.default_rng(12)
+
+    def draw(documents):
+        r = rng.uniform(0, 0.6, size=(documents, 1))
+        x, e = rng.normal(size=(2, documents, 6))
+        return x, r * x + np.sqrt(1 - r**2) * e
+
+    x, y = draw(200_000)
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    truth = ((x * y).sum(axis=1) / np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))).mean()
+    covered, trials = 0, 600
+    names, systems = [f"d{i:02}" for i in range(60) for _ in range(6)], list("abcdef") * 60
+    for trial in range(trials):
+        x, y = draw(60)
+        table = make_table("sim", names, systems, {"h": y.ravel()}, {"m": x.ravel()}, np.arange(360.0))
+        figure = agreement(table, levels=["summary"], coefficients=["pearson"], bootstrap=300, seed=trial)[0]
+        covered += figure.low <= truth <= figure.high
+    assert 0.93 <= covered / trials <= 0.97
+
+
+def test_pooled_interval_covers_rho_zero():
+    # Independent rows, one a document, ρ = 0: the pooled interval is about right and not only the summary level's.
+    rng = np.random.default_rng(13)
+    names = [f"d{i:03}" for i in range(120)]
+    covered, trials = 0, 400
+    for trial in range(trials):
+        x, y = rng.normal(size=(2, 120))
+        table = make_table("sim", names, [None] * 120, {"h": y}, {"m": x}, np.arange(120.0))
+        figure = agreement(table, levels=["pooled"], coefficients=["spearman"], bootstrap=200, seed=trial)[0]
+        covered += figure.low <= 0 <= figure.high
+    assert 0.93 <= covered / trials <= 0.97
+
+
+def test_long_kendall_resamples_are_left_out_and_say_so(monkeypatch):
+    monkeypatch.setattr(lv, "KENDALL_ROWS", 50)
+    figures = agreement(simulated(), levels=["pooled", "summary"], bootstrap=30)
+    kendall = one(figures, "metric", "pooled", "kendall")
+    assert kendall.value is not None
+    assert (kendall.low, kendall.high, kendall.left_out) == (None, None, {ag.NOT_TAKEN: 30})
+    assert one(figures, "metric", "summary", "kendall").low is not None
+    assert one(figures, "metric", "pooled", "spearman").left_out == {}
+
+
+def test_progress_reaches_the_end():
+    seen = []
+    agreement(simulated(missing=0.1), bootstrap=5, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] == len(seen)
+
+
+@pytest.fixture(scope="module")
+def realsumm():
+    if not REALSUMM.exists():
+        pytest.skip(f"{REALSUMM} is not here")
+    with gzip.open(REALSUMM, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def realsumm_table(realsumm):
+    rng = np.random.default_rng(14)
+    overlap = []
+    for row in realsumm:
+        reference = set(" ".join(row["references"]).lower().split())
+        overlap.append(len(reference & set(row["summary"].lower().split())) / len(reference))
+    words = np.array([float(len(row["summary"].split())) for row in realsumm])
+    return make_table(
+        "realsumm",
+        [row["doc_id"] for row in realsumm],
+        [row["system"] for row in realsumm],
+        {"litepyramid_recall": np.array([row["scores"]["litepyramid_recall"] for row in realsumm])},
+        {"words": words, "overlap": np.array(overlap), "random": rng.random(len(realsumm))},
+        words,
+    )
+
+
+def test_realsumm_against_scipy_loops(realsumm_table):
+    figures = agreement(realsumm_table, bootstrap=0)
+    y = realsumm_table.human["litepyramid_recall"]
+    for coefficient in COEFFICIENTS:
+        for metric in ("overlap", "random"):
+            x = realsumm_table.metrics[metric]
+            expected = loop(x, y, realsumm_table.words, realsumm_table.documents, realsumm_table.systems, coefficient)
+            for level in LEVELS:
+                figure = one(figures, metric, level, coefficient)
+                assert (figure.value, figure.given_length) == pytest.approx(expected[level], abs=1e-9)
+
+
+def test_realsumm_against_the_shared_tool(realsumm, realsumm_table, tmp_path):
+    tool = SHARED_DATA.parent / "tools/agreement.py"
+    if not tool.exists():
+        pytest.skip(f"{tool} is not here")
+    scores = tmp_path / "scores.jsonl"
+    names = ["overlap", "random"]
+    with scores.open("w") as out:
+        for i in range(len(realsumm)):
+            out.write(json.dumps({name: realsumm_table.metrics[name][i] for name in names}) + "\n")
+    printed = subprocess.run(
+        [sys.executable, tool, REALSUMM, scores, *names], capture_output=True, text=True, check=True
+    ).stdout
+    figures = agreement(realsumm_table, bootstrap=0)
+    rows = {line.split()[1]: line.split()[-5:] for line in printed.splitlines()[2:]}
+    rows["words"] = printed.splitlines()[1].split()[-5:]
+    for metric, (summary, given, pooled, system, n) in rows.items():
+        figure = one(figures, metric, "summary", "spearman")
+        assert f"{figure.value:.3f}" == summary
+        assert given == ("nan" if figure.given_length is None else f"{figure.given_length:.3f}")
+        assert f"{one(figures, metric, 'pooled', 'pearson').value:.3f}" == pooled
+        assert f"{one(figures, metric, 'system', 'spearman').value:.3f}" == system
+        assert figure.n == int(n)

@@ -1,0 +1,386 @@
+"""The embedding cache, with an encoder that counts what it is asked to encode."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from negsample.errors import InputError
+from negsample.models.embedding_cache import EmbeddingCache, cache_root, clear_cache, find_caches, key, keys
+from negsample.text import readable
+
+PARIS, ACUTE = "9ab0b99a04207c22b82d91b781c6daa7", "d4b1b0202b21bb84e60a3d272ecab0db"
+
+
+def expected(texts: Sequence[str], dim: int = 3) -> np.ndarray:
+    """Vectors that anybody can work out: length, sum of code points, first code point, repeated to ``dim``."""
+    base = [(len(text), sum(map(ord, text)), ord(text[0]) if text else 0) for text in texts]
+    return np.resize(np.array(base, dtype=np.float32).reshape(-1, 3).T, (dim, len(base))).T.astype(np.float32)
+
+
+class Counting:
+    """An encoder that remembers how often it was given each text."""
+
+    unit = "sentence"
+
+    def __init__(self, name: str = "counting", fingerprint: str = "f" * 40, dim: int = 3) -> None:
+        self.name, self.fingerprint, self.dim = name, fingerprint, dim
+        self.seen: Counter[str] = Counter()
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self.seen.update(texts)
+        return expected(texts, self.dim)
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@pytest.fixture(autouse=True)
+def own_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path / "root"))
+    return tmp_path / "root"
+
+
+def texts(*numbers: int) -> list[str]:
+    return [f"text number {number}" for number in numbers]
+
+
+def stored_rows(cache: EmbeddingCache) -> int:
+    (path,) = cache.folder.glob("vectors-*")
+    return path.stat().st_size // (4 * cache.dim)
+
+
+def test_key_is_blake2b_of_the_text() -> None:
+    # From b2sum -l 128.
+    assert key("Paris").hex() == PARIS
+    assert key("é").hex() == ACUTE
+    assert keys(["é", "Paris"]).tobytes().hex() == ACUTE + PARIS
+    assert keys([]).shape == (0, 16)
+    assert key("e\u0301").hex() == key("\u200bé").hex() == ACUTE  # what is encoded is the same
+    assert len(key("\ud800")) == 16  # a lone surrogate is a text too
+
+
+def test_each_text_is_encoded_once_within_and_across_calls_and_objects(tmp_path: Path) -> None:
+    encoder = Counting()
+    cache = EmbeddingCache(encoder, tmp_path / "c", chunk=2)
+    asked = texts(1, 2, 1, 3, 2, 4, 5)
+    np.testing.assert_array_equal(cache.rows(asked), expected(asked))
+    np.testing.assert_array_equal(cache.rows(texts(5, 6, 1)), expected(texts(5, 6, 1)))
+    again = Counting()
+    later = EmbeddingCache(again, tmp_path / "c")
+    np.testing.assert_array_equal(later.rows(texts(6, 7, 3, 7)), expected(texts(6, 7, 3, 7)))
+    np.testing.assert_array_equal(
+        cache.rows(texts(7)), expected(texts(7))
+    )  # the first object sees what the second wrote
+    assert encoder.seen == Counter(texts(1, 2, 3, 4, 5, 6))
+    assert again.seen == Counter(texts(7))
+    assert stored_rows(later) == 7
+
+
+def test_rows_are_float32_and_empty_is_empty(tmp_path: Path) -> None:
+    cache = EmbeddingCache(Counting(dim=5), tmp_path / "c")
+    assert cache.dim == 5
+    assert cache.rows([]).shape == (0, 5)
+    assert cache.rows(["", "a"]).dtype == np.float32
+
+
+def test_gather_keeps_the_shape_and_reads_minus_one_as_zeros(tmp_path: Path) -> None:
+    cache = EmbeddingCache(Counting(), tmp_path / "c", chunk=2)
+    numbers = cache.index(texts(1, 2, 3, 4, 5))
+    assert numbers.dtype == np.int64
+    grid = np.array([[numbers[4], -1], [numbers[0], numbers[2]]])
+    out = cache.gather(grid)
+    assert out.shape == (2, 2, 3)
+    np.testing.assert_array_equal(out[0, 1], np.zeros(3))
+    np.testing.assert_array_equal(out.reshape(4, 3)[[0, 2, 3]], expected(texts(5, 1, 3)))
+    assert cache.gather(np.empty((0, 4), dtype=np.int64)).shape == (0, 4, 3)
+    for wrong in (-2, 99 << 40):
+        with pytest.raises(IndexError):
+            cache.gather(np.array([wrong]))
+
+
+def test_resolve_finds_keys_after_a_restart(tmp_path: Path) -> None:
+    EmbeddingCache(Counting(), tmp_path / "c").index(texts(1, 2))
+    encoder = Counting()
+    cache = EmbeddingCache(encoder, tmp_path / "c")
+    numbers = cache.resolve(keys(texts(2, 9, 1)))
+    assert numbers[1] == -1
+    np.testing.assert_array_equal(cache.gather(numbers), [*expected(texts(2)), np.zeros(3), *expected(texts(1))])
+    EmbeddingCache(Counting(), tmp_path / "c").index(texts(9))
+    assert (cache.resolve(keys(texts(9))) >= 0).all()
+    assert not encoder.seen
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from negsample.models.embedding_cache import EmbeddingCache
+
+class Encoder:
+    name, fingerprint, dim, unit = "counting", "f" * 40, 3, "sentence"
+    def encode(self, texts):
+        time.sleep(0.001)
+        return np.array([(len(t), sum(map(ord, t)), ord(t[0])) for t in texts], dtype=np.float32)
+
+folder, me, start, stop = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+(folder / me).touch()
+while len(list(folder.glob("ready-*"))) < 2:
+    time.sleep(0.001)
+encoder = Encoder()
+cache = EmbeddingCache(encoder, folder / "c", chunk=3)
+for round in range(2):
+    for first in range(start, stop, 30):
+        texts = [f"text number {n}" for n in range(first, first + 45)]
+        assert np.array_equal(cache.rows(texts), encoder.encode(texts))
+"""
+
+
+def test_two_processes_at_once(tmp_path: Path) -> None:
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), f"ready-{start}", str(start), str(start + 200)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for start in (0, 100)
+    ]
+    for run in runs:
+        _, errors = run.communicate(timeout=50)
+        assert run.returncode == 0, errors
+        assert not errors  # no warning of damage either
+    encoder = Counting()
+    cache = EmbeddingCache(encoder, tmp_path / "c")
+    everything = texts(*range(300))
+    np.testing.assert_array_equal(cache.rows(everything), expected(everything))
+    assert not encoder.seen
+
+
+def test_a_killed_run_loses_only_the_chunk_it_was_in(tmp_path: Path) -> None:
+    script = textwrap.dedent("""
+        import os, signal, sys
+        from pathlib import Path
+        import numpy as np
+        from negsample.models.embedding_cache import EmbeddingCache
+
+        class Encoder:
+            name, fingerprint, dim, unit, calls = "counting", "f" * 40, 3, "sentence", 0
+            def encode(self, texts):
+                self.calls += 1
+                if self.calls == 4:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return np.array([(len(t), sum(map(ord, t)), ord(t[0])) for t in texts], dtype=np.float32)
+
+        EmbeddingCache(Encoder(), Path(sys.argv[1]), chunk=5).index([f"text number {n}" for n in range(30)])
+    """)
+    run = subprocess.run([sys.executable, "-c", script, str(tmp_path / "c")], check=False, timeout=50)
+    assert run.returncode == -signal.SIGKILL
+    encoder = Counting()
+    everything = texts(*range(30))
+    np.testing.assert_array_equal(EmbeddingCache(encoder, tmp_path / "c").rows(everything), expected(everything))
+    assert encoder.seen == Counter(texts(*range(15, 30)))
+
+
+def test_texts_whose_ends_are_left_out_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Short(Counting):
+        """Reads twelve characters."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.counts: Counter[str] = Counter()
+
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            self.counts["truncated"] += sum(len(text) > 12 for text in texts)
+            return super().encode(texts)
+
+    cache = EmbeddingCache(Short(), tmp_path)
+    with caplog.at_level(logging.WARNING):
+        cache.rows(["short", "also short"])
+        assert caplog.records == []
+        cache.rows(["short", "longer than twelve", "new", "as long as that was"])
+        cache.rows(["longer than twelve"])
+    assert [record.message for record in caplog.records] == [
+        "counting: 2 of 3 new texts are longer than the encoder reads, and their ends are left out"
+    ]
+
+
+class Broken(Counting):
+    """Returns what it is told to."""
+
+    def __init__(self, result: np.ndarray) -> None:
+        super().__init__()
+        self.result = result
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (np.array([[0, 0, 0], [0, np.nan, 0]]), "not finite.*'text number 2'"),
+        (np.array([[0, 0, 0], [0, 1e39, 0]]), "not finite"),
+        (np.zeros((2, 4)), "shape"),
+        (np.zeros((1, 3)), "shape"),
+    ],
+)
+def test_wrong_vectors_are_refused_and_not_stored(tmp_path: Path, result: np.ndarray, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        EmbeddingCache(Broken(result), tmp_path / "c").rows(texts(1, 2))
+    assert stored_rows(EmbeddingCache(Counting(), tmp_path / "c")) == 0
+
+
+class Numbers(Counting):
+    """Wide vectors without much work: each text is a number."""
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        return np.outer(np.array(texts, dtype=np.float32), np.ones(self.dim, dtype=np.float32))
+
+
+def test_memory_stays_flat(tmp_path: Path) -> None:
+    count, dim = 20_000, 512
+    asked = [str(number) for number in range(count)]
+    cache = EmbeddingCache(Numbers(dim=dim), tmp_path / "c", chunk=512)
+    tracemalloc.start()
+    numbers = cache.index(asked)
+    reopened = EmbeddingCache(Numbers(dim=dim), tmp_path / "c")
+    again = reopened.index(asked)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    stored = count * dim * 4
+    assert stored_rows(cache) == count
+    assert peak < stored / 4
+    for store, found in ((cache, numbers), (reopened, again)):
+        np.testing.assert_array_equal(store.gather(found[[0, 777, -1]])[:, 5], [0, 777, count - 1])
+
+
+def test_where_caches_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert cache_root() == tmp_path / "root"
+    monkeypatch.delenv("NEGSAMPLE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_root() == tmp_path / "xdg" / "negsample"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_root() == tmp_path / "home" / ".cache" / "negsample"
+
+
+def test_report_and_clearing(own_root: Path) -> None:
+    assert find_caches() == []
+    one = EmbeddingCache(Counting("one", "a" * 40))
+    two = EmbeddingCache(Counting("org/two", "b" * 40))
+    assert one.folder == own_root / "one-aaaaaaaaaaaaaaaa-d3"
+    assert two.folder == own_root / "org-two-bbbbbbbbbbbbbbbb-d3"
+    one.index(texts(1, 2, 3))
+    two.index(texts(1))
+    (own_root / "unrelated").mkdir()
+    (own_root / "unrelated" / "keep.txt").write_text("mine")
+    (one.folder / "keep.txt").write_text("mine")
+    report = find_caches()
+    assert [(info.name, info.fingerprint[0], info.rows) for info in report] == [("one", "a", 3), ("org/two", "b", 1)]
+    assert report[0].bytes > 3 * 12
+    with pytest.raises(InputError, match="did you mean one"):
+        clear_cache("onne")
+    assert clear_cache("one") >= report[0].bytes
+    assert [info.name for info in find_caches()] == ["org/two"]
+    # What was mapped stays readable, and the object can go on writing.
+    np.testing.assert_array_equal(one.rows(texts(1, 2, 4)), expected(texts(1, 2, 4)))
+    assert [info.name for info in find_caches()] == ["one", "org/two"]
+    clear_cache()
+    assert find_caches() == []
+    assert not two.folder.exists()
+    assert (one.folder / "keep.txt").read_text() == (own_root / "unrelated" / "keep.txt").read_text() == "mine"
+    assert clear_cache() == 0
+
+
+def test_clearing_in_the_middle_of_a_run_loses_nothing_for_that_run() -> None:
+    class Clearing(Counting):
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            if len(self.seen) == 30:
+                clear_cache()
+            return super().encode(texts)
+
+    cache = EmbeddingCache(Clearing(), chunk=1)
+    everything = texts(*range(40))
+    np.testing.assert_array_equal(cache.rows(everything), expected(everything))
+
+
+def test_where_nothing_can_be_kept_vectors_are_computed_without_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    encoder = Counting()
+    cache = EmbeddingCache(encoder, tmp_path / "file" / "c")
+    assert "NEGSAMPLE_CACHE" in caplog.text
+    for _ in range(2):
+        np.testing.assert_array_equal(cache.rows(texts(1, 2)), expected(texts(1, 2)))
+    assert encoder.seen == Counter(texts(1, 2))
+
+
+def test_a_folder_of_another_encoder_is_refused(tmp_path: Path) -> None:
+    EmbeddingCache(Counting(), tmp_path / "c").index(texts(1))
+    for other in (Counting(fingerprint="e" * 40), Counting(dim=4)):
+        with pytest.raises(InputError, match="holds vectors of encoder 'counting'"):
+            EmbeddingCache(other, tmp_path / "c")
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "header of the index": lambda folder: (folder / "index.sqlite").write_bytes(b"no index" * 900),
+    "shorter index": lambda folder: os.truncate(folder / "index.sqlite", 4096),
+    "shorter vectors": lambda folder: [os.truncate(path, 100) for path in folder.glob("vectors-*")],
+    "no vectors": lambda folder: [path.unlink() for path in folder.glob("vectors-*")],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_cache_is_told_of_and_begun_anew(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    EmbeddingCache(Counting(), tmp_path / "c").index(texts(*range(40)))
+    (tmp_path / "c" / "notes.txt").write_text("mine")
+    DAMAGE[damage](tmp_path / "c")
+    everything, encoder = texts(*range(42)), Counting()
+    np.testing.assert_array_equal(EmbeddingCache(encoder, tmp_path / "c").rows(everything), expected(everything))
+    assert ["index.sqlite: damaged" in record.message for record in caplog.records] == [True]
+    assert encoder.seen == Counter(everything)
+    fresh = Counting()
+    np.testing.assert_array_equal(EmbeddingCache(fresh, tmp_path / "c").rows(everything), expected(everything))
+    assert not fresh.seen
+    assert (tmp_path / "c" / "notes.txt").read_text() == "mine"
+
+
+def test_what_a_killed_writer_left_is_written_over(tmp_path: Path) -> None:
+    cache = EmbeddingCache(Counting(), tmp_path / "c")
+    cache.index(texts(1, 2))
+    (path,) = cache.folder.glob("vectors-*")
+    with path.open("ab") as stream:
+        stream.write(b"\x7f" * 31)
+    np.testing.assert_array_equal(cache.rows(texts(3, 1)), expected(texts(3, 1)))
+    np.testing.assert_array_equal(
+        EmbeddingCache(Counting(), tmp_path / "c").rows(texts(2, 3, 4)), expected(texts(2, 3, 4))
+    )
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.lists(st.text(max_size=3), max_size=6), max_size=3), st.integers(1, 4), st.booleans())
+def test_any_sequence_of_calls(calls: list[list[str]], chunk: int, reopen: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        encoder = Counting()
+        cache = EmbeddingCache(encoder, Path(folder), chunk=chunk)
+        for call in calls:
+            if reopen:
+                cache = EmbeddingCache(encoder, Path(folder), chunk=chunk)
+            np.testing.assert_array_equal(cache.rows(call), expected(list(map(readable, call))))
+        assert encoder.seen == Counter({readable(text) for call in calls for text in call})

@@ -1,0 +1,429 @@
+"""Transfer experiments, run: what is trained and tested, going on, and sharing a folder."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from plugin_files import write_plugin
+from tests_support import story
+
+from negsample import Estimator
+from negsample.errors import InputError
+from negsample.io.read import read_examples
+from negsample.io.work_folder import trying, work_folder
+from negsample.models.encoders import ENCODERS
+from negsample.papers import grid, transfer
+from negsample.papers.published import published
+from negsample.papers.transfer import run_transfer
+from negsample.papers.transfer_config import make_transfer
+from negsample.papers.transfer_report import published_beside, transfer_table
+
+ENCODER = "letters"
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    """Domains; ``mixed`` holds half of ``near`` again, and ``few`` eight of its documents, under other ids."""
+    folder = tmp_path_factory.mktemp("corpora")
+    for name, numbers in {"near": range(60), "far": range(100, 160), "mixed": range(30, 90), "few": range(8)}.items():
+        with (folder / f"{name}.jsonl").open("w") as stream:
+            for number in numbers:
+                document, summary = story(number)
+                stream.write(json.dumps({"id": f"{name}-{number}", "document": document, "summary": summary}) + "\n")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _letters(tmp_path_factory, monkeypatch):
+    """A small encoder, registered while the test runs."""
+    folder = tmp_path_factory.mktemp("plugin")
+    write_plugin(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(ENCODERS, "_entries", dict(ENCODERS._entries))
+    ENCODERS.register(ENCODER, "letters_encoder:make")
+
+
+def experiment(corpora, *names, **more):
+    train = {"encoder": ENCODER, "epochs": 1, **more.pop("train", {})}
+    return make_transfer({"sources": {name: str(corpora / f"{name}.jsonl") for name in names}, "train": train, **more})
+
+
+def opened(config, out):
+    """What ``run_transfer`` has before the first training."""
+    with work_folder(out, config.as_dict(), name=transfer.ARGUMENTS, what="a transfer experiment", alone=False):
+        return transfer.open_transfer(config, out)
+
+
+def quiet(line):
+    """Where a test does not care what is said."""
+
+
+def test_each_model_is_tested_on_the_same_documents_of_every_target(corpora, tmp_path):
+    config = experiment(
+        corpora, "near", "far", recipes=["crosspair", "delete"], keep_models=True, train={"negatives": 2}
+    )
+    said = []
+    found = run_transfer(config, tmp_path / "t", say=said.append)
+    table = transfer_table(found)
+    assert len(table["cells"]) == 8
+    assert len(said) == 4
+    rows = {(row["recipe"], row["source"], row["target"]): row for row in table["cells"]}
+    for cell, figures in found.finished:
+        folder = tmp_path / "t" / "cells" / cell.folder
+        model = Estimator.load(folder / "model")
+        for target in ("near", "far"):
+            tests = tmp_path / "t" / "work" / "tests" / str(cell.recipe) / target / "examples" / "test.jsonl.gz"
+            examples = list(read_examples(tests))
+            labels = np.array([example.label for example in examples])
+            scores = model.score([e.document for e in examples], [e.summary for e in examples])
+            assert np.load(folder / "scores" / f"{target}.npy") == pytest.approx(scores, abs=1e-5)
+            value = np.mean((scores >= 0.5) == (labels == 1))
+            if str(cell.recipe) == "delete":
+                value = np.corrcoef(labels, scores)[0, 1]
+            row = rows[str(cell.recipe), cell.source.name, target]
+            assert row["value"] == pytest.approx(100 * value, abs=1e-3)
+            assert row["n"] == len(examples) == 18
+            assert row["figure"] == ("pearson" if str(cell.recipe) == "delete" else "accuracy")
+            kept = figures["test"][target][row["figure"]]
+            assert 100 * kept["value"] == pytest.approx(row["value"])
+            assert row["low"] <= row["value"] <= row["high"]
+    for (recipe, source, target), row in rows.items():
+        if source == target:
+            assert row["delta"] is None
+        else:
+            home = rows[recipe, target, target]
+            assert row["delta"]["value"] == pytest.approx(row["value"] - home["value"])
+            assert row["delta"]["low"] <= row["delta"]["value"] <= row["delta"]["high"]
+
+
+def test_no_target_test_document_is_trained_on_anywhere(corpora, tmp_path):
+    targets = {name: str(corpora / f"{name}.jsonl") for name in ("near", "mixed", "few")}
+    config = experiment(
+        corpora, "near", "mixed", targets=targets, mixture=True, leave_one_out=True, few_shot=[4], sizes=[20, "all"]
+    )
+    found = run_transfer(config, tmp_path, say=quiet)
+    work = tmp_path / "work"
+    tested = {
+        example.document: target
+        for target in config.targets
+        for example in read_examples(work / "tests" / "crosspair" / target / "examples" / "test.jsonl.gz")
+    }
+    good = {s for path in work.glob("tests/**/test.jsonl.gz") for e in read_examples(path) for s in [e.summary]}
+    made = sorted((work / "training").glob("**/examples/*.jsonl.gz"))
+    # Two sources, the mixture and two without one, at two sizes, and four pairs of each target; two files each.
+    assert len(made) == 2 * (5 * 2 + 3)
+    for path in made:
+        for example in read_examples(path):
+            assert example.document not in tested, path
+            assert example.summary not in good, path
+    few = [(cell.source.name, cell.target) for cell, _ in found.finished if cell.shots and cell.size is None]
+    unseen = [("near", "mixed"), ("mixed", "near"), ("all but near", "near"), ("all but mixed", "mixed")]
+    every = ["near", "mixed", "mixture", "all but near", "all but mixed"]
+    assert sorted(few) == sorted([*unseen, *((source, "few") for source in every)])
+    pairs = {(cell.source.name, cell.size): about["train_pairs"] for cell, about in found.finished if not cell.shots}
+    assert {size: pairs["mixture", size] for size in (20, None)} == {20: 20, None: len(_training(made, "mixture"))}
+    # Two of eight documents are tested on, and no more than one of ten: some of them are in the training split of ``near``.
+    left = {cell.source.name: about["left_out"] for cell, about in found.finished if not cell.shots}
+    assert left["near"] > 0
+    assert left["mixed"] == 0
+
+
+def _training(made, source):
+    (path,) = [path for path in made if path.parts[-4:] == (source, "all", "examples", "train.jsonl.gz")]
+    return {example.document for example in read_examples(path)}
+
+
+def test_a_source_that_is_too_small_is_told_and_left_out(corpora, tmp_path):
+    config = experiment(corpora, "near", "far", mixture=True, sizes=[60], few_shot=[500])
+    said = []
+    found = run_transfer(config, tmp_path, say=said.append)
+    assert [cell.source.name for cell, _ in found.finished] == ["mixture"]
+    table = transfer_table(found)
+    assert {(entry["source"], entry["reason"]) for entry in table["not_run"]} >= {
+        ("near", "near has fewer than 60 training pairs"),
+        ("far", "far has fewer than 60 training pairs"),
+    }
+    # Nothing to compare with.
+    assert all(row["delta"] is None for row in table["cells"])
+    with pytest.raises(InputError, match=r"nothing can be trained: .*fewer than 900 training pairs"):
+        run_transfer(experiment(corpora, "near", sizes=[900]), tmp_path / "none", say=quiet)
+
+
+def test_few_shot_training_goes_on_from_the_source_s_weights(corpora, tmp_path, tiny_bert):
+    heads = [{"head": "fc"}, {"head": "cls", "encoder": str(tiny_bert), "max_length": 64, "sizes": [12]}]
+    # So small a rate that the adapted model is still its base.
+    config = experiment(
+        corpora, "near", "far", heads=heads, few_shot=[6], train={"learning_rate": 1e-12, "epochs": 1}, sizes=[30]
+    )
+    found = run_transfer(config, tmp_path, say=quiet)
+    scores = {
+        (cell.head.label, cell.source.name, cell.shots): np.load(
+            tmp_path / "cells" / cell.folder / "scores" / f"{target}.npy"
+        )
+        for cell, _ in found.finished
+        for target in [cell.target or ("far" if cell.source.name == "near" else "near")]
+    }
+    assert len(scores) == 8
+    for (head, source, shots), values in scores.items():
+        if shots:
+            assert values == pytest.approx(scores[head, source, 0], abs=1e-5)
+            assert len(set(np.round(values, 6))) > 1
+    for cell, about in found.finished:
+        assert about["train_pairs"] == (6 if cell.shots else cell.size)
+    table = transfer_table(found)
+    assert all(row["gain"]["value"] == pytest.approx(0) for row in table["cells"] if row["shots"])
+
+
+def test_an_align_head_is_adapted_from_its_own_weights(corpora, tmp_path):
+    align = {"head": "align", "judges": False, "epochs": 3, "encoder": "sentence-transformer"}
+    config = make_transfer(
+        {
+            "sources": {name: {"corpus": str(corpora / f"{name}.jsonl"), "limit": 20} for name in ("near", "far")},
+            "heads": [align],
+            "few_shot": [6],
+        }
+    )
+    found = run_transfer(config, tmp_path, say=quiet)
+    finished = {(cell.source.name, cell.shots): (cell, about) for cell, about in found.finished}
+    base, adapted = finished["near", 0], finished["near", 6]
+    # The same training with the same start would give the same losses; it starts elsewhere.
+    again = [epoch["validation_loss"] for epoch in adapted[1]["epochs"]]
+    assert again != [epoch["validation_loss"] for epoch in finished["far", 0][1]["epochs"]]
+    before, after = (np.load(tmp_path / "cells" / cell.folder / "scores" / "far.npy") for cell, _ in (base, adapted))
+    assert np.abs(before - after).max() > 0
+    assert list((tmp_path / "work" / "tests" / "crosspair" / "far").glob("align-*/features/far-0.npz"))
+
+
+def test_an_interrupted_experiment_goes_on_and_repeats_nothing(corpora, tmp_path, monkeypatch):
+    config = experiment(corpora, "near", "far", few_shot=[5])
+    whole = run_transfer(config, tmp_path / "whole", say=quiet)
+    trained = []
+    real = transfer.Transfer.train
+
+    def stop_at(count):
+        def train(self, cell, *args):
+            if len(trained) == count:
+                raise KeyboardInterrupt
+            trained.append(str(cell))
+            return real(self, cell, *args)
+
+        return train
+
+    monkeypatch.setattr(transfer.Transfer, "train", stop_at(3))
+    with pytest.raises(KeyboardInterrupt):
+        run_transfer(config, tmp_path / "cut", say=quiet)
+    monkeypatch.setattr(transfer.Transfer, "train", stop_at(None))
+    said = []
+    again = run_transfer(config, tmp_path / "cut", say=said.append)
+    assert said[0] == "3 of 4 trainings are finished already"
+    assert len(trained) == len(set(trained)) == 4
+    tables = [transfer_table(found) for found, folder in ((whole, tmp_path / "whole"), (again, tmp_path / "cut"))]
+    for table in tables:
+        for row in table["cells"]:
+            row.pop("seconds")
+    assert tables[0] == tables[1]
+    run_transfer(config, tmp_path / "cut", say=quiet)
+    assert len(trained) == 4
+
+
+def test_a_folder_of_another_experiment_is_refused(corpora, tmp_path):
+    config = experiment(corpora, "near", "far")
+    run_transfer(config, tmp_path / "t", say=quiet)
+    other = experiment(corpora, "near", "far", sizes=[20])
+    with pytest.raises(InputError, match=r"begun with another configuration \(sizes was \[None\], is \[20\]\)"):
+        run_transfer(other, tmp_path / "t", say=quiet)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds something else than a transfer experiment"):
+        run_transfer(config, tmp_path / "notes", say=quiet)
+    assert sorted(path.name for path in (tmp_path / "notes").iterdir()) == ["a.txt"]
+
+
+def test_a_mistake_before_the_first_training_leaves_the_folder_as_it_was(corpora, tmp_path):
+    (tmp_path / "kept").mkdir()
+    wrong = experiment(corpora, "near", sizes=[99999])
+    for out in (tmp_path / "new" / "t", tmp_path / "kept"):
+        with pytest.raises(InputError, match="nothing can be trained"):
+            run_transfer(wrong, out, say=quiet)
+    assert not (tmp_path / "new").exists()
+    left = {path.relative_to(tmp_path / "kept").as_posix() for path in (tmp_path / "kept").rglob("*")}
+    assert not left
+    corrected = experiment(corpora, "near", sizes=[10])
+    assert len(run_transfer(corrected, tmp_path / "kept", say=quiet).finished) == 1
+
+
+def test_what_an_earlier_run_has_made_is_kept_whatever_goes_wrong(corpora, tmp_path):
+    config = experiment(corpora, "near")
+    opened(config, tmp_path / "t")
+    (tmp_path / "t" / "domains" / "near" / "split.npz").unlink()
+    about = tmp_path / "t" / "domains" / "near" / "about.json"
+    about.write_text(json.dumps({"fingerprint": "of other pairs"}))
+    with pytest.raises(InputError, match="has changed since the experiment was begun"):
+        run_transfer(config, tmp_path / "t", say=quiet)
+    assert about.is_file()
+    assert (tmp_path / "t" / transfer.ARGUMENTS).is_file()
+
+
+def test_an_experiment_is_gone_on_with_where_its_corpora_have_changed(corpora, tmp_path):
+    path = tmp_path / "own.jsonl"
+    path.write_bytes((corpora / "near.jsonl").read_bytes())
+    config = make_transfer({"sources": {"own": str(path)}, "train": {"encoder": ENCODER, "epochs": 1}})
+    before = run_transfer(config, tmp_path / "t", say=quiet)
+    path.write_bytes((corpora / "far.jsonl").read_bytes())
+    # All is finished, so nothing is read again.
+    assert run_transfer(config, tmp_path / "t", say=quiet).finished == before.finished
+    (tmp_path / "t" / "cells" / before.finished[0][0].folder / "figures.json").unlink()
+    shutil.rmtree(tmp_path / "t" / "work")
+    with pytest.raises(InputError, match=r"own\.jsonl: has changed since the experiment was begun"):
+        run_transfer(config, tmp_path / "t", say=quiet)
+
+
+def test_an_encoder_that_has_changed_is_refused(corpora, tmp_path):
+    config = experiment(corpora, "near", "far")
+    found = run_transfer(config, tmp_path, say=quiet)
+    first, second = (tmp_path / "cells" / cell.folder / "figures.json" for cell, _ in found.finished)
+    text = first.read_text()
+    assert found.finished[0][1]["encoder"]["fingerprint"] in text
+    first.write_text(text.replace(found.finished[0][1]["encoder"]["fingerprint"], "of other weights"))
+    second.unlink()
+    with pytest.raises(InputError, match=f"fc, far, seed 0: encoder {ENCODER} has changed"):
+        run_transfer(config, tmp_path, say=quiet)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([story(1)], "the corpus has 1 document and 3 splits are wanted"),
+        ([(story(number)[0], "One summary for all of them.") for number in range(9)], "the summaries repeat so much"),
+        ([story(1), ("", "No document.")], "line 2"),
+    ],
+)
+def test_a_corpus_that_can_t_be_split_is_named_with_its_domain(corpora, tmp_path, pairs, told):
+    path = tmp_path / "tiny.jsonl"
+    path.write_text("".join(json.dumps({"document": d, "summary": s}) + "\n" for d, s in pairs))
+    sources = {"near": str(corpora / "near.jsonl"), "lone domain": str(path)}
+    config = make_transfer({"sources": sources, "train": {"encoder": ENCODER, "epochs": 1}})
+    with pytest.raises(InputError, match=rf"^lone domain: .*tiny\.jsonl.*{told}") as error:
+        run_transfer(config, tmp_path / "t", say=quiet)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "t").exists()
+
+
+def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(corpora, tmp_path, monkeypatch):
+    config = experiment(corpora, "near", "far")
+    monkeypatch.setattr(grid, "POLL_SECONDS", 0.1)
+    whole = opened(config, tmp_path / "t")
+    first = whole.cells[0]
+    script = (
+        "import sys, time; from pathlib import Path; from negsample.io.work_folder import trying\n"
+        "with trying(Path(sys.argv[1])) as held:\n    print(held, flush=True); time.sleep(600)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", script, str(whole.lock(first))], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "True\n"
+        trained = []
+
+        def say(line):
+            trained.append(line)
+            # The other cell is done, this one is held: only now may its holder die.
+            holder.kill()
+            holder.wait()
+
+        found = run_transfer(config, tmp_path / "t", say=say)
+    finally:
+        holder.kill()
+        holder.wait()
+    assert [line.split(" ")[0] for line in trained] == ["1/2", "2/2"]
+    assert "fc, far" in trained[0]
+    assert "fc, near" in trained[1]
+    assert len(found.finished) == 2
+
+
+def test_two_processes_share_the_cells(corpora, tmp_path):
+    config = tmp_path / "t.yaml"
+    config.write_text(
+        json.dumps(
+            {
+                "sources": {name: str(corpora / f"{name}.jsonl") for name in ("near", "far")},
+                "sizes": [10, "all"],
+                "train": {"encoder": "glove:unit=sentence", "epochs": 1},
+            }
+        )
+    )
+    command = [sys.executable, "-m", "negsample.cli", "transfer", "--config", str(config), "--out", str(tmp_path / "t")]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=300) for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    own = []
+    for text, _ in said:
+        lines = [line for line in text.splitlines() if line.split("/")[0].isdigit() and "crosspair" in line]
+        own.append({line.split(" ", 1)[1].split(":")[0] for line in lines if "by another process" not in line})
+    assert not own[0] & own[1]
+    assert len(own[0] | own[1]) == 4
+    figures = list((tmp_path / "t" / "cells").glob("**/figures.json"))
+    assert len(figures) == 4
+    assert json.loads((tmp_path / "t" / "transfer.json").read_text())["not_run"] == []
+    assert not (tmp_path / "t" / "work").exists()
+    left = {path.name for path in Path(tmp_path / "t").iterdir()}
+    assert {"transfer.html", "transfer.csv", "transfer.md", "run.json"} <= left
+
+
+def test_means_over_seeds(corpora, tmp_path):
+    config = experiment(corpora, "near", seeds=[1, 2])
+    found = run_transfer(config, tmp_path, say=quiet)
+    (row,) = transfer_table(found)["cells"]
+    assert len(row["values"]) == 2
+    assert row["value"] == pytest.approx(np.mean(row["values"]))
+    one, two = (np.load(tmp_path / "cells" / cell.folder / "scores" / "near.npy") for cell, _ in found.finished)
+    assert not np.array_equal(one, two)
+
+
+def test_several_samples_of_the_target_have_table_4_beside():
+    own = {name: {"corpus": "cnn_dailymail", "sample": size} for name, size in (("small", 30), ("large", 100))}
+    one = published_beside(make_transfer({"sources": own, "targets": ["small"]}))
+    two = published_beside(make_transfer({"sources": own}))
+    assert [[printed["source"][-1] for printed in tables] for tables in (one, two)] == [["3"], ["3", "4"]]
+
+
+def test_published_tables_are_those_of_the_paper():
+    # Bao et al. 2021, Tables 3 and 4, as printed.
+    assert {row["source"]: list(row.values())[2:] for row in published(3)["rows"]} == {
+        "CNN/DailyMail": [98.5],
+        "BigPatent": [97.5],
+        "Newsroom": [98.2],
+    }
+    assert {row["source"]: list(row.values())[2:] for row in published(4)["rows"]} == {
+        "CNN/DailyMail": [98.5, 98.6, 99.2],
+        "Newsroom": [98.2, 98.4, 98.3],
+    }
+    assert published(4)["rows"][1] == {
+        "source": "Newsroom",
+        "head": "BERT",
+        "30,000": 98.2,
+        "100,000": 98.4,
+        "300,000": 98.3,
+    }
+
+
+def test_waiting_for_the_trainings_of_other_processes_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks: list[float] = []
+    monkeypatch.setattr(grid, "POLL_SECONDS", 2.5)
+    monkeypatch.setattr(grid.time, "sleep", looks.append)
+    cell = SimpleNamespace(folder=Path("cell"), base=None)
+    shared = SimpleNamespace(
+        out=tmp_path,
+        lock=lambda _: tmp_path / "cell.lock",
+        read=lambda _: {"seconds": 1.0} if len(looks) == 3 else None,
+    )
+    with trying(tmp_path / "cell.lock"):
+        found = list(grid._by_turns(shared, [cell], {}, told=True))  # type: ignore[arg-type]
+    assert found == [(cell, {"seconds": 1.0}, False)]
+    assert looks == [2.5] * 3
+    assert capsys.readouterr().err == f"{tmp_path}: waiting for other processes to end their trainings (1 left)\n"

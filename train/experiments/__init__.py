@@ -1,1 +1,0 @@
-"""Grids of runs: the tables of the papers, transfer between domains."""
