@@ -48,8 +48,8 @@ def p4_table1(
     smoke: options.Smoke = False,
 ) -> None:
     """Stories with their headlines, the nearest to the story first: as Table 1 of Moeed et al. 2020 shows one."""
-    from negsample.eval.metrics import make_metric
     from negsample.papers.headline_systems import examples, plain
+    from negsample.scoring.metrics import make_metric
 
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)
     similarity = make_metric(f"aes(encoder=({encoder}))")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics import make_metric
 from negsample.eval.metrics.corpus import make_corpus_metric
 from negsample.eval.report import plots
 from negsample.papers.headlines import TASKS, Headline, items_of

@@ -15,7 +15,6 @@ import numpy as np
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.agreement.correlation import p_value
-from negsample.eval.metrics import Item, make_metric
 from negsample.io.read import Row, number_field, read_rows, text_field
 from negsample.io.yaml_text import read_mapping
 from negsample.models.evaluation import pearson

@@ -19,7 +19,7 @@ from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.levels import LEVELS, judged_table
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import nist_rouge
-from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
 from negsample.io.files import atomic_json
 from negsample.io.work_folder import trying, waiting
 from negsample.models.folder import read_description
@@ -177,7 +177,7 @@ def rouge_columns(data: TacData) -> dict[tuple[str, str], ScoreColumn]:
                 name = f"{kind} {letter}"
                 made = make_metric(f"{metric}(value={value},stem=true,references=mean,against=references)")
                 own = score_judged(made, data.rows)
-                found[name, COMPUTED] = ScoreColumn(name, "metric", made.signature, False, own.values, own.reasons)
+                found[name, COMPUTED] = ScoreColumn(name, "metric", made.signature, False, own.scores, own.reasons)
                 if data.nist:
                     given = [data.nist.get((row.document_id, row.system), {}).get(name) for row in data.rows]
                     reasons = [None if x is not None else "no line in rouge_A.m.out" for x in given]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
-from negsample.eval.metrics import make_metric
 from negsample.papers.headline_systems import draw_fed, examples, fed_points, system_figures
 from negsample.papers.headlines import OVERALL, TASKS, HeadlineAgreement, HeadlineTable, load_headlines, published
+from negsample.scoring.metrics import make_metric
 
 FED = "fed(encoder=(glove:unit=sentence))"
 ROWS = [

@@ -17,7 +17,7 @@ from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.sample_size import average_ranks
 from negsample.eval.agreement.significance import williams
 from negsample.eval.fit.preset import fit_learned
-from negsample.eval.metrics import METRICS, make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
 from negsample.io.read import SAMPLE_PATH
 from negsample.papers import kinds, stand_in
 from negsample.papers import measure as measuring
@@ -123,7 +123,7 @@ def test_correlations_and_stars(tmp_path: Path) -> None:
     assert measured.not_run == {"BERT": "no BERT is packaged; give --part BERT=SPEC"}
     for source, table in zip(measured.sources, measured.tables, strict=True):
         human = [row.scores["kept"] for row in source.rows]
-        scores = {name: score_judged(make_metric(text), source.rows).values for name, text in spec.metrics()[0].items()}
+        scores = {name: score_judged(make_metric(text), source.rows).scores for name, text in spec.metrics()[0].items()}
         r = {name: spearmanr(values, human).statistic for name, values in scores.items()}
         own = {record["row"]: record for record in found.records if record["dataset"] == table.dataset}
         for name, value in r.items():

@@ -147,4 +147,4 @@ def test_a_metric_on_ten_documents_is_their_mean(tmp_path: Path) -> None:
         counts = {word: words.count(word) for word in set(words) & vocabulary}
         limits = {"the": 8, "was": 4, "in": 4, "report": 4}
         shares.append(sum(min(n, limits.get(word, 1)) for word, n in counts.items()) / len(words))
-    assert scores.values[0] == pytest.approx(sum(shares) / 10, abs=1e-12)
+    assert scores.scores[0] == pytest.approx(sum(shares) / 10, abs=1e-12)
