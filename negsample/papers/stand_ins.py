@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from negsample.corpora.files import DOMAINS
 from negsample.corpora.hub import KNOWN
-from negsample.corpora.sample import DOMAINS
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
 from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ

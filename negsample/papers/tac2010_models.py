@@ -10,7 +10,7 @@ from typing import Any
 
 from negsample.corpora.hub import KNOWN
 from negsample.errors import InputError
-from negsample.io.work_folder import work_folder
+from negsample.io.resume import work_folder
 from negsample.models.folder import read_description
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers.grid import run_cells

@@ -21,7 +21,7 @@ from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import nist_rouge
 from negsample.eval.metrics.base import score_judged
 from negsample.io.files import atomic_json
-from negsample.io.work_folder import trying, waiting
+from negsample.io.resume import trying, waiting
 from negsample.models.folder import read_description
 from negsample.number_text import aligned, interval, number
 from negsample.progress import Bar
