@@ -5,16 +5,17 @@ from functools import partial
 
 import numpy as np
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
+from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.pretrained import need_model
 from negsample.models.language.language_model import PROMPTS, Asked, framed, load_lm, losses_given
 from negsample.models.language.networks import Pretrained
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.text import readable
 
 DIRECTIONS = ("faithfulness", "precision", "recall")
 
 
-def bartscore(*, model: str = "", direction: str = "faithfulness", device: str = "auto") -> Metric:
+def bartscore(*, model: str = "", direction: str = "faithfulness", device: str = "auto") -> Scorer:
     """``bartscore``: mean log P of a text's tokens given another text, in nats, at most 0; higher is better.
 
     ``direction`` (Yuan et al. 2021 §3.2): ``faithfulness``, the summary given the document; ``precision``, the summary
@@ -33,7 +34,7 @@ def bartscore(*, model: str = "", direction: str = "faithfulness", device: str =
     return pair_metric("bartscore", bartscore, options, needs, score, more=more)
 
 
-def _score(items: Sequence[Item], *, head: Pretrained, direction: str) -> Scores:
+def _score(items: Sequence[Item], *, head: Pretrained, direction: str) -> Columns:
     decodes = head.kind == "encoder-decoder"
     before, after = framed(head, PROMPTS[head.kind])
     half = head.window // 2
