@@ -7,7 +7,7 @@ from typing import Any
 from negsample.errors import InputError
 from negsample.registry import Registry
 from negsample.scoring.metrics import METRICS
-from negsample.spec import build
+from negsample.spec import build, parse
 
 CORPUS_METRICS = Registry("corpus metric", {"fed": "negsample.eval.metrics.frechet:fed"}, plural="corpus_metrics")
 
@@ -37,7 +37,7 @@ def make_corpus_metric(spec: str) -> CorpusMetric:
 
     Raises InputError for an unknown name, option or value.
     """
-    name = spec.partition(":")[0]
+    name = parse(spec).name
     if name not in CORPUS_METRICS and name in METRICS:
         raise InputError(
             f"{name} scores pairs, not corpora; use negsample score --metric {name} (known here: "

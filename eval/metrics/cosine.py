@@ -1,8 +1,8 @@
 """Cosine of the vectors of two texts, by one encoder or averaged over several (Sun & Nenkova 2019).
 
 Their measures: ``enc-2``, ``enc-3``: ``cosine(encoder=use,pool=whole)``, ``use-large``; InferSent likewise; ``avg``,
-``max``: ``cosine(encoder=(word2vec:path=PATH),pool=whole)`` with that encoder's ``pool=mean`` or ``pool=max``; ELMo's
-``-a`` and ``-m``: ``hf:pool=mean``, ``hf:pool=max``; ``enc-avg``: the metric of that name, or ``encoder=A+B+C``.
+``max``: ``cosine(encoder=word2vec:PATH,pool=whole)`` with that encoder's ``pool=mean`` or ``pool=max``; ELMo's
+``-a`` and ``-m``: ``hf(pool=mean)``, ``hf(pool=max)``; ``enc-avg``: the metric of that name, or ``encoder=A+B+C``.
 """
 
 import re
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 # The packaged encoders in the place of the paper's seven: two of sentences, word and token vectors by mean and by max.
 OFFLINE = (
-    "use-multilingual+sentence-transformer+(glove:unit=sentence,pool=mean)+(glove:unit=sentence,pool=max)"
-    "+(hf:pool=mean)+(hf:pool=max)"
+    "use-multilingual+sentence-transformer+glove(unit=sentence,pool=mean)+glove(unit=sentence,pool=max)"
+    "+hf(pool=mean)+hf(pool=max)"
 )
 
 
@@ -80,7 +80,7 @@ def split_encoders(text: str) -> list[str]:
     """
     pieces = split_outside(text, "+")
     if pieces is None or not all(pieces):
-        raise InputError(f"encoder={text}: write one specification, or several as A+B+(C:option=value,…)")
+        raise InputError(f"encoder={text}: write one specification, or several as A+B+C(option=value,…)")
     return [unquote(piece) for piece in pieces]
 
 

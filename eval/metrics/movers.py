@@ -36,7 +36,7 @@ _BLOCK = 500_000
 def wms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Scorer:
     """``wms``: word mover's similarity, exp(−WMD), in (0, 1], higher is better (Clark et al. 2019, eq. 1–3).
 
-    ``encoder``: word vectors (``glove``, ``word2vec:path=…,unit=word``), one for a word type; or ``hf``, one for each
+    ``encoder``: word vectors (``glove``, ``word2vec(path=…,unit=word)``), one for a word type; or ``hf``, one for each
     token in its sentence. ``against``: ``references``, ``document``, or ``auto``, references where the record has any.
     ``references``: ``max`` or ``mean`` over several (reading: the paper has one). Missing where a text has no content
     word that the encoder knows, or where the two have more than 25,000,000 distances between words that they don't
@@ -72,7 +72,7 @@ def _metric(name: str, factory: Callable[..., Scorer], encoder: str, against: st
     if words and made.unit != "word" and not reads_tokens(made):
         raise InputError(
             f"{name} moves words, and encoder {encoder!r} gives vectors of sentences; "
-            "give glove, word2vec:path=PATH,unit=word, or hf (or use sms)"
+            "give glove, word2vec(path=PATH,unit=word), or hf (or use sms)"
         )
     score = partial(_score, encoder=made, words=words, sentences=sentences, against=against, references=references)
     return pair_metric(name, factory, options, needs_of(against), score, more=weights_of(made))

@@ -52,7 +52,7 @@ def p4_table1(
     from negsample.scoring.metrics import make_metric
 
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)
-    similarity = make_metric(f"aes(encoder=({encoder}))")
+    similarity = make_metric(f"aes(encoder={encoder})")
     found = examples(records, similarity, shown)
     text = examples_text(found)
     rows = [
@@ -77,7 +77,7 @@ def p4_table2(
     from negsample.papers.headlines import METRICS, published
 
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)
-    figures, signatures = system_figures(records, _metrics(METRICS, encoder), f"{FED}:encoder=({encoder})", seed=seed)
+    figures, signatures = system_figures(records, _metrics(METRICS, encoder), f"{FED}(encoder={encoder})", seed=seed)
     text = systems_text(figures) + _printed(2, "per cent of people's judgments; patio, lawn and garden, Gen-Story")
     rows = plain(figures)
     table = {"table2": rows, "published": published(2), "signatures": signatures}
@@ -155,7 +155,7 @@ def p4_figure2(
 
     watch, records = _begin(out, headlines, judged=True, smoke=smoke)
     more = [headline for path in corpora or [] for headline in load_headlines(path, judged=False)]
-    points, signature = fed_points(records, f"{FED}:encoder=({encoder})", more)
+    points, signature = fed_points(records, f"{FED}(encoder={encoder})", more)
     lines = ["| data | task | FED | texts | people | judged |", "|---|---|---|---|---|---|"]
     lines += [f"| {p.dataset} | {p.task} | {p.fed:.4f} | {p.texts} | {p.people:.2f} | {p.judged} |" for p in points]
     rows = plain(points)
@@ -184,7 +184,7 @@ def _begin(out: str, paths: Sequence[str] | None, *, judged: bool, smoke: bool) 
 
 
 def _metrics(names: Sequence[str], encoder: str) -> list[str]:
-    return [f"aes(encoder=({encoder}))" if name == "aes" and encoder != _ENCODER else name for name in names]
+    return [f"aes(encoder={encoder})" if name == "aes" and encoder != _ENCODER else name for name in names]
 
 
 def _write(

@@ -13,25 +13,32 @@ from negsample.io.files import atomic_json
 from negsample.io.resume import waiting, work_folder
 from negsample.io.run_record import Stopwatch
 from negsample.models.build import Parts, takes
-from negsample.models.encoders import make_encoder, parse_spec
+from negsample.models.encoders import make_encoder
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers.grid import Grid, file_name, read_splits, run_cells, write_outputs
 from negsample.papers.tables_report import CSV_COLUMNS, TABLES, csv_rows, figure_of, markdown, table_of
 from negsample.registry import distinct
 from negsample.settings import convert, read_file, read_words
+from negsample.spec import parse, split_outside
 from negsample.train.config import TrainConfig, make_config
 from negsample.train.data import SPLITS, make_examples
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
 # packaged MiniLM, hf has the vectors before they are made unit length, and both live off one pass over the sentences.
-OFFLINE = ("sentence-transformer", "glove", "use-multilingual", "hf:special=true,max_length=256", "glove:unit=sentence")
+OFFLINE = (
+    "sentence-transformer",
+    "glove",
+    "use-multilingual",
+    "hf(special=true,max_length=256)",
+    "glove(unit=sentence)",
+)
 ROW_HEADS = ("fc", "cnn", "lstm")
 # What has to be fetched first, and how it is then given.
 DOWNLOADS = {
     "use": "google/universal-sentence-encoder/4 from tfhub.dev (USE-DAN of Bao et al. 2021); then use:FOLDER",
     "use-large": "google/universal-sentence-encoder-large/5 from tfhub.dev (USE-Trans of Bao et al. 2021); then use-large:FOLDER",
-    "infersent": "InferSent's weights and its word vectors; then infersent:weights=FILE,vectors=FILE",
+    "infersent": "InferSent's weights and its word vectors; then infersent(weights=FILE,vectors=FILE)",
     "word2vec": "word vectors in word2vec's format; then word2vec:FILE",
     "bert": (
         "BERT-base or BERT-tiny; then --heads cls encoder=FOLDER (--heads cls alone runs the packaged MiniLM in its role)"
@@ -280,20 +287,12 @@ def run_table(
 
 
 def split_specs(words: Sequence[str]) -> list[str]:
-    """Return the encoder specs in comma-separated lists; ``option=value`` after a comma belongs to the spec before it.
+    """Return the encoder specs in lists with commas between them.
 
-    ``["glove,hf:pool=max,layer=-2"]`` → ``["glove", "hf:pool=max,layer=-2"]``. Raises InputError for one given twice.
+    ``["glove,hf(pool=max,layer=-2)"]`` → ``["glove", "hf(pool=max,layer=-2)"]``. Raises InputError for one given twice.
     """
-    specs: list[str] = []
-    for word in words:
-        for number, piece in enumerate(part.strip() for part in word.split(",")):
-            if not piece:
-                continue
-            if number and specs and "=" in piece and ":" not in piece.partition("=")[0]:
-                specs[-1] += f",{piece}"
-            else:
-                specs.append(piece)
-    return distinct(specs, "encoder")
+    pieces = (piece.strip() for word in words for piece in split_outside(word, ",") or [word])
+    return distinct([piece for piece in pieces if piece], "encoder")
 
 
 def _available(
@@ -325,7 +324,7 @@ def _available(
         loss_of(own, parse_recipe("crosspair"))
         if kind != "rows":
             parts_of(own)
-    named = {parse_spec(spec)[0] for spec in encoders or OFFLINE}
+    named = {parse(spec, "encoder").name for spec in encoders or OFFLINE}
     not_run += [
         {"encoder": name, "reason": f"needs a download: {what}"}
         for name, what in DOWNLOADS.items()

@@ -8,10 +8,11 @@ from typing import Any
 
 from negsample.errors import InputError
 from negsample.models.build import takes
-from negsample.models.encoders import ENCODERS, parse_spec
+from negsample.models.encoders import ENCODERS
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.registry import check_keys, distinct, suggestion
 from negsample.settings import convert, field_types, read_file
+from negsample.spec import parse
 from negsample.train.config import Reading, TrainConfig, make_config
 from negsample.train.job import loss_of
 
@@ -150,7 +151,7 @@ def make_transfer(values: Mapping[str, Any], where: str = "configuration") -> Tr
             own = config.config_of(head, recipe, 0)
             loss_of(own, recipe)
             if takes(own.head) in ("rows", "align"):
-                ENCODERS.get(parse_spec(str(own.encoder))[0])
+                ENCODERS.get(parse(str(own.encoder), "encoder").name)
     return config
 
 

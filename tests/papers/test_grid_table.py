@@ -304,7 +304,7 @@ def test_side_by_side_on_the_command_line(negsample, pairs_file, tmp_path):
     rows = "\n".join(f"{word} {n}.5 -{n}.0 0.25" for n, word in enumerate(("baker", "sold", "a", "boat", "the")))
     for name in ("one.txt", "two.txt"):
         (tmp_path / name).write_text(rows.replace("0.25", "0.5" if name == "two.txt" else "0.25") + "\n")
-    specs = ",".join(f"glove:{tmp_path}/{name},unit=sentence" for name in ("one.txt", "two.txt"))
+    specs = ",".join(f"glove({tmp_path}/{name},unit=sentence)" for name in ("one.txt", "two.txt"))
     out = tmp_path / "t"
     arguments = ("tables", "p3-table1", "--corpus", pairs_file, "--encoders", specs, "--heads", "fc", "epochs=1")
     done = negsample(*arguments, "--jobs", 2, "--out", out)
@@ -318,13 +318,15 @@ def test_side_by_side_on_the_command_line(negsample, pairs_file, tmp_path):
 
 
 def test_specs_are_told_from_their_options():
-    assert split_specs(["glove,hf:pool=max,layer=-2", "use:/a/b"]) == ["glove", "hf:pool=max,layer=-2", "use:/a/b"]
-    assert split_specs(["glove:unit=sentence,pool=max,glove"]) == ["glove:unit=sentence,pool=max", "glove"]
+    assert split_specs(["glove,hf(pool=max,layer=-2)", "use:/a/b"]) == ["glove", "hf(pool=max,layer=-2)", "use:/a/b"]
+    assert split_specs(["glove(unit=sentence,pool=max),glove"]) == ["glove(unit=sentence,pool=max)", "glove"]
     with pytest.raises(InputError, match="'glove' is given twice"):
         split_specs(["glove", "glove"])
 
 
-@given(st.lists(st.sampled_from(["glove", "hf:pool=max,layer=-2", "hf", "use:/x", "glove:unit=sentence"]), unique=True))
+@given(
+    st.lists(st.sampled_from(["glove", "hf(pool=max,layer=-2)", "hf", "use:/x", "glove(unit=sentence)"]), unique=True)
+)
 def test_joined_specs_come_apart_again(specs):
     assert split_specs([",".join(specs)]) == specs
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ENCODER = ["--encoder", "glove:unit=sentence"]
+ENCODER = ["--encoder", "glove(unit=sentence)"]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_tables_and_the_map_of_records(negsample, run_folder: Path, tmp_path: Pa
     table = json.loads((tmp_path / "t2" / "table.json").read_text())
     # Two data sets, three systems, three tasks; ROUGE thrice, AES, FED.
     assert len(table["table2"]) == 2 * 3 * 3 * 5
-    assert table["signatures"]["aes"].startswith("metric:aes|encoder:glove:unit=sentence|")
+    assert table["signatures"]["aes"].startswith("metric:aes|encoder:glove(unit=sentence)|")
     written = sum(bool(row["generated"]) and row["draw"] == 1 for row in map(json.loads, other.open()))
     assert f"other ({written})" in negsample("tables", "p4-figure1", *both, "--out", tmp_path / "f1").stdout
     assert b"</svg>" in (tmp_path / "f1" / "figure1.svg").read_bytes()

@@ -10,7 +10,7 @@ from negsample.papers.headline_systems import draw_fed, examples, fed_points, sy
 from negsample.papers.headlines import OVERALL, TASKS, HeadlineAgreement, HeadlineTable, load_headlines, published
 from negsample.scoring.metrics import make_metric
 
-FED = "fed(encoder=(glove:unit=sentence))"
+FED = "fed(encoder=glove(unit=sentence))"
 ROWS = [
     {
         "story": "storm closed port. ships waited.",

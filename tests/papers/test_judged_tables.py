@@ -90,11 +90,11 @@ def test_the_printed_ranks_follow_from_the_printed_correlations() -> None:
 
 
 def test_parts_stand_where_they_are_named() -> None:
-    spec = table_spec("p1-table1").with_parts(["InferSent=infersent:weights=/w,vectors=/v"])
+    spec = table_spec("p1-table1").with_parts(["InferSent=infersent(weights=/w,vectors=/v)"])
     metrics, lacking = spec.metrics()
     assert not lacking
-    assert metrics["doc:InferSent"] == "cosine(encoder=(infersent:weights=/w,vectors=/v),against=document,pool=whole)"
-    assert metrics["ref:enc-avg"].startswith("enc-avg(encoder=(use-multilingual)+(sentence-transformer)+(glove:unit=")
+    assert metrics["doc:InferSent"] == "cosine(encoder=(infersent(weights=/w,vectors=/v)),against=document,pool=whole)"
+    assert metrics["ref:enc-avg"].startswith("enc-avg(encoder=(use-multilingual)+(sentence-transformer)+(glove(unit=")
     assert table_spec("p1-table1").metrics()[1] == dict.fromkeys(
         ("ref:InferSent", "doc:InferSent"), "no InferSent is packaged; give --part InferSent=SPEC"
     )
@@ -279,7 +279,7 @@ def test_every_command(
             options = (
                 "" if name.startswith("p0") else f",unit=sentence,pool={'max' if part in ('max', 'enc-3') else 'mean'}"
             )
-            parts += ["--part", f"{part}=glove:{vectors}{options}"]
+            parts += ["--part", f"{part}=glove({vectors}{options})"]
     out = tmp_path / "table"
     smoke = [] if name == "p0-table1" else ["--smoke"]
     printed = negsample("tables", name, "--out", out, "--bootstrap", "5", *parts, *smoke).stdout

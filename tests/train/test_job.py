@@ -79,7 +79,7 @@ def test_training_learns_what_can_be_learned(tmp_path, tiny_bert):
         tmp_path / "many.jsonl",
         tiny_bert,
         head="lstm",
-        encoder="glove:unit=sentence",
+        encoder="glove(unit=sentence)",
         recipe="delete",
         negatives=3,
         epochs=12,
@@ -127,7 +127,7 @@ def test_ranking_loss_for_any_head(head, pairs_file, tiny_bert, tmp_path):
     values |= (
         {"encoder": str(tiny_bert), "max_length": 64, "learning_rate": 1e-3}
         if head == "cls"
-        else {"encoder": "glove:unit=sentence"}
+        else {"encoder": "glove(unit=sentence)"}
     )
     found = train(make_config(values), tmp_path / "m")
     losses = [epoch["train_loss"] for epoch in found["epochs"]]
@@ -159,7 +159,7 @@ def test_diverging_run_is_told(pairs_file, tiny_bert, tmp_path):
 
 @pytest.mark.parametrize("head", ["fc", "cnn", "lstm"])
 def test_heads_over_rows(head, pairs_file, tmp_path):
-    config = make_config({"corpus": str(pairs_file), "head": head, "encoder": "glove:unit=sentence", "epochs": 2})
+    config = make_config({"corpus": str(pairs_file), "head": head, "encoder": "glove(unit=sentence)", "epochs": 2})
     found = train(config, tmp_path / "m")
     assert found["unit"] == "sentence"
     # Every document has four sentences and every summary two: nothing is cut at the 80th percentile.
