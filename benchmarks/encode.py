@@ -27,7 +27,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 def sentences_of(examples: Path) -> list[str]:
     """The distinct sentences of the training examples."""
-    from negsample.io.examples import read_examples
+    from negsample.io.read import read_examples
 
     texts = (
         text for example in read_examples(examples / "train.jsonl.gz") for text in (example.document, example.summary)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.io.examples import read_examples
+from negsample.io.read import read_examples
 from negsample.progress import Bar
 from negsample.resampling import percentile_interval
 from negsample.scoring import chunks

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from negsample.errors import RecordError
 from negsample.seeds import digest
 from negsample.sentences import normalise
 
@@ -11,6 +12,20 @@ from negsample.sentences import normalise
 def document_key(text: str) -> str:
     """Key of a document's text: equal for texts that ``normalise`` holds to be the same. 32 hex digits."""
     return digest(normalise(text)).hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record of an input file, as it was read.
+
+    ``where`` names file and place, 1-based: ``"pairs.jsonl, line 3"`` (the line a record begins on) or
+    ``"pairs.parquet, row 7"``. ``fields`` is ``{}`` where nothing could be read. ``error`` is set where the record as a
+    whole is broken; ``text_field`` and ``number_field`` (``negsample.io.read``) raise it.
+    """
+
+    where: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    error: RecordError | None = None
 
 
 @dataclass(frozen=True, slots=True)

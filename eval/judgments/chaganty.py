@@ -36,7 +36,8 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
     wanted = ("articles.jsonl", "lqual.jsonl")
     what = "the release's, with lqual.jsonl and articles.jsonl"
     for place, data in files_below(Path(path), lambda place: place.rpartition("/")[2] in wanted, what):
-        rows = [json_row(f"{place}, line {n}", line) for n, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+        lines = data.decode("utf-8", "surrogateescape").split("\n")
+        rows = [json_row(f"{place}, line {n}", line) for n, line in enumerate(lines, 1) if line.strip()]
         if place.endswith(wanted[0]):
             for row in rows:
                 try:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from negsample.corpora.sample import PATH
+from negsample.io.read import SAMPLE_PATH
 from negsample.models.summarizers.language_model import LanguageNetwork, LanguageSummarizer, Limits
 from negsample.text import word_tokens
 
@@ -20,7 +20,7 @@ def stand_in(kind: str, limits: Limits, seed: int = 0) -> LanguageSummarizer:
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
     counts: dict[str, int] = {}
-    for line in PATH.read_text("utf-8").splitlines():
+    for line in SAMPLE_PATH.read_text("utf-8").splitlines():
         for word in word_tokens(json.loads(line)["document"]):
             counts[word] = counts.get(word, 0) + 1
     frequent = sorted(counts, key=lambda word: (-counts[word], word))[:_WORDS]

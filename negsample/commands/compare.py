@@ -37,7 +37,6 @@ def compare(
     precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Which of several systems is better, by the ready estimator or others: means, differences to the first, tests, ranks."""
     from negsample.eval.agreement.compare import Settings

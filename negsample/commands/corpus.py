@@ -25,7 +25,6 @@ def corpus(
     encoder: Annotated[
         str | None, typer.Option("--encoder", help="Encoder of the map (default use-multilingual).", metavar="NAME")
     ] = None,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.eval.metrics.corpus import corpus_metric

@@ -45,7 +45,6 @@ def correlate(
     precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Agreement of models (by default the ready one) and metrics with people: figures, intervals, tests, a page."""
     from negsample.eval.agreement.correlate import Settings

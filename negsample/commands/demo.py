@@ -51,7 +51,7 @@ def demo(
 
 def show(estimator: "Estimator", examples: str) -> None:
     """A table of unseen documents, each with its own summary and with a damaged or foreign one."""
-    from negsample.io.examples import read_examples
+    from negsample.io.read import read_examples
 
     chosen = [example for _, example in zip(range(_SHOWN), read_examples(examples), strict=False)]
     scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])

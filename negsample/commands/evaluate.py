@@ -17,7 +17,6 @@ def evaluate(
     precision: options.Precision = "float32",
     batch_size: options.BatchSize = 32,
     seed: options.Seed = 0,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded labels), with intervals."""
     from negsample.eval.fit.model import load_model

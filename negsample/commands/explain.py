@@ -33,7 +33,6 @@ def explain(
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
     precision: options.Precision = "float32",
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
     from negsample.eval.fit.model import load_model

@@ -45,7 +45,6 @@ def fit(
     ] = None,
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
     from negsample.eval.fit.fit import Settings

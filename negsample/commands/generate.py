@@ -24,7 +24,6 @@ def generate(
     summary_field: Annotated[str | None, typer.Option("--summary-field", help="Field of the summary.")] = None,
     corpus_config: Annotated[str | None, typer.Option("--corpus-config", help="Configuration of a hub corpus.")] = None,
     on_bad: options.OnBad = "stop",
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Make labelled examples: every pair, and damaged copies of its summary."""
     from negsample.io.files import new_folder

@@ -35,7 +35,6 @@ def generate_summaries(
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
     on_bad: options.OnBad = "stop",
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Summarize documents; a record's own summary becomes its reference. For 'score' and 'compare'."""
     import sys

@@ -23,8 +23,10 @@ def info(
     if path is None:
         _installation()
         return
+    from negsample.io.read import SAMPLE
+
     target = Path(path)
-    if not target.exists():
+    if not target.exists() and path != SAMPLE:
         raise InputError(f"{path}: no such file or folder")
     if not target.is_dir():
         _file(path)

@@ -36,23 +36,6 @@ DocumentField = Annotated[str, typer.Option("--document-field", help="Name of th
 SummaryField = Annotated[str, typer.Option("--summary-field", help="Name of the field that holds the summary.")]
 OnBad = Annotated[str, typer.Option("--on-bad", help="A bad record: 'stop' (exit 2) or 'skip' (counted, score null).")]
 
-
-def _set_tsv_quoting(value: str) -> str:
-    from negsample.io.csv_rows import set_tsv_quoting
-
-    set_tsv_quoting(value)
-    return value
-
-
-TsvQuoting = Annotated[
-    str,
-    typer.Option(
-        "--tsv-quoting",
-        callback=_set_tsv_quoting,
-        help="In TSV: 'none' (a quote is a letter), 'standard', or 'auto' (found out and told).",
-    ),
-]
-
 # --- figures and trainings
 Json = Annotated[str | None, typer.Option("--json", help="Write the figures here too.", metavar="FILE")]
 Bootstrap = Annotated[int, typer.Option("--bootstrap", min=0, help="Resamples; 0: no intervals.")]
@@ -78,6 +61,6 @@ def records(source: str) -> str:
     """The file that an input named ``source`` means: ``sample`` is the embedded one, unless a file is called so."""
     if source != SAMPLE or Path(source).exists():
         return source
-    from negsample.corpora.sample import PATH
+    from negsample.io.read import SAMPLE_PATH
 
-    return str(PATH)
+    return str(SAMPLE_PATH)

@@ -22,7 +22,6 @@ def reinforce(
     config: options.Config = None,
     resume: options.Resume = False,
     smoke: options.Smoke = False,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train a summarizer by a score as reward; --out becomes a folder for 'generate-summaries'."""
     from accelerate import PartialState

@@ -63,7 +63,6 @@ def score(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Score only the first N records.")] = None,
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
-    tsv_quoting: options.TsvQuoting = "auto",
     on: Annotated[
         str | None,
         typer.Option("--on", help="Score files and folders into the folder -o, on Ray.", metavar="ray[:ADDRESS]"),
@@ -95,8 +94,8 @@ def score(
     if on is None and workers is not None:
         raise InputError("--workers goes with --on ray")
     if on is not None:
-        if processes or source is not None or limit is not None or fail_under or each or tsv_quoting != "auto":
-            raise InputError("--on goes without accelerate launch, -s, --limit, --fail-under, --each and --tsv-quoting")
+        if processes or source is not None or limit is not None or fail_under or each:
+            raise InputError("--on goes without accelerate launch, -s, --limit, --fail-under and --each")
         # Actors may begin in folders of their own.
         place = os.path.abspath(model) if model is not None and Path(model).exists() else model
         load = partial(make_scorer, place, metric, aspects, precision)

@@ -35,7 +35,6 @@ def select(
     summary_field: options.SummaryField = "summary",
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Keep the best of several candidate summaries of each document, with its lead over the next best."""
     from negsample.commands.score import aspects_of, has_percentiles, make_scorer

@@ -28,7 +28,6 @@ def train(
     config: options.Config = None,
     resume: options.Resume = False,
     smoke: options.Smoke = False,
-    tsv_quoting: options.TsvQuoting = "auto",
 ) -> None:
     """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample.train …"""
     from negsample.papers.stand_ins import smoke as made_small
@@ -65,7 +64,7 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
     file of the user's own and the words name no corpus, unless this is a ``smoke`` run.
     """
     from negsample.configs import FOLDER, find_config
-    from negsample.corpora.sample import PATH
+    from negsample.io.read import SAMPLE_PATH
     from negsample.train.config import read_values, word_values
 
     named = named_on_corpus = set(word_values(words))
@@ -80,7 +79,7 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
                 raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
     notes = []
     if settings.corpora() == [SAMPLE] and "corpus" not in named_on_corpus:
-        pairs = len(PATH.read_bytes().splitlines())
+        pairs = len(SAMPLE_PATH.read_bytes().splitlines())
         notes.append(f"corpus: {SAMPLE} (embedded, {pairs} pairs); give corpus=PATH for your own")
     if missing := [key for key in _SHOWN if key not in named]:
         recipe = settings.recipe if isinstance(settings.recipe, str) else f"of {len(settings.recipe)} kinds"

@@ -2,16 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError
-from negsample.io.read import read_rows
+from negsample.io.read import SAMPLE_PATH, read_rows
 from negsample.records import Pair
 from negsample.registry import suggestion
 
 DOMAINS = ["legislation", "news", "patents", "science"]
-PATH = Path(__file__).with_name("sample.jsonl")
 
 
 def load(domain: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
@@ -22,5 +20,5 @@ def load(domain: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator
     if domain and domain not in DOMAINS:
         raise InputError(f"sample has no domain {domain!r}; {suggestion(domain, DOMAINS)}")
     options.refuse("sample", "config", "split")
-    rows = (row for row in read_rows(PATH) if not domain or row.fields.get("domain") == domain)
+    rows = (row for row in read_rows(SAMPLE_PATH) if not domain or row.fields.get("domain") == domain)
     return pairs_from(rows, "sample", "document", "summary", options, skipped)

@@ -1,16 +1,89 @@
-"""Text files whose lines belong together: line i of one stands with line i of the others."""
+"""A file or a pipe opened as text, whatever its packing and encoding; text files whose lines belong together."""
 
+import gzip
+import io
+import json
 import os
+import re
+import sys
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from pathlib import Path
+from typing import IO, Any
 
 from negsample.errors import InputError
-from negsample.io.read import check_exists, display, reading
+from negsample.io.files import failure
+
+# What a byte that is not UTF-8 has become.
+NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
+def display(path: str | Path) -> str:
+    """``path`` as messages name it."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def check_exists(path: str | Path) -> None:
+    """Raise InputError where ``path`` is not there, or is a folder."""
+    if str(path) == "-":
+        return
+    try:
+        os.stat(path)
+    except OSError as error:
+        raise failure(str(path), error) from error
+    if os.path.isdir(path):
+        raise InputError(f"{path}: is a folder; name a file")
+
+
+@contextmanager
+def reading(path: str | Path, newline: str = "\n") -> Iterator[io.TextIOWrapper]:
+    """The text of ``path`` (``"-"``: standard input), unpacked where gzipped; failures become InputError.
+
+    It is UTF-8, or UTF-16 or UTF-32 where zeros among the first bytes (or a mark) tell so. A byte that is not UTF-8
+    becomes a lone surrogate (``NOT_UTF8``), so that it spoils its own record and not the whole file. ``newline``: as
+    for ``open``.
+    """
+    name = display(path)
+    raw: IO[bytes] | None = None
+    text: io.TextIOWrapper | None = None
+    try:
+        if str(path) == "-":
+            if sys.stdin is None:
+                raise InputError("standard input: it is closed; name a file or pipe the records in")
+            stream: Any = sys.stdin.buffer
+        else:
+            stream = raw = open(path, "rb")  # noqa: SIM115 - closed below; standard input must stay open
+        if str(path).lower().endswith(".gz") or _begin(stream)[:2] == b"\x1f\x8b":
+            stream = gzip.GzipFile(fileobj=stream, mode="rb")
+        encoding = json.detect_encoding(_begin(stream))
+        encoding = "utf-8-sig" if encoding == "utf-8" else encoding
+        text = io.TextIOWrapper(stream, encoding, "surrogateescape", newline)
+        yield text
+    except EOFError as error:
+        raise InputError(f"{name}: the gzip file is cut short; get it again") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{name}: not a sound gzip file ({error}); get it again") from error
+    except UnicodeError as error:
+        raise InputError(f"{name}: not sound UTF-16 ({error}); save it as UTF-8") from None
+    except OSError as error:
+        raise failure(name, error) from error
+    finally:
+        if text is not None:
+            # Else the wrapper, once forgotten, would close standard input.
+            text.detach()
+        if raw is not None:
+            raw.close()
+
+
+def _begin(stream: Any) -> bytes:
+    """The first bytes of ``stream``, which stay to be read; none where it can't be looked into."""
+    return bytes(stream.peek(4)[:4]) if hasattr(stream, "peek") else b""
 
 
 def open_text(path: str | Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file in order, without their ends (LF or CRLF); blank lines are kept.
+    """The lines of a text file in order, without their ends (LF or CRLF); blank lines are kept.
 
     Lines end at LF only: form feeds, U+2028 and the like stay inside a line, as line-aligned files need. ``.gz`` is
     unpacked. Raises InputError for a missing file (at the call), an empty one, and a line that is not UTF-8.
@@ -20,19 +93,14 @@ def open_text(path: str | Path) -> Iterator[str]:
 
 
 def _text_lines(path: str | Path) -> Iterator[str]:
-    name = display(path)
     number = 0
-    with reading(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError:
-                raise InputError(f"{name}, line {number}: not UTF-8; save the file as UTF-8") from None
-            yield text.removesuffix("\n").removesuffix("\r")
+    with reading(path) as text:
+        for number, line in enumerate(text, start=1):
+            if NOT_UTF8.search(line):
+                raise InputError(f"{display(path)}, line {number}: not UTF-8; save the file as UTF-8")
+            yield line.removesuffix("\n").removesuffix("\r")
     if number == 0:
-        raise InputError(f"{name}: no lines; give a file with at least one")
+        raise InputError(f"{display(path)}: no lines; give a file with at least one")
 
 
 def aligned_lines(paths: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
@@ -40,17 +108,9 @@ def aligned_lines(paths: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     missing = object()
     for number, lines in enumerate(zip_longest(*map(open_text, paths), fillvalue=missing), start=1):
         if missing in lines:
-            short = paths[lines.index(missing)]
-            other = paths[next(i for i, line in enumerate(lines) if line is not missing)]
-            raise InputError(f"{_unlike(short, other, number)}; give one summary a document, line by line")
+            short = display(paths[lines.index(missing)])
+            other = display(next(path for path, line in zip(paths, lines, strict=True) if line is not missing))
+            raise InputError(
+                f"{short} ends after line {number - 1} but {other} goes on; give one summary a document, line by line"
+            )
         yield number, [str(line) for line in lines]
-
-
-def _unlike(short: str, other: str, number: int) -> str:
-    """Say what is wrong with two files, of which ``short`` has no line ``number``."""
-    # Standard input and other pipes can't be read again to be counted.
-    if all(path != "-" and os.path.isfile(path) for path in (short, other)):
-        counts = [(path, sum(1 for _ in open_text(path))) for path in (short, other)]
-        return " but ".join(f"{path} has {count} lines" for path, count in counts)
-    ended, goes_on = ("standard input" if path == "-" else path for path in (short, other))
-    return f"{ended} ends after line {number - 1} but {goes_on} goes on"

@@ -1,132 +1,39 @@
 """Records as streams: JSON lines, CSV, TSV and Parquet, plain or gzipped, read with flat memory."""
 
-import codecs
-import gzip
-import io
 import json
 import math
 import os
 import re
-import sys
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from negsample.errors import InputError, RecordError
+from negsample.io.csv_rows import read_csv
 from negsample.io.files import failure, format_of
+from negsample.io.lines import NOT_UTF8, check_exists, display, reading
+from negsample.io.saved import is_saved, saved_rows
+from negsample.records import Example, Row, document_key
 
 _PARQUET_BATCH = 128
+SAMPLE = "sample"
+SAMPLE_PATH = Path(__file__).parents[1] / "corpora" / "sample.jsonl"
 # White space, control characters and invisible marks: a text of nothing else is blank to a reader.
 _SPACE = re.compile("[ \t\r\n]*")
 _BLANK = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One record of an input.
-
-    ``where`` names file and place, 1-based: ``"pairs.jsonl, line 3"`` (the line a record begins on) or
-    ``"pairs.parquet, row 7"``. ``fields`` is ``{}`` where nothing could be read. ``error`` is set where the record as a
-    whole is broken; ``text_field`` and ``number_field`` raise it.
-    """
-
-    where: str
-    fields: dict[str, Any] = field(default_factory=dict)
-    error: RecordError | None = None
 
 
 class NoRecordsError(InputError):
     """A file is sound, and has no record."""
 
 
-# --- opening
-
-
-def display(path: str | Path) -> str:
-    return "standard input" if str(path) == "-" else str(path)
-
-
-@contextmanager
-def reading(path: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of ``path`` (``"-"``: standard input), unpacked where gzipped; failures become InputError."""
-    name = display(path)
-    raw: BinaryIO | None = None
-    try:
-        if str(path) == "-":
-            if sys.stdin is None:
-                raise InputError("standard input: it is closed; name a file or pipe the records in")
-            stream: BinaryIO = sys.stdin.buffer
-        else:
-            stream = raw = open(path, "rb")  # noqa: SIM115 - closed below; standard input must stay open
-        peek = getattr(stream, "peek", None)
-        if str(path).lower().endswith(".gz") or (peek is not None and peek(2)[:2] == b"\x1f\x8b"):
-            stream = cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb"))
-        yield _utf8(stream, name)
-    except EOFError as error:
-        raise InputError(f"{name}: the gzip file is cut short; get it again") from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{name}: not a sound gzip file ({error}); get it again") from error
-    except OSError as error:
-        raise failure(name, error) from error
-    finally:
-        if raw is not None:
-            raw.close()
-
-
-class _Recoded(io.RawIOBase):
-    """The UTF-8 bytes of a stream in another encoding."""
-
-    def __init__(self, stream: BinaryIO, encoding: str, name: str) -> None:
-        self._stream, self._name = stream, name
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            data = self._stream.read(1 << 16)
-            try:
-                self._rest = self._decoder.decode(data, final=not data).encode("utf-8")
-            except UnicodeError as error:
-                raise InputError(f"{self._name}: not sound UTF-16 ({error}); save it as UTF-8") from None
-            if not data:
-                break
-        part, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
-
-
-def _utf8(stream: BinaryIO, name: str) -> BinaryIO:
-    """``stream``, or its text in UTF-8 where it is in UTF-16 or UTF-32, which zeros among its first bytes (or a mark) tell."""
-    peek = getattr(stream, "peek", None)
-    encoding = json.detect_encoding(peek(4)[:4]) if peek is not None else "utf-8"
-    return (
-        stream if encoding.startswith("utf-8") else cast(BinaryIO, io.BufferedReader(_Recoded(stream, encoding, name)))
-    )
-
-
-def check_exists(path: str | Path) -> None:
-    if str(path) == "-":
-        return
-    try:
-        os.stat(path)
-    except OSError as error:
-        raise failure(str(path), error) from error
-    if os.path.isdir(path):
-        raise InputError(f"{path}: is a folder; name a file")
-
-
 # --- reading
 
 
 def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
-    """The records of ``path`` in order, one at a time; ``"-"`` is standard input.
+    """The records of ``path`` in order, one at a time; ``"-"`` is standard input, ``"sample"`` the embedded corpus.
 
     ``format`` is ``"jsonl"``, ``"csv"``, ``"tsv"`` or ``"parquet"``, by default told from the name; a folder is what
     ``datasets`` leaves with ``save_to_disk``. Text is UTF-8, with or without a byte order mark (or UTF-16), with either
@@ -137,10 +44,8 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
     Raises InputError, at the call for a missing file or an unknown format, else on the way: no records, damaged gzip or
     Parquet, a CSV header that is missing or names a field twice, a quote that never closes.
     """
-    # These two make rows of their own.
-    from negsample.io.csv_rows import read_csv
-    from negsample.io.saved import is_saved, saved_rows
-
+    if str(path) == SAMPLE and not os.path.exists(path):
+        path = SAMPLE_PATH
     saved = is_saved(path)
     kind = "saved" if saved else format or format_of(path)
     readers: dict[str, Callable[[str | Path], Iterator[Row]]] = {
@@ -169,37 +74,37 @@ def _at_least_one(path: str | Path, rows: Iterator[Row]) -> Iterator[Row]:
 
 def _read_json_lines(path: str | Path) -> Iterator[Row]:
     name = display(path)
-    with reading(path) as stream:
+    with reading(path) as text:
         first = True
-        for number, line in enumerate(stream, start=1):
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
+        for number, line in enumerate(text, start=1):
             if not line.strip():
                 continue
-            if first and (line.lstrip().startswith(b"[") or line.strip() == b"{"):
-                yield from _json_values(name, number, line + stream.read())
+            if first and (line.lstrip().startswith("[") or line.strip() == "{"):
+                yield from _json_values(name, number, line + text.read())
                 return
             first = False
             yield json_row(f"{name}, line {number}", line)
 
 
-def _json_values(name: str, number: int, data: bytes) -> Iterator[Row]:
+def _json_values(name: str, number: int, text: str) -> Iterator[Row]:
     """The records of a file that is not one object a line: an array of objects, or objects one after another.
 
-    ``data`` begins at line ``number``. It is held in memory as a whole.
+    ``text`` begins at line ``number``. It is held in memory as a whole.
     """
+    if NOT_UTF8.search(text):
+        raise InputError(f"{name}: not UTF-8; save it as UTF-8")
     values: list[Any] = []
     try:
-        text = data.decode("utf-8")
         place = _after_space(text, 0)
         while place < len(text):
             value, end = json.JSONDecoder().raw_decode(text, place)
             values.append(value)
             place = _after_space(text, end)
+    except json.JSONDecodeError as error:
+        told = f"{error.msg} at line {number + error.lineno - 1}"
+        raise InputError(f"{name}: not JSON ({told}); mend it, or give one JSON object a line") from None
     except (ValueError, RecursionError) as error:
-        at = f" at line {number + error.lineno - 1}" if isinstance(error, json.JSONDecodeError) else ""
-        told = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise InputError(f"{name}: not JSON ({told}{at}); mend it, or give one JSON object a line") from None
+        raise InputError(f"{name}: not JSON ({error}); mend it, or give one JSON object a line") from None
     if len(values) == 1 and isinstance(values[0], list):
         values = values[0]
     for place, value in enumerate(values, start=1):
@@ -211,13 +116,14 @@ def _after_space(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def json_row(where: str, line: bytes) -> Row:
+def json_row(where: str, line: str) -> Row:
     """The record that one line of JSON lines holds; what is wrong with it becomes its ``error``."""
     hint = "give one JSON object a line"
+    if spoilt := NOT_UTF8.search(line):
+        reason = f"not UTF-8 (character {spoilt.start() + 1} of the line)"
+        return Row(where, {}, RecordError(where, reason, "save it as UTF-8"))
     try:
-        value = json.loads(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        return Row(where, {}, RecordError(where, f"not UTF-8 (byte {error.start + 1} of the line)", "save it as UTF-8"))
+        value = json.loads(line)
     except RecursionError:
         return Row(where, {}, RecordError(where, "nested too deeply", hint))
     except json.JSONDecodeError as error:
@@ -252,15 +158,12 @@ def _read_parquet(path: str | Path) -> Iterator[Row]:
                 for index in range(batch.num_rows):
                     number += 1
                     yield _parquet_row(f"{name}, row {number}", batch, index)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
+        # pyarrow reports some damage as an OSError without a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise failure(name, error) from error
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{name}: not a sound Parquet file ({reason}); get it again") from error
-    except OSError as error:
-        # pyarrow reports some damage as an OSError without a number.
-        if error.errno is None:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{name}: not a sound Parquet file ({reason}); get it again") from error
-        raise failure(name, error) from error
 
 
 def _parquet_row(where: str, batch: Any, index: int) -> Row:
@@ -352,3 +255,37 @@ def number_field(row: Row, name: str) -> float:
     if not math.isfinite(number):
         raise RecordError(row.where, f"field {name!r} is not a finite number ({number})", "give a number")
     return number
+
+
+# --- examples
+
+
+def example_of(row: Row, number: int) -> Example:
+    """The example in ``row``, of a file that ``negsample generate`` has written, or of a user's own.
+
+    ``document``, ``summary`` and ``label`` are needed; ``id``, ``document_id``, ``kind`` and ``change`` are made up where
+    they are missing (``number`` is the record's place). Raises RecordError: a blank text, a label outside [0, 1] or NaN.
+    """
+    document, summary = text_field(row, "document"), text_field(row, "summary")
+    label = number_field(row, "label")
+    if not 0 <= label <= 1:
+        raise RecordError(
+            row.where, f"label is {label:g}, outside [0, 1]", "a label is the share of the summary that is good"
+        )
+    fields = row.fields
+    change = fields.get("change")
+    return Example(
+        id=str(fields.get("id") or number),
+        document_id=str(fields.get("document_id") or fields.get("doc_id") or document_key(document)[:16]),
+        document=document,
+        summary=summary,
+        label=label,
+        kind=str(fields.get("kind") or "unknown"),
+        change=change if isinstance(change, dict) else {},
+    )
+
+
+def read_examples(path: str | Path) -> Iterator[Example]:
+    """The examples of a file, in order, one at a time. Raises InputError for the first bad record."""
+    for number, row in enumerate(read_rows(path), start=1):
+        yield example_of(row, number)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.io.read import Row
+from negsample.records import Row
 
 
 def is_saved(path: str | Path) -> bool:

@@ -269,14 +269,11 @@ class _Parquet(Writer):
         import pyarrow.parquet as pq
 
         if self._schema is None:
-            columns = self._columns
-            if columns is None:
-                columns = list(dict.fromkeys(key for record in self._records for key in record))
-            self._schema = told_schema(schema_of(self._name, self._records, columns))
+            self._schema = told_schema(schema_of(self._name, self._records, self._columns))
         if self._file is None:
             self._file = pq.ParquetWriter(self._stream, self._schema)
-        arrays = [self._array(column.name, column.type) for column in self._schema]
         if self._records:
+            arrays = [self._array(column.name, column.type) for column in self._schema]
             self._file.write_table(self._pa.Table.from_arrays(arrays, schema=self._schema))
         self._records, self._characters = [], 0
 
@@ -284,10 +281,9 @@ class _Parquet(Writer):
         values = [_escaped(record.get(column)) for record in self._records]
         if kind == self._pa.string():
             values = [None if value is None else _cell(value) for value in values]
-        lost = next((value for value in values if not _fits(self._pa, value, kind)), None)
-        if lost is not None:
-            reason = f"holds {kind} by the first records, and a later value is {_json(lost)[:80]}"
-            raise _misfit(self._name, column, reason)
+        own = _inferred(self._name, column, values)
+        if not _fits(own, kind):
+            raise _misfit(self._name, column, f"holds {kind} by the first records, and later ones hold {own}")
         try:
             return self._pa.array(values, type=kind)
         except (self._pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -310,15 +306,10 @@ def schema_of(name: str, records: Sequence[Mapping[str, Any]], columns: Sequence
     """
     import pyarrow as pa
 
-    if columns is None:
-        columns = list(dict.fromkeys(key for record in records for key in record))
     fields = []
-    for column in columns:
-        try:
-            kind = pa.infer_type([_escaped(_plain(record.get(column))) for record in records])
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise _misfit(name, column, "has values of different types") from error
-        fields.append((column, pa.float64() if column in _NUMBER_COLUMNS else pa.null() if _untold(pa, kind) else kind))
+    for column in columns or dict.fromkeys(key for record in records for key in record):
+        kind = _inferred(name, column, [_escaped(_plain(record.get(column))) for record in records])
+        fields.append((column, pa.float64() if column in _NUMBER_COLUMNS else pa.null() if _untold(kind) else kind))
     return pa.schema(fields)
 
 
@@ -329,41 +320,48 @@ def told_schema(schema: Any) -> Any:
     return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])
 
 
+def _inferred(name: str, column: str, values: list[Any]) -> Any:
+    """The Arrow type of all ``values``."""
+    import pyarrow as pa
+
+    try:
+        return pa.infer_type(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise _misfit(name, column, "has values of different types") from error
+
+
 def _misfit(name: str, column: str, reason: str) -> InputError:
     # pyarrow's messages may have several lines.
     return InputError(f"{name}: the column {column!r} {' '.join(reason.split())}; write .jsonl instead")
 
 
-def _untold(pa: Any, kind: Any) -> bool:
+def _untold(kind: Any) -> bool:
     """Whether a type leaves open what it holds, at any depth: nothing but nulls, empty lists or empty objects."""
-    if pa.types.is_null(kind):
-        return True
-    if pa.types.is_list(kind):
-        return _untold(pa, kind.value_type)
-    if pa.types.is_struct(kind):
-        return kind.num_fields == 0 or any(_untold(pa, part.type) for part in kind)
-    return False
+    from pyarrow import types
+
+    if types.is_list(kind):
+        return _untold(kind.value_type)
+    if types.is_struct(kind):
+        return kind.num_fields == 0 or any(_untold(part.type) for part in kind)
+    return types.is_null(kind)
 
 
-def _fits(pa: Any, value: Any, kind: Any) -> bool:
-    """Whether ``value`` can be stored as ``kind`` with nothing lost.
+def _fits(own: Any, kind: Any) -> bool:
+    """Whether values of the type ``own`` can be stored as ``kind`` with nothing lost.
 
     pyarrow silently drops keys that a struct does not have, and cuts 0.5 to 0 where the column holds integers.
     """
-    types = pa.types
-    if value is None:
+    from pyarrow import types
+
+    if types.is_null(own) or own == kind:
         return True
-    if isinstance(value, dict):
+    if types.is_list(own):
+        return types.is_list(kind) and _fits(own.value_type, kind.value_type)
+    if types.is_struct(own):
         return types.is_struct(kind) and all(
-            kind.get_field_index(key) >= 0 and _fits(pa, item, kind.field(key).type) for key, item in value.items()
+            kind.get_field_index(part.name) >= 0 and _fits(part.type, kind.field(part.name).type) for part in own
         )
-    if isinstance(value, list):
-        return types.is_list(kind) and all(_fits(pa, item, kind.value_type) for item in value)
-    if isinstance(value, bool):
-        return types.is_boolean(kind)
-    if isinstance(value, int):
-        return types.is_integer(kind) or types.is_floating(kind)
-    if isinstance(value, float):
-        return types.is_floating(kind)
-    # Text, dates and decimals: pyarrow refuses what does not fit.
-    return not (isinstance(value, str) and not types.is_string(kind))
+    if types.is_integer(own) or types.is_floating(own):
+        return types.is_floating(kind) or (types.is_integer(own) and types.is_integer(kind))
+    # Dates and decimals: pyarrow refuses what does not fit.
+    return not (types.is_boolean(own) or types.is_string(own))

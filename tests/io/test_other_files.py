@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,8 @@ RECORDS = [{"document": "Cats sleep.", "summary": "Cats."}, {"document": "Dogs [
 
 
 @pytest.fixture(autouse=True)
-def auto_quoting() -> Iterator[None]:
+def nothing_told() -> None:
     csv_rows._tell.cache_clear()
-    yield
-    csv_rows.set_tsv_quoting("auto")
 
 
 def write(path: Path, data: bytes | str) -> Path:
@@ -75,6 +72,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
         ["First.", '"Open', "Fine.", 'said bye".', "Fifth."],  # a quote closes in the middle of a cell
         ['"Whole."', '"Half', "x", 'a ""doubled"" one'],  # never closes
         ['5" nails', '"', "x"],
+        ["One.", '"Two.', "Three.", 'Four."', "Five."],  # whole rows in quotes that are none
     ],
 )
 def test_tsv_whose_quotes_enclose_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str], cells: list[str]) -> None:
@@ -96,17 +94,6 @@ def test_tsv_that_is_quoted_stays_so(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert broken.where.endswith("line 5")
     assert "lines 5 to 6" in broken.error.reason
     assert told(capsys) == ""
-
-
-def test_rows_that_a_quote_may_have_merged_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = 'id\tdocument\n1\tOne.\n2\t"Two.\n3\tThree.\n4\tFour."\n5\tFive.\n'
-    path = write(tmp_path / "a.tsv", data)
-    assert [row["id"] for row in fields(path)] == ["1", "2", "5"]
-    assert f"{path}, line 3: a quoted field holds what look like rows of their own (1 such records" in told(capsys)
-    csv_rows.set_tsv_quoting("none")
-    assert [row["document"] for row in fields(path)] == ["One.", '"Two.', "Three.", 'Four."', "Five."]
-    with pytest.raises(InputError, match="--tsv-quoting maybe: give auto, none, standard"):
-        csv_rows.set_tsv_quoting("maybe")
 
 
 # --- delimiters and encodings

@@ -12,13 +12,13 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 
 from negsample.commands.paper_tables import COMMANDS
-from negsample.corpora.sample import PATH
 from negsample.errors import InputError
 from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.sample_size import average_ranks
 from negsample.eval.agreement.significance import williams
 from negsample.eval.fit.preset import fit_learned
 from negsample.eval.metrics import METRICS, make_metric, score_judged
+from negsample.io.read import SAMPLE_PATH
 from negsample.papers import kinds, stand_in
 from negsample.papers import measure as measuring
 from negsample.papers.definition import TableSpec, table_spec
@@ -259,7 +259,7 @@ def test_what_can_not_be_measured(tmp_path: Path) -> None:
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A file of word vectors for all words of the sample, drawn at random."""
     path = tmp_path_factory.mktemp("vectors") / "vectors.txt"
-    words = sorted(set(re.findall(r"\w+", PATH.read_text("utf-8").lower())))
+    words = sorted(set(re.findall(r"\w+", SAMPLE_PATH.read_text("utf-8").lower())))
     rng = np.random.default_rng(0)
     path.write_text("".join(f"{word} {' '.join(f'{x:.3f}' for x in rng.normal(size=4))}\n" for word in words))
     return str(path)

@@ -14,7 +14,7 @@ from tests_support import story
 
 from negsample import Estimator
 from negsample.errors import InputError
-from negsample.io.examples import read_examples
+from negsample.io.read import read_examples
 from negsample.io.work_folder import trying, work_folder
 from negsample.models.encoders import ENCODERS
 from negsample.papers import grid, transfer

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests_support import story, write_pairs
 
 from negsample.errors import InputError
-from negsample.io.examples import read_examples
+from negsample.io.read import read_examples
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers.transfer_data import (
     DomainSplit,

@@ -9,7 +9,7 @@ from tests_support import story, write_pairs
 
 from negsample import Estimator
 from negsample.errors import InputError
-from negsample.io.examples import read_examples
+from negsample.io.read import read_examples
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
 from negsample.train.data.examples import make_examples

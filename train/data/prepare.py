@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.io.examples import read_examples
 from negsample.io.files import appears, atomic_json
+from negsample.io.read import read_examples
 from negsample.models.features import Features
 from negsample.models.store.array_store import ArrayStore, ArrayWriter, new_store
 from negsample.records import Example
