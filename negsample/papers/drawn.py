@@ -8,7 +8,7 @@ from negsample.papers.kinds import PEOPLE
 from negsample.papers.records import Record
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 # The tasks' colours in Figure 2 of Moeed et al. 2020, and marks that tell them apart without.
 _MARKS = {"Gen-Story": ("tab:green", "o"), "Ref-Story": ("tab:orange", "s"), "Gen-Ref": ("tab:blue", "^")}

@@ -31,7 +31,13 @@ from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_o
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
 # packaged MiniLM, hf has the vectors before they are made unit length, and both live off one pass over the sentences.
-OFFLINE = ("sentence-transformer", "glove", "use-multilingual", "hf(special=true, max_length=256)", "glove(unit=sentence)")
+OFFLINE = (
+    "sentence-transformer",
+    "glove",
+    "use-multilingual",
+    "hf(special=true, max_length=256)",
+    "glove(unit=sentence)",
+)
 ROW_HEADS = ("fc", "cnn", "lstm")
 # What has to be fetched first, and how it is then given.
 DOWNLOADS = {
@@ -232,9 +238,17 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
     grid = read_grid(spec.name, asked.config, asked.words, asked.seed)
     if asked.smoke:
-        grid = stand_ins.small_grid(grid, say)
-    settings = {key: value for key, value in grid.settings.as_dict().items() if key not in ("head", "recipe", "log_examples")}
-    own = {"table": spec.name, "encoders": list(grid.encoders), "heads": list(grid.heads), "keep_models": asked.keep_models}
+        encoders = stand_ins.stand_in_encoders(grid.encoders, say)
+        grid = GridConfig(stand_ins.small_training(grid.settings, say), encoders, grid.heads)
+    settings = {
+        key: value for key, value in grid.settings.as_dict().items() if key not in ("head", "recipe", "log_examples")
+    }
+    own = {
+        "table": spec.name,
+        "encoders": list(grid.encoders),
+        "heads": list(grid.heads),
+        "keep_models": asked.keep_models,
+    }
     arguments = own | settings
     makes = ["cells", "work", "encoders.json"]
     with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=makes):
@@ -250,8 +264,9 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
     }
     table = spec.table(
         records,
-        about=f"{', '.join(grid.settings.corpora())}{describe_part(grid.settings.as_dict())}, {grid.settings.negatives} negative(s) a "
-        f"pair; seed {grid.settings.seed}. Test split; 95 % intervals by bootstrap over documents.",
+        about=f"{', '.join(grid.settings.corpora())}{describe_part(grid.settings.as_dict())}, "
+        f"{grid.settings.negatives} negative(s) a pair; seed {grid.settings.seed}. Test split; 95 % intervals by bootstrap "
+        "over documents.",
         head="recipe, head",
         digits=1,
         not_run=not_run,
@@ -259,7 +274,13 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
         more={"data": data},
     )
     seconds = sum(cell["seconds"] for cell in done)
-    facts = {"config": arguments, "seed": grid.settings.seed, "data": data, "smoke": asked.smoke, "cell_seconds": seconds}
+    facts = {
+        "config": arguments,
+        "seed": grid.settings.seed,
+        "data": data,
+        "smoke": asked.smoke,
+        "cell_seconds": seconds,
+    }
     write(table, out, watch, say=say, **facts)
     return table
 

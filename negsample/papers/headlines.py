@@ -19,7 +19,7 @@ from negsample.eval.metrics.corpus import CorpusMetric, make_corpus_metric
 from negsample.io.read import Row, number_field, read_rows, text_field
 from negsample.papers.declared import Declared
 from negsample.papers.judged import Asked, measure
-from negsample.papers.kinds import Found, correlations
+from negsample.papers.kinds import correlations
 from negsample.papers.records import Record, Table
 from negsample.records import Judged
 from negsample.resampling import mean_interval
@@ -61,13 +61,11 @@ class Headline:
         return Item(target, summary, (target,))
 
 
-def load_headlines(
-    path: str | Path, *, sentences: int = STORY_SENTENCES, judged: bool | None = True
-) -> list[Headline]:
+def load_headlines(path: str | Path, *, sentences: int = STORY_SENTENCES, judged: bool | None = True) -> list[Headline]:
     """Read the records of ``path`` (JSONL, CSV, TSV or Parquet), stories cut to their first ``sentences`` (0: not cut).
 
-    Where not ``judged`` people's scores may be missing (None: all or none of a record), and a generated headline may be empty. Raises RecordError, with file
-    and line, for a record that lacks a field or has a score that is not a finite number.
+    Where not ``judged`` people's scores may be missing (None: all or none of a record), and a generated headline may be
+    empty. Raises RecordError, with file and line, for a record that lacks a field or has a score that is not a finite number.
     """
     found = []
     for row in read_rows(path):
@@ -129,8 +127,8 @@ def agreement(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: 
         for record in correlations(replace(measured, spec=stars, tables=tuple(tables))).records
     ]
     notes = (f"*: p < {threshold:.5f} (Bonferroni).", *measured.notes)
-    known = dict(signatures=measured.signatures, not_run=measured.not_run, notes=notes)
-    return spec.table([*records, *times_best(records)], head="data, metric", **known)
+    facts = {"signatures": measured.signatures, "not_run": measured.not_run, "notes": notes}
+    return spec.table([*records, *times_best(records)], head="data, metric", **facts)
 
 
 def _judged(headline: Headline, task: str) -> Judged:
@@ -171,7 +169,10 @@ def systems(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Pa
         for task in TASKS:
             columns = {name: metric.score([one.item(task) for one in own]).scores for name, metric in made.items()}
             columns["people"] = np.array([headline.scores.get(task, np.nan) for headline in own])
-            row, about = " ".join(filter(None, (dataset, system, task))), {"dataset": dataset, "system": system, "task": task}
+            row, about = (
+                " ".join(filter(None, (dataset, system, task))),
+                {"dataset": dataset, "system": system, "task": task},
+            )
             for name, values in columns.items():
                 good = values[np.isfinite(values)]
                 low, high = mean_interval(good, rng, asked.bootstrap) if len(good) else (None, None)

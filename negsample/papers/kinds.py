@@ -106,9 +106,7 @@ def _learned(measured: Measured, table: lv.ScoreTable, notes: list[str]) -> list
         if not columns:
             raise InputError("none of its metrics ran")
         for subset, equal in [*((subset, False) for subset in [*sets, columns]), (columns, True)]:
-            learned = fit_learned(
-                subset, table.human, documents, equal=equal, splits=SPLITS, seed=measured.seed
-            )
+            learned = fit_learned(subset, table.human, documents, equal=equal, splits=SPLITS, seed=measured.seed)
             held, row = learned.held_out, "equal weights" if equal else " + ".join(subset)
             assert held is not None
             about = {"halves": held.splits, "weights": " ".join(short(weight) for weight in learned.weights)}
@@ -117,7 +115,9 @@ def _learned(measured: Measured, table: lv.ScoreTable, notes: list[str]) -> list
     except InputError as error:
         return [Record("learned", "mean", section=section, reason=str(error))]
     if lacking:
-        notes.append(f"{table.dataset}: the learned metric is of all metrics that ran, for {', '.join(lacking)} did not.")
+        notes.append(
+            f"{table.dataset}: the learned metric is of all metrics that ran, for {', '.join(lacking)} did not."
+        )
     return found
 
 

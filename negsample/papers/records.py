@@ -127,7 +127,8 @@ def _grid(records: Sequence[Record], head: str, digits: int, most: int | None) -
 def write(
     table: Table, out: Path, watch: Stopwatch, *, page: str = "", say: Callable[[str], None] = print, **facts: Any
 ) -> None:
-    """Say the table, then write ``NAME.json``, ``.csv``, ``.md``, pictures, ``.html`` (``page``, where there is one) and ``run.json`` into ``out``.
+    """Say the table, then write ``NAME.json``, ``.csv``, ``.md``, ``.html`` (``page``, where there is one), pictures and
+    ``run.json`` into ``out``.
 
     Each file appears whole; ``facts`` go into ``run.json``. What was needed until now (the folder ``work``) is removed.
     Several processes may get here together: each writes the same figures.
@@ -149,7 +150,9 @@ def write(
     say(text)
     with waiting(out / "locks" / "report"):
         atomic_json(out / f"{table.name}.json", content)
-        write_table(out / f"{table.name}.csv", rows, list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)])))
+        write_table(
+            out / f"{table.name}.csv", rows, list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)]))
+        )
         atomic_text(out / f"{table.name}.md", text)
         if page:
             atomic_text(out / f"{table.name}.html", page)
@@ -158,4 +161,6 @@ def write(
                 stream.write(picture)
         write_run(out / "run.json", watch, signatures=dict(table.signatures), **facts)
         shutil.rmtree(out / "work", ignore_errors=True)
-    say(f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md, run.json{''.join(map(', {}'.format, table.pictures))}")
+    say(
+        f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md, run.json{''.join(map(', {}'.format, table.pictures))}"
+    )
