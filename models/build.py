@@ -10,7 +10,6 @@ from torch import nn
 
 from negsample.errors import InputError
 from negsample.models.align.evidence import MOST_TOKENS, load_evidence, new_evidence
-from negsample.models.align.fluency import load_fluency, new_fluency
 from negsample.models.align.judge import load_judge
 from negsample.models.encoders import ENCODERS, Encoder, load_encoder, make_encoder
 from negsample.models.features import Features
@@ -18,8 +17,6 @@ from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.models.features.tokens import TokenFeatures
 from negsample.models.heads import HEADS, make_rows_head
-from negsample.models.language.gguf import lm_folder
-from negsample.models.language.language_models import lm_kind
 from negsample.models.language.pretrained import load_pretrained, load_shell
 from negsample.models.precision import to_bf16
 
@@ -62,8 +59,8 @@ def new_parts(
 ) -> Parts:
     """Return parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
 
-    ``lm``: a language model for head ``align`` (other heads have none): a masked one reads the summary alone
-    (``fluency``), any other the document too (``evidence``), as ``lm_prompt`` and ``lm_tokens`` say. Raises InputError
+    ``lm``: a language model for head ``align`` (other heads have none), which reads documents as ``lm_prompt`` and
+    ``lm_tokens`` say (``evidence``). Raises InputError
     for an unknown head, encoder or language model, or a ``max_length`` beyond the encoder's positions.
     """
     kind = takes(head)
@@ -74,9 +71,7 @@ def new_parts(
             features = RowFeatures(made, max_document, max_summary)
         else:
             features = AlignFeatures(made, copy_lm=copy_lm)
-            if lm is not None and lm_kind(str(lm_folder(lm))) == "masked":
-                features.lm = new_fluency(lm)
-            elif lm is not None:
+            if lm is not None:
                 features.evidence = new_evidence(lm, made, lm_prompt, lm_tokens)
         made_of = {"sources": features.sources} if isinstance(features, AlignFeatures) else {}
         return Parts(head, made_of, features, None, {"name": encoder, "fingerprint": made.fingerprint})
@@ -140,14 +135,13 @@ def load_parts(
             raise InputError(
                 f"{folder}: trained by an earlier negsample, whose align had other features; train it again"
             )
-        saved, lm, reads = (settings.get(name) for name in ("judge", "lm", "evidence"))
+        saved, reads = (settings.get(name) for name in ("judge", "evidence"))
         judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
         if judge and precision == "bf16":
             to_bf16(judge.network.encoder)
-        fluency = load_fluency(folder / "lm", lm) if lm else None
         made = _encoder(settings["encoder"], folder, precision)
         evidence = load_evidence(folder / "evidence", reads, made) if reads else None
-        features = AlignFeatures(made, judge, fluency, evidence, copy_lm=bool(reads and reads["copied"]))
+        features = AlignFeatures(made, judge, evidence, copy_lm=bool(reads and reads["copied"]))
     parts = Parts(head, options, features, None, dict(description["encoder"]))
     make_network(parts, seed=0)
     return parts

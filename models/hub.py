@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 # What a model folder is made of; how it came about (run.json, work/) names files of the machine it was trained on.
 _FILES = ("config.json", "model.safetensors", "percentiles.json", "figures.json", "README.md")
-_FOLDERS = ("encoder", "judge", "lm")
+_FOLDERS = ("encoder", "judge", "evidence")
 # Formats that can hold code are neither fetched nor published.
 _UNSAFE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.pickle", "*.ckpt", "*.h5", "*.py", "*.joblib")
 # Endings of files of pairs.

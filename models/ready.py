@@ -81,7 +81,7 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
         "negsample": negsample.__version__,
         "head": parts.head,
         "head_options": parts.options,
-        "features": {"encoder": fingerprint, "judge": None, "lm": None},
+        "features": {"encoder": fingerprint, "judge": None},
         "encoder": parts.encoder,
         "recipe": "none",
         "loss": "none",

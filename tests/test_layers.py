@@ -36,6 +36,8 @@ def layer_of(module: str) -> str:
     part = [*module.split("."), ""][1]
     if part in MAY_IMPORT or part == "configs":
         return part
+    if part == "settings":
+        return "io"
     if part in ("outcomes", "selection", "gate"):
         return "scoring"
     return "commands" if part in ("engines", "serve", "papers", "ray", "cli") else "base"

@@ -298,7 +298,11 @@ def new_evidence(lm: str, encoder: "Encoder", prompt: str | None = None, most_to
     Raises InputError where it is no such model, cannot be loaded, or reads fewer than 32 tokens at a time.
     """
     folder = str(lm_folder(lm))
-    head = read_head(KINDS[lm_kind(folder)], folder)
+    if (kind := lm_kind(folder)) == "masked":
+        raise InputError(
+            f"lm={lm}: a masked model can't write after a document; take a causal one or an encoder–decoder"
+        )
+    head = read_head(KINDS[kind], folder)
     packaged = lm == PACKAGED and (prompt or PROMPTS["causal"], most_tokens) == (PROMPTS["causal"], MOST_TOKENS)
     return Evidence(head, lm, encoder, prompt, most_tokens, _PACKAGED_SCALES if packaged else None)
 

@@ -77,9 +77,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("judged_form", ("form",), +1, -0.15, 0.55, source="judge"),
     Feature("weakest_form", ("form",), +1, -1.05, 0.8, source="judge"),
     Feature("judged_coherence", ("coherence",), +1, -1.0, 0.6, source="judge"),
-    # What a language model says of the summary alone, on the scale of real summaries.
-    Feature("lm_fluency", ("form",), +1, 0.0, 1.0, source="lm"),
-    # What one says that has read the document (``evidence``), on the scale of real summaries.
+    # What a language model that has read the document says (``evidence``), on the scale of real summaries.
     Feature("lm_mean", ("coverage", "support", "form"), +1, 0.0, 1.0, source="evidence"),
     Feature("lm_lowest", ("coherence", "form"), +1, 0.0, 1.0, source="evidence", weight=1.5),
     Feature("lm_total", ("support", "coherence", "form"), +1, 0.0, 1.0, source="evidence"),
@@ -91,7 +89,6 @@ FEATURES: tuple[Feature, ...] = (
 SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "judge": READINGS,
-        "lm": ("lm_fluency",),
         "evidence": (
             "lm_mean",
             "lm_lowest",
@@ -103,7 +100,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
     }
 )
-"""Models that a head may have → their features; the judge and ``lm`` read the summary alone, ``evidence`` the document too."""
+"""Models that a head may have → their features; the judge reads the summary alone, ``evidence`` the document too."""
 _LOWEST = 0.1
 _SHORT = 5
 # Words (English) that a text can hardly begin with: they point back.

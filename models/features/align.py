@@ -1,5 +1,6 @@
 """Alignment features of pairs, for the ``align`` head; texts of any length, a document read once for all its summaries."""
 
+import copy
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from torch import Tensor
 
 from negsample.models.align.alignment import Alignment, DocumentView, align, view
 from negsample.models.align.evidence import Evidence
-from negsample.models.align.fluency import Fluency
 from negsample.models.align.judge import Judge
 from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.reader import Reader, Text
@@ -55,9 +55,9 @@ class PairView:
 
 
 class AlignFeatures:
-    """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors, and what reads a summary alone.
+    """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors.
 
-    ``judge``, ``lm``, ``evidence``: None where a head goes without (the frozen variant has none). A text is kept as its
+    ``judge``, ``evidence``: None where a head goes without (the frozen variant has no judge). A text is kept as its
     UTF-8 bytes; it is read when a batch asks for it, and a document's view is remembered while its summaries go by.
     Nothing is cut but what a language model reads of a long document (``read_in_part``).
     """
@@ -68,14 +68,12 @@ class AlignFeatures:
         self,
         encoder: "Encoder",
         judge: Judge | None = None,
-        lm: Fluency | None = None,
         evidence: Evidence | None = None,
         *,
         copy_lm: bool = False,
     ) -> None:
         self.encoder = encoder
         self.judge = judge
-        self.lm = lm
         self.evidence = evidence
         self._copy_lm = copy_lm
         self.reader = Reader(encoder)
@@ -85,8 +83,14 @@ class AlignFeatures:
     @property
     def sources(self) -> list[str]:
         """What gives features beside the alignment (``SOURCES``)."""
-        models = {"judge": self.judge, "lm": self.lm, "evidence": self.evidence}
+        models = {"judge": self.judge, "evidence": self.evidence}
         return [name for name, there in models.items() if there is not None]
+
+    def untouched(self) -> "AlignFeatures":
+        """A copy for a training of its own, over the same reader: a judge or scales that it learns stay in the copy."""
+        made = copy.copy(self)
+        made.evidence = copy.copy(self.evidence)
+        return made
 
     def to(self, device: torch.device | None) -> None:
         """Let the judge compute on ``device``, where one is given; the encoder and the language model chose their own."""
@@ -149,12 +153,10 @@ class AlignFeatures:
         return [self._compared(pair, told) for pair, told in zip(pairs, self._told(pairs, summaries), strict=True)]
 
     def _told(self, pairs: Sequence[PairView], summaries: Sequence[str]) -> list[dict[str, float]]:
-        """For each pair, by name, what the judge and the language models say of it."""
+        """For each pair, by name, what the judge and the language model say of it."""
         found: dict[str, np.ndarray] = {}
         if self.judge is not None:
             found.update(zip(SOURCES["judge"], self.judge.readings(summaries).T, strict=True))
-        if self.lm is not None:
-            found.update(zip(SOURCES["lm"], [self.lm.marks(summaries)], strict=True))
         if self.evidence is not None:
             found.update(zip(SOURCES["evidence"], self.evidence.marks(pairs).T, strict=True))
         return [{name: float(column[i]) for name, column in found.items()} for i in range(len(summaries))]
@@ -198,16 +200,15 @@ class AlignFeatures:
         return None
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the encoder (or the reference to its package), the judge and language models into folders of their own.
+        """Write the encoder (or the reference to its package), the judge and the language model into folders of their own.
 
-        A language model that reads documents is written where ``copy_lm``; else its name is kept.
+        The language model is written where ``copy_lm``; else its name is kept.
         """
         path = folder / "encoder"
         path.mkdir(parents=True, exist_ok=True)
         judge = self.judge.save(folder / "judge") if self.judge is not None else None
-        lm = self.lm.save(folder / "lm") if self.lm is not None else None
         evidence = self.evidence.save(folder / "evidence", self._copy_lm) if self.evidence is not None else None
-        return {"encoder": self.encoder.save(path), "judge": judge, "lm": lm, "evidence": evidence}
+        return {"encoder": self.encoder.save(path), "judge": judge, "evidence": evidence}
 
 
 def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:

@@ -63,16 +63,15 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
     A packaged configuration is no word of the user's on the corpus, but is one on the method. Raises InputError where a
     file of the user's own and the words name no corpus, unless this is a ``smoke`` run.
     """
-    from negsample.configs import FOLDER, find_config
     from negsample.io.read import SAMPLE_PATH
-    from negsample.train.config import read_values, word_values
+    from negsample.settings import FOLDER, find_config, read_file, read_words
 
-    named = named_on_corpus = set(word_values(words))
+    named = named_on_corpus = set(read_words(words))
     if config is not None:
         path = find_config(config)
         if not path.is_file():
             return []  # a pipe, which can't be read again
-        named = named | set(read_values(path))
+        named = named | set(read_file(path))
         if path.parent != FOLDER:
             named_on_corpus = named
             if "corpus" not in named and not smoke:

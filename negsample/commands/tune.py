@@ -80,11 +80,16 @@ def tune(
 
 def _find_corpora(search: "Search") -> None:
     """InputError where no trial could read its corpora; those that differ between trials are left to them."""
-    from negsample.train.config import make_config
-    from negsample.train.data.examples import READING, find_corpora
+    from negsample.settings import field_types, make_settings
+    from negsample.train.config import Reading
+    from negsample.train.data.examples import find_corpora
 
-    if not search.space.fields() & (set(READING) - {"limit", "sample"}):
-        find_corpora(make_config({key: value for key, value in search.train.items() if key in READING}))
+    reading = field_types(Reading)
+
+    if not search.space.fields() & (set(reading) - {"limit", "sample", "seed"}):
+        find_corpora(
+            make_settings(Reading, {key: value for key, value in search.train.items() if key in reading}, "train")
+        )
 
 
 def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:

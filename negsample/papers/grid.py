@@ -11,7 +11,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from copy import copy
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -22,13 +21,13 @@ from negsample.io.files import atomic_json
 from negsample.io.run_record import Stopwatch
 from negsample.io.work_folder import trying
 from negsample.models.build import Parts, takes
+from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.progress import silence
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
 from negsample.train.data.prepare import Split, open_split, prepare_split
-from negsample.train.fit.torch_state import own_state
-from negsample.train.job import parts_of
+from negsample.train.job import own_state, parts_of
 
 POLL_SECONDS = 1.0
 
@@ -88,19 +87,17 @@ class Grid(ABC, Generic[C]):
         if self._last is None or self._last[0] != key:
             self._last = None
             parts = parts_of(config)
-            if key[0] in ("rows", "align"):
-                # A copy, in which training leaves no judge.
-                self._last = key, copy(parts.features), parts.encoder
+            if key[0] == "rows":
+                self._last = key, parts.features, parts.encoder
+            elif isinstance(parts.features, AlignFeatures):
+                self._last = key, parts.features.untouched(), parts.encoder
             return parts
         _, features, about = self._last
         if isinstance(features, RowFeatures):
             features = RowFeatures(features.encoder, config.max_document, config.max_summary, features.cache)
         else:
             # One reader for all keeps what the encoder makes of words, in memory alone.
-            features = copy(features)
-            if features.lm is not None:
-                # Each training has its own idea of what is ordinary for the language model.
-                features.lm = type(features.lm)(features.lm.lm, features.lm.source)
+            features = features.untouched()
         return Parts(config.head, {}, features, None, dict(about))
 
     def place(self, cell: C) -> Path:

@@ -23,8 +23,9 @@ from negsample.papers.grid import Grid, file_name, read_splits, run_cells
 from negsample.papers.judged import Asked
 from negsample.papers.records import Record, Table, write
 from negsample.registry import distinct
+from negsample.settings import read_settings, read_words
 from negsample.spec import parse
-from negsample.train.config import TrainConfig, convert, make_config, read_values, word_values
+from negsample.train.config import TrainConfig
 from negsample.train.data.examples import make_examples
 from negsample.train.data.prepare import SPLITS
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
@@ -52,48 +53,48 @@ DOWNLOADS = {
 
 
 @dataclass(frozen=True)
-class GridConfig:
-    """A grid: ``settings`` hold everything but head, encoder of rows and recipe; ``encoders`` are specs (none: all that need no
-    download), ``heads`` names.
+class GridConfig(TrainConfig):
+    """Settings of all cells of a grid but head, recipe, and encoder of rows.
+
+    ``encoders``: specs of those of rows (none: all that need no download; ``encoder`` is that of heads that take no rows, such
+    as ``cls``); ``heads``; ``table``: in a file, the name of the table that it is for.
     """
 
-    settings: TrainConfig
     encoders: tuple[str, ...] = ()
     heads: tuple[str, ...] = ROW_HEADS
+    table: str = ""
+
+    def check(self) -> None:
+        if (self.head, self.recipe) != (TrainConfig.head, TrainConfig.recipe):
+            raise InputError("head and recipe are the table's own; leave them out (heads=[…] names the heads)")
+        if not self.heads:
+            raise InputError("heads: name at least one of fc, cnn, lstm, cls")
+        for head in self.heads:
+            self.cell(head=head).check()
+
+    def cell(self, **own: Any) -> TrainConfig:
+        """The configuration of a training, with what is its ``own``."""
+        names = [field.name for field in dataclasses.fields(TrainConfig)]
+        return TrainConfig(**{**{name: getattr(self, name) for name in names}, **own})
 
 
-def read_grid(table: str, path: str | Path | None, words: Sequence[str] = (), seed: int | None = None) -> GridConfig:
-    """Return what the YAML file ``path`` (or nothing) and the ``key=value`` words say, the later winning.
+def read_grid(table: str, path: str | None, words: Sequence[str] = (), seed: int | None = None) -> GridConfig:
+    """Return the grid of the YAML file ``path`` (or the defaults) and of ``key=value`` words, the later winning.
 
-    Both have the fields of ``TrainConfig`` and may have ``encoders`` and ``heads`` (lists); a file also ``table``, the name
-    of the table that it is for. Without a file, texts are cut as in the paper (``min_summary`` 1). Raises InputError for what
-    ``make_config`` refuses, another table's file, and a key that the table decides itself.
+    Without a file, texts are cut as in the paper (``min_summary`` 1). Raises InputError as ``read_settings``, and for another
+    table's file.
     """
-    where = "key=value" if path is None else str(path)
-    values = {} if path is None else read_values(path)
-    if (meant := values.pop("table", table)) != table:
-        raise InputError(f"{where}: is for table {meant!r}, not {table!r}; run negsample tables {meant}")
-    given = word_values(words) | ({} if seed is None else {"seed": seed})
-    for key, advice in (("head", "heads are given by heads=[…]"), ("recipe", "the table has its own")):
-        if key in {**values, **given}:
-            raise InputError(f"{where}: {key}: leave it out; {advice}")
-    values |= given
-    encoders, heads = (
-        convert(values.pop(key), list[str], f"{where}: {key}") if key in values else default
-        for key, default in (("encoders", []), ("heads", list(ROW_HEADS)))
-    )
-    kinds = {takes(head) for head in distinct(heads, "head")}
-    if not kinds:
-        raise InputError("no head; name at least one of fc, cnn, lstm, cls")
-    if path is None and "tokens" in kinds:
-        values.setdefault("min_summary", 1)
+    given = read_words(words)
+    grid = read_settings(GridConfig, path, [*words, *([] if seed is None else [f"seed={seed}"])], "tables")
+    if grid.table not in ("", table):
+        raise InputError(f"{path}: is for table {grid.table!r}, not {table!r}; run negsample tables {grid.table}")
+    rows_alone = {takes(head) for head in grid.heads} <= {"rows"}
     # A file may hold it for a head that is not asked for this time.
-    if "encoder" in given and kinds <= {"rows"}:
+    if "encoder" in given and rows_alone:
         raise InputError(f"encoder={given['encoder']}: encoder= is for cls; name the rows' encoders with encoders=[…]")
-    settings = make_config(values, f"{where} with {' '.join(words)}" if words and path else where)
-    for head in heads:
-        make_config({**settings.as_dict(), "head": head}, table)
-    return GridConfig(settings, tuple(distinct(encoders, "encoder")), tuple(heads))
+    if path is None and "cls" in grid.heads and "min_summary" not in given:
+        grid = dataclasses.replace(grid, min_summary=1)
+    return dataclasses.replace(grid, table=table)
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,9 @@ class TableCell:
 
 def grid_cells(recipes: Sequence[str], grid: GridConfig, encoders: Sequence[str]) -> list[TableCell]:
     """Return the cells of a table: each encoder under the heads that take rows, then each other head over its own encoder."""
-    settings = grid.settings
     rows = [head for head in grid.heads if takes(head) == "rows"]
-    columns = [[dataclasses.replace(settings, head=head, encoder=encoder) for head in rows] for encoder in encoders]
-    columns += [[dataclasses.replace(settings, head=head)] for head in grid.heads if head not in rows]
+    columns = [[grid.cell(head=head, encoder=encoder) for head in rows] for encoder in encoders]
+    columns += [[grid.cell(head=head)] for head in grid.heads if head not in rows]
     return [
         TableCell(recipe, dataclasses.replace(own.resolved(), recipe=dict(parse_recipe(recipe).weights)))
         for column in columns
@@ -239,34 +239,21 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
     grid = read_grid(spec.name, asked.config, asked.words, asked.seed)
     if asked.smoke:
         encoders = stand_ins.stand_in_encoders(grid.encoders, say)
-        grid = GridConfig(stand_ins.small_training(grid.settings, say), encoders, grid.heads)
-    settings = {
-        key: value for key, value in grid.settings.as_dict().items() if key not in ("head", "recipe", "log_examples")
-    }
-    own = {
-        "table": spec.name,
-        "encoders": list(grid.encoders),
-        "heads": list(grid.heads),
-        "keep_models": asked.keep_models,
-    }
-    arguments = own | settings
+        grid = dataclasses.replace(stand_ins.small_training(grid, say), encoders=encoders)
+    own = {key: value for key, value in grid.as_dict().items() if key not in ("head", "recipe", "log_examples")}
+    arguments = {**own, "keep_models": asked.keep_models}
     makes = ["cells", "work", "encoders.json"]
     with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=makes):
         chosen, not_run = _available(out, grid)
         cells = GridTable(out, grid_cells(spec.recipes, grid, chosen), asked.keep_models)
         cells.make_examples()
-    jobs = asked.jobs or min(os.cpu_count() or 1, 4)
-    done = [found for _, found in run_cells(cells, jobs=jobs, say=say)]
-    records = [cell_record(cell) for cell in done]
-    data = {
-        recipe: {key: cells.data(recipe)[key] for key in ("pairs", "documents", "fingerprint", "skipped")}
-        for recipe in spec.recipes
-    }
+    done = [found for _, found in run_cells(cells, jobs=asked.jobs or min(os.cpu_count() or 1, 4), say=say)]
+    kept = ("pairs", "documents", "fingerprint", "skipped")
+    data = {recipe: {key: cells.data(recipe)[key] for key in kept} for recipe in spec.recipes}
+    about = f"{', '.join(grid.corpora())}{describe_part(own)}, {grid.negatives} negative(s) a pair; seed {grid.seed}."
     table = spec.table(
-        records,
-        about=f"{', '.join(grid.settings.corpora())}{describe_part(grid.settings.as_dict())}, "
-        f"{grid.settings.negatives} negative(s) a pair; seed {grid.settings.seed}. Test split; 95 % intervals by bootstrap "
-        "over documents.",
+        [cell_record(cell) for cell in done],
+        about=f"{about} Test split; 95 % intervals by bootstrap over documents.",
         head="recipe, head",
         digits=1,
         not_run=not_run,
@@ -274,23 +261,17 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
         more={"data": data},
     )
     seconds = sum(cell["seconds"] for cell in done)
-    facts = {
-        "config": arguments,
-        "seed": grid.settings.seed,
-        "data": data,
-        "smoke": asked.smoke,
-        "cell_seconds": seconds,
-    }
+    facts = {"config": arguments, "seed": grid.seed, "data": data, "smoke": asked.smoke, "cell_seconds": seconds}
     write(table, out, watch, say=say, **facts)
     return table
 
 
 def _notes(grid: GridConfig) -> list[str]:
     """Which settings are not the defaults; a head that takes no rows has the encoder of the settings, and no other head has."""
-    told = {"corpus", "limit", "sample", "seed", "negatives"}
+    told = {"corpus", "limit", "sample", "seed", "negatives", "encoders", "heads", "table"}
     if all(takes(head) == "rows" for head in grid.heads):
         told.add("encoder")
-    own = {key: value for key, value in grid.settings.as_dict().items() if key not in told}
+    own = {key: value for key, value in grid.as_dict().items() if key not in told}
     changed = [f"{key}={value}" for key, value in own.items() if value != getattr(TrainConfig, key)]
     return [f"Other settings: {', '.join(changed)}."] if changed else []
 
@@ -317,14 +298,14 @@ def _available(out: Path, grid: GridConfig) -> tuple[list[str], dict[str, str]]:
             if spec not in DOWNLOADS and grid.encoders:
                 raise
             missing[spec] = f"needs a download: {DOWNLOADS[spec]} ({error})" if spec in DOWNLOADS else str(error)
-    make_accelerator(grid.settings)
+    make_accelerator(grid)
     for head, kind in kinds.items():
-        own = dataclasses.replace(grid.settings, head=head).resolved()
+        own = grid.cell(head=head).resolved()
         loss_of(own, parse_recipe("crosspair"))
         if kind != "rows":
             parts_of(own)
     named = {parse(spec).name for spec in grid.encoders or OFFLINE}
-    if "cls" in kinds and grid.settings.encoder is not None:
+    if "cls" in kinds and grid.encoder is not None:
         named.add("bert")
     missing |= {name: f"needs a download: {what}" for name, what in DOWNLOADS.items() if name not in named | {*missing}}
     if asked and not chosen:

@@ -42,7 +42,8 @@ from negsample.records import Judged
 from negsample.registry import suggestion
 from negsample.scoring.metrics import make_metric
 from negsample.seeds import digest
-from negsample.train.config import read_config, word_values
+from negsample.settings import read_words
+from negsample.train.config import read_config
 from negsample.train.data.examples import find_corpora
 
 CORPORA = ("cnn_dailymail", "billsum", "arxiv", "big_patent")
@@ -167,7 +168,7 @@ def tac2010_cells(words: Sequence[str], parts: Mapping[str, str]) -> list[TableC
     ``corpus=``: some of ``CORPORA``, each as ``NAME`` or ``NAME:DIR`` (a copy); ``parts``: size → hub id or folder of BERT.
     Raises InputError for another corpus, and for a word that the table decides itself.
     """
-    given = word_values(words)
+    given = read_words(words)
     corpora = given.pop("corpus", None) or CORPORA
     for key, advice in _REFUSED.items():
         if key in given:

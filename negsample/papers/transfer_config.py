@@ -11,10 +11,11 @@ from negsample.models.build import takes
 from negsample.models.encoders import ENCODERS, parse_spec
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.registry import check_keys, distinct, suggestion
-from negsample.train.config import TrainConfig, convert, make_config, read_values
-from negsample.train.data.examples import READING as DOMAIN_KEYS
+from negsample.settings import convert, field_types, read_file
+from negsample.train.config import Reading, TrainConfig, make_config
 from negsample.train.job import loss_of
 
+DOMAIN_KEYS = tuple(key for key in field_types(Reading) if key != "seed")
 MIXTURE = "mixture"
 # What neither ``train`` nor a head may say.
 _ELSEWHERE = ("corpus", "corpus_config", "document_field", "summary_field", "recipe")
@@ -106,7 +107,7 @@ class TransferConfig:
 
 def read_transfer(path: str | Path) -> TransferConfig:
     """Return the experiment that a YAML file (or a packaged one, by its bare name) describes. Raises InputError."""
-    return make_transfer(read_values(path), str(path))
+    return make_transfer(read_file(path, "transfer"), str(path))
 
 
 def make_transfer(values: Mapping[str, Any], where: str = "configuration") -> TransferConfig:

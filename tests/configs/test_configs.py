@@ -6,16 +6,14 @@ import json
 import pytest
 import yaml
 
-from negsample import configs
-from negsample.errors import InputError
 from negsample.models import evaluation as figures
 from negsample.models.estimator import Estimator
 from negsample.models.summarizers import load_summarizer
 from negsample.papers import stand_ins as smoke
-from negsample.train.config import read_values
+from negsample.settings import FOLDER, read_file
 from negsample.train.search.settings import read_search
 
-FILES = sorted(configs.FOLDER.glob("*.yaml"))
+FILES = sorted(FOLDER.glob("*.yaml"))
 
 
 def kind_of(values):
@@ -91,7 +89,7 @@ def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
 def test_says_what_it_is_and_how_it_is_run(path):
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# Bao et al. 2021, ")
-    command = kind_of(read_values(path.stem))
+    command = kind_of(read_file(path.stem))
     assert f"negsample {command} " in text
     assert f"--config {path.stem} " in text
 
@@ -99,7 +97,7 @@ def test_says_what_it_is_and_how_it_is_run(path):
 def test_experiments_are_those_of_the_paper():
     # Bao et al. 2021 §4.1: 30,000 pairs and one negative each; for TAC2010 all pairs (of BigPatent a tenth) and five each.
     for path in FILES:
-        values = read_values(path)
+        values = read_file(path)
         if path.stem.startswith("p3_table3"):
             assert (values["train"]["sample"], values["train"]["negatives"]) == (30_000, 1)
         if path.stem == "p3_table4_target":
@@ -117,22 +115,8 @@ def test_experiments_are_those_of_the_paper():
         if path.stem.startswith(("p3_table5", "p3_experiment2")):
             assert values["negatives"] == 5
             assert values.get("sample") == (0.1 if values["corpus"] == "big_patent" else None)
-    corpora = {read_values(path)["corpus"] for path in FILES if path.stem.startswith("p3_table5")}
+    corpora = {read_file(path)["corpus"] for path in FILES if path.stem.startswith("p3_table5")}
     assert corpora == {"cnn_dailymail", "billsum", "arxiv", "big_patent"}
-
-
-def test_names_are_found_and_wrong_ones_told(tmp_path, monkeypatch):
-    assert configs.find_config("sample") == configs.FOLDER / "sample.yaml"
-    assert configs.names() == [path.stem for path in FILES]
-    with pytest.raises(InputError, match=r"did you mean .*p3_experiment1"):
-        configs.find_config("p3_experiment")
-    # A file of one's own wins over a packaged name, and a path is left as it is.
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sample").write_text("limit: 3\n")
-    assert read_values("sample") == {"limit": 3}
-    assert str(configs.find_config("x/sample.yaml")) == "x/sample.yaml"
-    (tmp_path / "align").mkdir()
-    assert configs.find_config("align") == configs.FOLDER / "align.yaml"
 
 
 def test_a_table_file_is_refused_by_other_commands(negsample, tmp_path):
@@ -161,5 +145,5 @@ def test_options_of_a_table_win_over_its_file(vectors, negsample, tmp_path):
     ):
         assert told in negsample(*arguments, *words, "--out", tmp_path / "u", check=2).stderr
     path.write_text("corpus: sample\nencoders: glove\n")
-    assert "encoders must be list, not 'glove'" in negsample(*arguments, "--out", tmp_path / "u", check=2).stderr
+    assert "encoders must be a list, not 'glove'" in negsample(*arguments, "--out", tmp_path / "u", check=2).stderr
     assert "nothing says what to train on" in negsample("tables", "p3-table1", "--out", tmp_path / "u", check=2).stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from negsample.cli import app, tables
 from negsample.commands.tables import paper_rows
-from negsample.configs import names
+from negsample.settings import config_names
 
 DOCS = Path(__file__).parents[2] / "docs" / "papers.md"
 
@@ -27,7 +27,7 @@ def test_every_command_and_configuration_named_exists() -> None:
     for words in named:
         if "--config" in words:
             wanted = words[words.index("--config") + 1].replace("CORPUS", "*")
-            assert any(fnmatch(name, wanted) for name in names()), wanted
+            assert any(fnmatch(name, wanted) for name in config_names()), wanted
 
 
 def test_the_list_tells_everything(negsample) -> None:

@@ -76,7 +76,7 @@ def test_a_head_has_settings_of_its_own():
     [
         ({"source": {}}, r"unknown key 'source'; did you mean sources\?"),
         ({"sources": {}}, "no sources"),
-        ({"sources": ["a"]}, "sources must be dict, not"),
+        ({"sources": ["a"]}, "sources must be key: value lines, not"),
         ({"sources": {"a": {"corpus": "x.jsonl", "limt": 3}}}, r"sources: a: unknown key 'limt'; did you mean limit\?"),
         ({"sources": {"a": {"limit": 3}}}, "sources: a: no corpus"),
         ({"sources": {"a": ["x.jsonl", "x.jsonl"]}}, "corpus 'x.jsonl' is given twice"),
@@ -106,7 +106,7 @@ def test_a_head_has_settings_of_its_own():
         ({**BASE, "sizes": [30, "many"]}, "sizes: 'many' is no whole number of 2 or more"),
         ({**BASE, "sizes": [30, 30]}, "sizes: 30 is given twice"),
         ({**BASE, "few_shot": [0]}, "few_shot: 0 is no whole number"),
-        ({**BASE, "mixture": "yes"}, "mixture must be bool, not 'yes'"),
+        ({**BASE, "mixture": "yes"}, "mixture must be true or false, not 'yes'"),
         ({"sources": {"a": "x.jsonl"}, "leave_one_out": True}, "leave_one_out needs two sources"),
         ({"sources": {"mixture": "x.jsonl", "b": "y.jsonl"}, "mixture": True}, "choose another name"),
         ({**BASE, "train": {"corpus": "x"}}, "train: corpus is said in sources, targets"),

@@ -90,23 +90,23 @@ def test_killed_in_a_step(fatal, whole, tiny_bert, pairs_file, tmp_path, monkeyp
 @pytest.mark.parametrize("fatal", [1, 3, 4])
 def test_killed_around_a_checkpoint(moment, fatal, whole, tiny_bert, pairs_file, tmp_path, monkeypatch):
     config = settings(tiny_bert, pairs_file)
-    real, count = checkpoint.save_checkpoint, [0]
+    real, count = checkpoint.Checkpoints.save, [0]
 
-    def dying(accelerator, work, position):
+    def dying(self, position):
         count[0] += 1
         if count[0] == fatal and moment == "before":
             raise KilledError
         if count[0] == fatal and moment == "inside":
             monkeypatch.setattr(checkpoint, "atomic_json", lambda *_: (_ for _ in ()).throw(KilledError()))
-        real(accelerator, work, position)
+        real(self, position)
         if count[0] == fatal:
             raise KilledError
 
     keep = checkpoint.atomic_json
-    monkeypatch.setattr(loop, "save_checkpoint", dying)
+    monkeypatch.setattr(checkpoint.Checkpoints, "save", dying)
     with pytest.raises(KilledError):
         train(config, tmp_path / "run")
-    monkeypatch.setattr(loop, "save_checkpoint", real)
+    monkeypatch.setattr(checkpoint.Checkpoints, "save", real)
     monkeypatch.setattr(checkpoint, "atomic_json", keep)
     train(config, tmp_path / "run", resume=True)
     same_model(whole, tmp_path / "run")

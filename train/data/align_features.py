@@ -49,7 +49,7 @@ class ComputedFeatures:
 
 
 def compute_features(
-    features: AlignFeatures, split: Split, folder: Path, name: str, accelerator: "Accelerator | None" = None
+    accelerator: "Accelerator", features: AlignFeatures, split: Split, folder: Path, name: str
 ) -> ComputedFeatures:
     """Compute what the head reads of ``split``; parts that lie in ``folder`` already are read, the others written whole.
 
@@ -58,31 +58,39 @@ def compute_features(
     """
     folder.mkdir(parents=True, exist_ok=True)
     width = len(feature_set(features.sources))
-    starts = range(0, len(split), _PART)
-    paths = {start: folder / f"{name}-{start // _PART}.npz" for start in starts}
-    rank, size = (accelerator.process_index, accelerator.num_processes) if accelerator is not None else (0, 1)
+    size = accelerator.num_processes
     with Bar(f"features of {name}", len(split)) as bar:
-        for start in starts[rank::size]:
-            rows = np.arange(start, min(start + _PART, len(split)))
-            part = _stored(paths[start]) if paths[start].is_file() else None
+        for rows, path in _parts(split, folder, name)[accelerator.process_index :: size]:
+            part = _stored(path) if path.is_file() else None
             # The head may have learnt from the beginning of a split alone, whose last part is a shorter one.
             if part is None or len(part["sizes"]) != len(rows) or part["features"].shape[1] != width:
                 part = _compute(features, split, rows)
-                with replacing(paths[start]) as handle:
+                with replacing(path) as handle:
                     np.savez(handle, **part)  # type: ignore[arg-type]
             bar.advance(len(rows) * size)
-    if accelerator is not None:
-        accelerator.wait_for_everyone()
-    for path in paths.values():
+    accelerator.wait_for_everyone()
+    found = stored_features(split, folder, name)
+    # Nobody goes on to write a part anew, for another length of the split, while it is still read.
+    accelerator.wait_for_everyone()
+    return found
+
+
+def stored_features(split: Split, folder: Path, name: str) -> ComputedFeatures:
+    """What ``compute_features`` has left in ``folder``. Raises InputError where it can't be seen."""
+    paths = [path for _, path in _parts(split, folder, name)]
+    for path in paths:
         if not appears(path):
             raise InputError(f"{path}: another process has written this, and it can't be seen here; share the folder")
-    parts = [_stored(path) for path in paths.values()]
-    if accelerator is not None:
-        # Nobody goes on to write a part anew, for another length of the split, while it is still read.
-        accelerator.wait_for_everyone()
+    parts = [_stored(path) for path in paths]
     joined = {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
     offsets = np.concatenate([[0], np.cumsum(joined.pop("sizes"))])
     return ComputedFeatures(**joined, offsets=offsets)
+
+
+def _parts(split: Split, folder: Path, name: str) -> list[tuple[np.ndarray, Path]]:
+    """The examples of each part of a split, and its file."""
+    starts = range(0, len(split), _PART)
+    return [(np.arange(s, min(s + _PART, len(split))), folder / f"{name}-{s // _PART}.npz") for s in starts]
 
 
 def _stored(path: Path) -> dict[str, np.ndarray]:

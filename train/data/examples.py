@@ -13,13 +13,11 @@ from negsample.negatives.generate import GenerateOptions, generate
 from negsample.negatives.recipe import Recipe
 from negsample.progress import Bar
 from negsample.records import Pair
-from negsample.train.config import TrainConfig
-
-# The settings that say what is read of which corpora.
-READING = ("corpus", "corpus_config", "document_field", "summary_field", "limit", "sample", "on_bad")
+from negsample.train.config import Reading, TrainConfig
 
 
-def _options(config: TrainConfig) -> CorpusOptions:
+def corpus_options(config: Reading) -> CorpusOptions:
+    """How the corpora of ``config`` are read."""
     return CorpusOptions(
         limit=config.limit,
         sample=config.sample,
@@ -31,13 +29,13 @@ def _options(config: TrainConfig) -> CorpusOptions:
     )
 
 
-def pairs_of(config: TrainConfig, skipped: Counter[str]) -> Iterator[Pair]:
+def pairs_of(config: Reading, skipped: Counter[str]) -> Iterator[Pair]:
     """The pairs of ``config``'s corpora, one corpus after the other; ``skipped`` counts records passed over, by reason."""
     for name in config.corpora():
-        yield from load_pairs(name, _options(config), skipped)
+        yield from load_pairs(name, corpus_options(config), skipped)
 
 
-def find_corpora(config: TrainConfig) -> None:
+def find_corpora(config: Reading) -> None:
     """Open each corpus of ``config`` and read it up to its first pair, before anything is begun with them.
 
     Raises InputError for one that is not there, can't be read, or can be read once only (standard input).
@@ -46,7 +44,7 @@ def find_corpora(config: TrainConfig) -> None:
         if name == "-":
             raise InputError("corpus: standard input can be read once only; give a file")
         # Without sampling, which would read it to its end.
-        next(load_pairs(name, dataclasses.replace(_options(config), sample=None)), None)
+        next(load_pairs(name, dataclasses.replace(corpus_options(config), sample=None)), None)
 
 
 def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str, Any]:

@@ -1,27 +1,33 @@
-"""Training the ``align`` head: the judge, the features once, each aspect by the damage that concerns it, then the mix."""
+"""Training the ``align`` head: the judge, the features once, each aspect by the damage that concerns it, then the mix.
+
+What it learns from is which examples of a document rank above which (``rank``, ``ranking_loss``).
+"""
 
 import copy
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from negsample.models.align.judge import new_judge
+from negsample.models.align.named_features import ASPECTS
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures, text_of
 from negsample.models.heads.align import Align, untrained
+from negsample.negatives.aspects import ASPECT_OF, kinds_for
+from negsample.resampling import percentile_interval
 from negsample.seeds import generator, seed_from
 from negsample.train.config import TrainConfig
-from negsample.train.data.align_features import ComputedFeatures, compute_features
-from negsample.train.data.prepare import Split
-from negsample.train.fit.align_ranking import compare_untrained, rank, ranking_loss
+from negsample.train.data.align_features import ComputedFeatures, compute_features, stored_features
+from negsample.train.data.prepare import ORIGINAL, Split
+from negsample.train.fit.checkpoint import Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
-from negsample.train.fit.training_log import TrainingLog
+from negsample.train.fit.loop import run_epochs
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -30,7 +36,6 @@ if TYPE_CHECKING:
 # Chosen on human judgments set apart for it (docs/recipes.md): below 0.1 the aspects agree less with people.
 _PRIOR = 0.5
 # Original summaries that tell what a language model finds ordinary.
-_ORDINARY = 256
 _READ = 64
 # Examples that go through the head at a time.
 _BLOCK = 512
@@ -38,12 +43,87 @@ _BLOCK = 512
 MOST_EXAMPLES = 3000
 # A language model that reads documents takes a hundred times as long as the rest.
 _MOST_READ = 400
+# Copies of one kind are compared with each other only where their labels are this far apart.
+_GAP = 0.1
+_CALIBRATION = 0.1
+_RESAMPLES = 500
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Pairs of a split's examples, the first better than the second: int [p, 2] for the score, then each aspect.
+
+    ``judged``: for each of these outputs, bool [n], the examples whose label says something of it. ``documents``: the
+    examples of each document.
+    """
+
+    pairs: tuple[np.ndarray, ...]
+    judged: tuple[np.ndarray, ...]
+    documents: list[np.ndarray]
+
+
+def rank(split: Split) -> Ranked:
+    """Rank the examples of each document, for the overall score and each aspect.
+
+    An original stands above its damaged copies, and a copy above another of the same kind with a lower label. Aspects
+    see the kinds that damage them (``negatives.aspects``); the overall score sees all kinds.
+    """
+    original, kinds, labels = split.is_original, split.kinds, split.labels
+    judged = [np.ones(len(split), bool)]
+    judged += [np.isin(split.kind_of, [*kinds_for(aspect, also=True), ORIGINAL]) for aspect in ASPECTS]
+    order = np.argsort(split.document_of, kind="stable")
+    documents = np.split(order, np.flatnonzero(np.diff(split.document_of[order])) + 1)
+    found = [np.empty((0, 2), np.int64)]
+    for rows in documents:
+        first, second = np.repeat(rows, len(rows)), np.tile(rows, len(rows))
+        gap = labels[first] - labels[second]
+        above = np.where(original[first], gap > 0, (kinds[first] == kinds[second]) & (gap > _GAP))
+        above &= ~original[second]
+        found.append(np.stack([first[above], second[above]], axis=1))
+    pairs = np.concatenate(found)
+    return Ranked(tuple(pairs[able[pairs].all(axis=1)] for able in judged), tuple(judged), documents)
+
+
+def ranking_loss(logits: Tensor, labels: np.ndarray, ranks: Ranked, rows: np.ndarray) -> Tensor:
+    """Ranking loss within documents plus a tenth of cross-entropy with the labels, summed over score and aspects.
+
+    Σ over outputs of mean softplus(z_worse − z_better) + 0.1 · BCE(z, label). ``rows``: the examples of some documents,
+    ``logits`` [len(rows), 5] theirs; NaN (no such aspect) counts as 0. ``labels`` [n], of all examples.
+    """
+    logits = logits.nan_to_num(0.0)
+    place = np.full(len(labels), -1)
+    place[rows] = np.arange(len(rows))
+    target = torch.from_numpy(np.array(labels[rows], np.float32))
+    total = torch.zeros(())
+    for number, (pairs, judged) in enumerate(zip(ranks.pairs, ranks.judged, strict=True)):
+        own = pairs[place[pairs[:, 0]] >= 0]
+        if len(own):
+            z = logits[:, number]
+            total = total + functional.softplus(z[place[own[:, 1]]] - z[place[own[:, 0]]]).mean()
+            told = torch.from_numpy(judged[rows])
+            total = total + _CALIBRATION * functional.binary_cross_entropy_with_logits(z[told], target[told])
+    return total
 
 
 def forward(network: Align, computed: ComputedFeatures, rows: np.ndarray) -> Tensor:
     """Logits [len(rows), 5]; in blocks, for one long document makes all that go through with it as long."""
     blocks = [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
     return torch.cat([network(**computed.tensors(block)) for block in blocks])
+
+
+class _InMemory:
+    """The best weights of ``network``. It learns in seconds: a run that is killed begins it again, with the same result."""
+
+    def __init__(self, network: Align) -> None:
+        self._network = network
+        self.best = copy.deepcopy(network.state_dict())
+
+    def save(self, position: Position) -> None:
+        """Nothing."""
+
+    def keep_best(self, epoch: int) -> None:
+        """Keep the weights as the best so far."""
+        self.best = copy.deepcopy(self._network.state_dict())
 
 
 def fit_head(
@@ -55,54 +135,48 @@ def fit_head(
     say: Callable[[str], None],
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> None:
-    """Train ``network`` in place with Adam over batches of documents; the weights best on ``validation`` at the end.
-
-    It takes seconds, so a run that is killed begins it again, with the same result.
-    """
+    """Train ``network`` in place with Adam over batches of documents; the weights best on ``validation`` at the end."""
     (split, computed), (held_split, held_computed) = train, validation
     ranks, held = rank(split), rank(held_split)
+    position, kept = Position(), _InMemory(network)
     log = TrainingLog(work / "training.jsonl", say)
-    log.rewind(0, 0)
+    log.rewind(position)
     optimizer = torch.optim.Adam(network.parameters(), lr=float(config.learning_rate or 0.02))
     everything = np.concatenate(held.documents)
-    best, best_loss, stale, steps = copy.deepcopy(network.state_dict()), math.inf, 0, 0
-    for epoch in range(int(config.epochs or 0)):
+    size, epochs = int(config.batch_size or 64), int(config.epochs or 0)
+
+    def batches(epoch: int, _: int) -> Iterable[np.ndarray]:
         network.train()
         torch.manual_seed(seed_from(config.seed, "align", epoch))
         order = generator(config.seed, "align", epoch).permutation(len(ranks.documents))
-        losses = []
-        size = int(config.batch_size or 64)
         for start in range(0, len(order), size):
-            rows = np.concatenate([ranks.documents[i] for i in order[start : start + size]])
-            loss = ranking_loss(forward(network, computed, rows), split.labels, ranks, rows)
-            (loss + _PRIOR * network.drift()).backward()
-            optimizer.step()
-            optimizer.zero_grad()
-            losses.append(float(loss.detach()))
-            steps += 1
+            yield np.concatenate([ranks.documents[i] for i in order[start : start + size]])
+
+    def step(rows: np.ndarray) -> tuple[float, int]:
+        loss = ranking_loss(forward(network, computed, rows), split.labels, ranks, rows)
+        (loss + _PRIOR * network.drift()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return float(loss.detach()), 1
+
+    @torch.no_grad()
+    def validate() -> float:
         network.eval()
-        with torch.no_grad():
-            logits = forward(network, held_computed, everything)
-            found = float(ranking_loss(logits, held_split.labels, held, everything))
-        log.epoch(epoch, steps, float(np.mean(losses)), found)
+        logits = forward(network, held_computed, everything)
+        found = float(ranking_loss(logits, held_split.labels, held, everything))
+        log.losses(position, found)
         if after_epoch is not None:
-            after_epoch(epoch, found)
-        stale = 0 if found < best_loss else stale + 1
-        if found < best_loss:
-            best, best_loss = copy.deepcopy(network.state_dict()), found
-        if stale >= config.patience:
-            break
-    network.load_state_dict(best)
+            after_epoch(position.epoch, found)
+        return found
+
+    run_epochs(
+        position, epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,
+        steps=epochs * -(-len(ranks.documents) // size), checkpoint_every=config.checkpoint_every,
+    )  # fmt: skip
+    network.load_state_dict(kept.best)
     network.eval()
-    if not config.epochs:
+    if not epochs:
         log.write(kind="epoch", epoch=0, steps=0, train_loss=None, validation_loss=None)
-
-
-@torch.no_grad()
-def logits_of(network: Align, computed: ComputedFeatures) -> np.ndarray:
-    """Logits float32 [n, 5] of a split."""
-    network.eval()
-    return forward(network, computed, np.arange(len(computed))).numpy()
 
 
 def beginning(split: Split, most: int) -> Split:
@@ -125,7 +199,7 @@ def documents_of(split: Split) -> list[str]:
     return list(found)
 
 
-def originals(split: Split, most: int = _ORDINARY) -> tuple[list[str], list[str]]:
+def originals(split: Split, most: int) -> tuple[list[str], list[str]]:
     """The documents and the summaries of a split's first ``most`` originals, no summary twice."""
     _, first = np.unique(split.summary_of, return_index=True)
     kept = np.zeros(len(split), bool)
@@ -135,40 +209,35 @@ def originals(split: Split, most: int = _ORDINARY) -> tuple[list[str], list[str]
 
 
 def fit_align(
+    accelerator: "Accelerator",
     config: TrainConfig,
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
     say: Callable[[str], None],
     after_epoch: Callable[[int, float], None] | None = None,
-    device: torch.device | None = None,
-    accelerator: "Accelerator | None" = None,
 ) -> dict[str, Any]:
     """Train the judge (where ``config.judges``) and the head of ``parts`` on the train and validation splits.
 
     A language model is not trained; what is ordinary for it is learned from the originals. Where ``parts``
     have a head already (loaded from a model folder), its training goes on; its judge and its language model stay.
-    The judge computes on ``device`` (default: where it is), the head, with its few hundred weights, on the CPU.
-    The processes of ``accelerator`` read the features and train the judge together; the main one trains the head, and it
-    alone has the trained head then.
+    The processes of ``accelerator`` read the features and train the judge together, on its device; the main one trains
+    the head, with its few hundred weights, on the CPU, and it alone has the trained head then.
     Returns what the judge learned. What is finished lies in ``work``: the judge's checkpoints, the features of each split.
     """
     features, network = _parts(parts)
-    main = accelerator is None or accelerator.is_main_process
-    tell = say if main else lambda _: None
+    tell = say if accelerator.is_main_process else lambda _: None
     found: dict[str, Any] = {}
     fresh = network is None and config.judges and bool(config.epochs)
     if fresh:
         features.judge = new_judge(features.encoder, config.attention, config.seed)
-    if network is None and features.lm is not None:
-        features.lm.calibrate(originals(splits["train"])[1])
     if network is None and features.evidence is not None:
         features.evidence.calibrate(features.view_pairs(*originals(splits["train"], _READ)))
-    features.to(device)
+    features.to(accelerator.device)
     if fresh:
         assert features.judge is not None
         documents, held_out = (documents_of(splits[name]) for name in ("train", "validation"))
-        right = train_judge(features.judge, documents, held_out, config.judge_steps, config.seed, work, accelerator)
+        right = train_judge(accelerator, features.judge, documents, held_out, config.judge_steps, config.seed, work)
         found["judge"] = right
         tell(
             "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
@@ -179,31 +248,40 @@ def fit_align(
     if len(learnt) < len(splits["train"]):
         tell(f"the head learns from the first {len(learnt)} of {len(splits['train'])} examples")
     train, validation = (
-        (split, compute_features(features, split, work / "features", name, accelerator))
+        (split, compute_features(accelerator, features, split, work / "features", name))
         for name, split in (("train", learnt), ("validation", held))
     )
-    if main:
+    if accelerator.is_main_process:
         fit_head(network, config, train, validation, work, say, after_epoch)
     parts.network, parts.options = network, {"sources": features.sources}
     return found
 
 
 def align_outputs(
-    parts: Parts, split: Split, work: Path, name: str, accelerator: "Accelerator | None" = None
+    accelerator: "Accelerator", parts: Parts, split: Split, work: Path, name: str
 ) -> dict[str, np.ndarray]:
     """``score`` and each aspect, float32 [n], of a split; its features are kept in ``work/features`` as ``name``.
 
     The processes of ``accelerator`` share out the features; the scores are those of the head that each has.
     """
-    logits = _split_logits(parts, split, work, name, accelerator)[1].astype(np.float64)
+    features, network = _parts(parts)
+    assert network is not None
+    computed = compute_features(accelerator, features, split, work / "features", name)
+    logits = _logits(network, computed).astype(np.float64)
     return dict(zip(Align.outputs, (1 / (1 + np.exp(-logits))).astype(np.float32).T, strict=True))
 
 
 def ranking_on(parts: Parts, split: Split, work: Path, seed: int) -> list[dict[str, Any]]:
-    """``compare_untrained`` of trained ``parts`` on the test split, whose features are kept in ``work/features``."""
-    computed, logits = _split_logits(parts, split, work, "test")
-    plain = logits_of(untrained(_parts(parts)[0].sources, seed), computed)
-    return compare_untrained(split, logits, plain, seed)
+    """``compare_untrained`` of trained ``parts`` on the test split, whose features lie in ``work/features``.
+
+    Only on the main process, and after ``align_outputs`` of that split.
+    """
+    features, network = _parts(parts)
+    assert network is not None
+    computed = stored_features(split, work / "features", "test")
+    return compare_untrained(
+        split, _logits(network, computed), _logits(untrained(features.sources, seed), computed), seed
+    )
 
 
 def _parts(parts: Parts) -> tuple[AlignFeatures, Align | None]:
@@ -213,10 +291,60 @@ def _parts(parts: Parts) -> tuple[AlignFeatures, Align | None]:
     return features, network
 
 
-def _split_logits(
-    parts: Parts, split: Split, work: Path, name: str, accelerator: "Accelerator | None" = None
-) -> tuple[ComputedFeatures, np.ndarray]:
-    features, network = _parts(parts)
-    assert network is not None
-    computed = compute_features(features, split, work / "features", name, accelerator)
-    return computed, logits_of(network, computed)
+@torch.no_grad()
+def _logits(network: Align, computed: ComputedFeatures) -> np.ndarray:
+    """Logits float32 [n, 5] of a split."""
+    network.eval()
+    return forward(network, computed, np.arange(len(computed))).numpy()
+
+
+def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed: int) -> list[dict[str, Any]]:
+    """For each kind of negative: the share of copies that rank below their original, trained and untrained.
+
+    ``trained``, ``plain``: logits [n, 5]. A row for the overall score and one for the aspect that the kind damages;
+    ``gain`` is trained − untrained, ``low`` and ``high`` its 95 % bootstrap interval over documents.
+    """
+    kinds = split.kind_of
+    # A pair's copies follow its original (``negatives.examples``); its document may have other summaries.
+    original = np.maximum.accumulate(np.where(split.is_original, np.arange(len(split)), -1))
+    paired = (original >= 0) & (split.document_of[original] == split.document_of)
+    rows = []
+    for kind in sorted(set(split.kind_names) - {ORIGINAL}):
+        own = np.flatnonzero((kinds == kind) & paired)
+        for output in ("score", *([ASPECT_OF[kind]] if kind in ASPECT_OF else [])):
+            column = ("score", *ASPECTS).index(output)
+            right = [_below(z[own, column], z[original[own], column]) for z in (trained, plain)]
+            if np.isnan(right[0]).all():
+                continue
+            gain = right[0] - right[1]
+            low, high = _interval(gain, split.document_of[own], seed)
+            rows.append(
+                {
+                    "kind": kind,
+                    "output": output,
+                    "n": len(own),
+                    "trained": float(np.nanmean(right[0])),
+                    "untrained": float(np.nanmean(right[1])),
+                    "gain": float(np.nanmean(gain)),
+                    "low": low,
+                    "high": high,
+                }
+            )
+    return rows
+
+
+def _below(copies: np.ndarray, originals: np.ndarray) -> np.ndarray:
+    """1 where a copy is below its original, 0.5 where it is level with it; NaN where either is."""
+    right = np.where(copies < originals, 1.0, np.where(copies == originals, 0.5, 0.0))
+    right[np.isnan(copies) | np.isnan(originals)] = np.nan
+    return right
+
+
+def _interval(values: np.ndarray, documents: np.ndarray, seed: int) -> tuple[float | None, float | None]:
+    values, documents = values[~np.isnan(values)], documents[~np.isnan(values)]
+    _, place = np.unique(documents, return_inverse=True)
+    sums, counts = np.bincount(place, values), np.bincount(place)
+    if len(sums) < 2:
+        return None, None
+    drawn = generator(seed, "align-interval").integers(len(sums), size=(_RESAMPLES, len(sums)))
+    return percentile_interval(sums[drawn].sum(1) / counts[drawn].sum(1))[:2]

@@ -28,7 +28,7 @@ from negsample.records import Pair
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
 from negsample.train.config import Optimisation
-from negsample.train.fit.optimizer import make_optimizer, set_learning_rate
+from negsample.train.fit.loop import make_optimizer, set_learning_rate
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -162,13 +162,13 @@ def fast_bf16() -> bool:
 
 
 def train_judge(
+    accelerator: "Accelerator",
     judge: Judge,
     documents: Sequence[str],
     held_out: Sequence[str],
     steps: int,
     seed: int,
     work: Path,
-    accelerator: "Accelerator | None" = None,
 ) -> dict[str, Any]:
     """Train ``judge`` in place for ``steps`` steps; goes on from the last whole checkpoint in ``work``.
 
@@ -201,7 +201,7 @@ def train_judge(
         optimizer.load_state_dict(state["optimizer"])
         start = int(state["step"])
     mixed = device.type == "cpu" and fast_bf16()
-    rank = accelerator.process_index if accelerator is not None else 0
+    rank = accelerator.process_index
     seen: list[dict[str, float]] = []
     with Bar("judge", steps, start) as bar:
         for step in range(start, steps):
@@ -209,7 +209,7 @@ def train_judge(
             set_learning_rate(optimizer, _PLAN, step, steps)
             torch.manual_seed(seed_from(seed, "judge-step", step, *([rank] if rank else [])))
             groups = stretches.batch(step)
-            right = _backward(judge, groups, device, mixed, accelerator)
+            right = _backward(accelerator, judge, groups, mixed)
             nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
             optimizer.step()
             optimizer.zero_grad()
@@ -240,15 +240,14 @@ def _checked(held_out: Sequence[str], documents: Sequence[str], seed: int) -> li
     return [group for own in found.values() for group in own]
 
 
-def _backward(
-    judge: Judge, groups: Sequence[Group], device: torch.device, mixed: bool, accelerator: "Accelerator | None"
-) -> dict[str, float]:
+def _backward(accelerator: "Accelerator", judge: Judge, groups: Sequence[Group], mixed: bool) -> dict[str, float]:
     """Add the gradient of the groups' loss, computed in parts of groups of like length so that little is padded.
 
     The processes of ``accelerator`` take turns with the parts, and get the gradient of all. Returns ``group_loss``'s shares
     over this process' parts.
     """
-    rank, size = (accelerator.process_index, accelerator.num_processes) if accelerator is not None else (0, 1)
+    rank, size = accelerator.process_index, accelerator.num_processes
+    device = next(judge.network.parameters()).device
     order = sorted(range(len(groups)), key=lambda i: len(groups[i].stretch))
     total = sum(len(group.copies) for group in groups)
     step = max(1, min(_PART, len(order) // size))
@@ -263,7 +262,7 @@ def _backward(
         loss, right = group_loss(marks, part)
         (loss * sum(len(group.copies) for group in part) * (number >= 0) / total).backward()
         rights.append(right)
-    if accelerator is not None and size > 1:
+    if size > 1:
         # All have gradients of the same weights, whichever their parts.
         own = [parameter.grad for parameter in judge.network.parameters() if parameter.grad is not None]
         summed = accelerator.reduce(torch.cat([gradient.flatten() for gradient in own]), "sum")

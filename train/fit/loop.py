@@ -1,8 +1,13 @@
-"""The training loop, top to bottom: data, network, steps, validation, early stopping, checkpoint, resume."""
+"""The training loop: steps, validation, early stopping, best weights, checkpoints; and how it trains a head on batches.
 
-from collections.abc import Callable
+``run_epochs`` is the loop of all that is trained: these heads, head ``align``, summarizers by a reward. What differs (which
+batches, what a step and a validation are) it is given as functions.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -12,16 +17,89 @@ from negsample.errors import InputError
 from negsample.models.features import Features
 from negsample.progress import Bar
 from negsample.seeds import seed_from
-from negsample.train.config import TrainConfig
+from negsample.train.config import Optimisation, TrainConfig
 from negsample.train.data.batches import Batches, share
 from negsample.train.data.prepare import Split
-from negsample.train.fit.checkpoint import Position, find_checkpoint, load_best, save_best, save_checkpoint
+from negsample.train.fit.checkpoint import Checkpoints, Position, TrainingLog, print_line
 from negsample.train.fit.losses import GROUPED, LOSSES, Loss
-from negsample.train.fit.optimizer import make_optimizer, set_learning_rate
-from negsample.train.fit.training_log import TrainingLog, print_line
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+B = TypeVar("B")
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """Functions that a run calls, each where it is given; an exception from one ends the run.
+
+    ``say(text)``: each epoch's losses in words (default: printed). ``after_epoch(epoch, validation_loss)``: epochs from
+    0, before the epoch's checkpoint is written. ``after_fit(labels, scores)``: float32 [n] each, the validation split
+    under the best weights; on one process.
+    """
+
+    say: Callable[[str], None] = print_line
+    after_epoch: Callable[[int, float], None] | None = None
+    after_fit: Callable[[np.ndarray, np.ndarray], None] | None = None
+
+
+class Kept(Protocol):
+    """Where the loop leaves what must not be lost (``Checkpoints``)."""
+
+    def save(self, position: Position) -> None:
+        """Keep all that is needed to go on at ``position``."""
+        ...
+
+    def keep_best(self, epoch: int) -> None:
+        """Keep the weights as the best so far."""
+        ...
+
+
+def run_epochs(
+    position: Position,
+    last: int,
+    patience: int,
+    *,
+    batches: Callable[[int, int], Iterable[B]],
+    step: Callable[[B], tuple[float, int]],
+    validate: Callable[[], float],
+    kept: Kept,
+    steps: int,
+    checkpoint_every: int,
+) -> None:
+    """Train from ``position``, which moves along, to epoch ``last``, or until validation has stopped improving.
+
+    ``batches(epoch, start)`` gives those of an epoch from the ``start``-th on; ``step(batch)`` makes one optimiser step and
+    returns the sum of the losses and of how many examples; ``validate()`` returns what is to become lower, told before the
+    epoch's checkpoint is written. Early stopping moves on to epoch ``last``. ``steps``: of all epochs, for the bar.
+    Raises InputError where a loss is not finite.
+    """
+    with Bar("training", steps, position.step) as bar:
+        while position.epoch < last:
+            start = position.batch
+            for batch in batches(position.epoch, start):
+                if position.batch > start and position.step % checkpoint_every == 0:
+                    kept.save(position)
+                loss, count = step(batch)
+                if not np.isfinite(loss):
+                    raise InputError(
+                        f"the loss is not finite at step {position.step}; lower learning_rate, or set mixed_precision=no"
+                    )
+                position.loss_sum += loss
+                position.loss_count += count
+                position.batch += 1
+                position.step += 1
+                bar.advance(note=f"loss {position.train_loss:.4f}")
+            found = validate()
+            position.stale += 1
+            if found < position.best_loss:
+                position.best_loss, position.best_epoch, position.stale = found, position.epoch, 0
+                kept.keep_best(position.epoch)
+            position.epoch = position.epoch + 1 if position.stale < patience else last
+            position.batch, position.loss_sum, position.loss_count = 0, 0.0, 0
+            kept.save(position)
+    if position.best_epoch < 0 < last:
+        raise InputError("the validation loss was never a number; lower the learning rate or check the data")
 
 
 def fit(
@@ -35,7 +113,7 @@ def fit(
     work: Path,
     say: Callable[[str], None] = print_line,
     after_epoch: Callable[[int, float], None] | None = None,
-) -> Position:
+) -> None:
     """Train ``network`` in place until the epochs are over or validation has stopped improving; best weights at the end.
 
     ``say`` is told each epoch's losses; by default they are printed. ``after_epoch(epoch, validation_loss)`` is called
@@ -48,61 +126,42 @@ def fit(
     """
     plan = config.optimisation()
     together = loss_name in GROUPED
-    batches = Batches(
+    order = Batches(
         train, features, plan.batch_size, together=together, negatives=config.negatives, redraws=config.redraws
     )
-    steps = batches.steps(plan.epochs)
+    steps = order.steps(plan.epochs)
     prepared, optimizer = accelerator.prepare(network, make_optimizer(network, plan))
     loss = LOSSES[loss_name]
-    position = Position()
+    kept = Checkpoints(accelerator, work, network)
+    position = kept.resume()
     log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, say)
-    if (found := find_checkpoint(work)) is not None:
-        accelerator.load_state(str(found[0]))
-        position = found[1]
-    log.rewind(position.step, position.epoch)
+    log.rewind(position)
 
-    with Bar("training", steps, position.step) as bar:
-        while not position.finished:
-            prepared.train()
-            for batch in batches.epoch(config.seed, position.epoch, position.batch):
-                set_learning_rate(optimizer, plan, position.step, steps)
-                torch.manual_seed(seed_from(config.seed, "step", position.step, accelerator.process_index))
-                total = train_step(accelerator, config, loss, prepared, optimizer, features, train, batch)
-                if not np.isfinite(total):
-                    raise InputError(
-                        f"the loss is not finite at step {position.step}; lower learning_rate={plan.learning_rate}"
-                        + ("" if config.mixed_precision == "no" else " or set mixed_precision=no")
-                    )
-                if config.log_examples:
-                    ids = [train.id(i) for unit in batch for i in unit]
-                    log.write(kind="step", step=position.step, ids=ids)
-                position.loss_sum += total
-                position.loss_count += sum(map(len, batch))
-                position.batch += 1
-                position.step += 1
-                bar.advance(note=f"loss {position.loss_sum / position.loss_count:.4f}")
-                if position.step % config.checkpoint_every == 0:
-                    save_checkpoint(accelerator, work, position)
+    def batches(epoch: int, start: int) -> Iterable[list[np.ndarray]]:
+        prepared.train()
+        return order.epoch(config.seed, epoch, start)
 
-            logits = predict(accelerator, network, features, validation, plan.batch_size)
-            validation_loss = float(loss(logits, *_truth(validation, slice(None))).mean())
-            train_loss = position.loss_sum / max(1, position.loss_count)
-            log.epoch(position.epoch, position.step, train_loss, validation_loss)
-            if after_epoch is not None:
-                after_epoch(position.epoch, validation_loss)
-            if validation_loss < position.best_loss:
-                position.best_loss, position.best_epoch, position.stale = validation_loss, position.epoch, 0
-                if accelerator.is_main_process:
-                    save_best(network, work, position.epoch)
-            else:
-                position.stale += 1
-            position.epoch, position.batch, position.loss_sum, position.loss_count = position.epoch + 1, 0, 0.0, 0
-            position.finished = position.epoch >= plan.epochs or position.stale >= config.patience
-            save_checkpoint(accelerator, work, position)
-    if position.best_epoch < 0:
-        raise InputError("the validation loss was never a number; lower the learning rate or check the data")
-    load_best(network, work, position.best_epoch)
-    return position
+    def step(batch: list[np.ndarray]) -> tuple[float, int]:
+        set_learning_rate(optimizer, plan, position.step, steps)
+        torch.manual_seed(seed_from(config.seed, "step", position.step, accelerator.process_index))
+        total = train_step(accelerator, config, loss, prepared, optimizer, features, train, batch)
+        if config.log_examples:
+            log.write(kind="step", step=position.step, ids=[train.id(i) for unit in batch for i in unit])
+        return total, sum(map(len, batch))
+
+    def validate() -> float:
+        logits = predict(accelerator, network, features, validation, plan.batch_size)
+        found = float(loss(logits, *_truth(validation, slice(None))).mean())
+        log.losses(position, found)
+        if after_epoch is not None:
+            after_epoch(position.epoch, found)
+        return found
+
+    run_epochs(
+        position, plan.epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,
+        steps=steps, checkpoint_every=config.checkpoint_every,
+    )  # fmt: skip
+    kept.load_best(position.best_epoch)
 
 
 def train_step(
@@ -163,3 +222,30 @@ def predict(
             tensors = gather(features, split, rows, accelerator.device)
             logits[rows] = forward(network, **tensors).float().cpu()
     return accelerator.reduce(logits.to(accelerator.device), "sum").cpu()
+
+
+def make_optimizer(network: nn.Module, plan: Optimisation) -> torch.optim.Optimizer:
+    """Return the optimiser that ``plan`` names, over the parameters that are trained; biases and norms don't decay."""
+    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": plan.weight_decay},
+        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if plan.optimizer == "rmsprop":
+        # Bao et al. 2021 don't give the decay: 0.9 is Tieleman and Hinton's, and Keras' default. PyTorch's is 0.99, whose
+        # first steps are three times as long: ``fc`` over 700 words saturates at once and gives every pair one score.
+        return torch.optim.RMSprop(groups, lr=plan.learning_rate, alpha=0.9)
+    return torch.optim.AdamW(groups, lr=plan.learning_rate)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, plan: Optimisation, step: int, steps: int) -> None:
+    """Set the rate of ``step`` (from 0) of ``steps``: rising linearly over the warm-up, then constant or falling to 0."""
+    warm = int(plan.warmup * steps)
+    rate = plan.learning_rate
+    if step < warm:
+        rate = plan.learning_rate * (step + 1) / warm
+    elif plan.schedule == "linear":
+        rate = plan.learning_rate * max(0.0, (steps - step) / max(1, steps - warm))
+    for group in optimizer.param_groups:
+        group["lr"] = rate

@@ -1,17 +1,19 @@
 """Documents for training by a reward: read from the corpora, split by document."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
+from negsample.corpora import describe_skipped, load_pairs
 from negsample.errors import InputError
 from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.records import document_key
 from negsample.seeds import digest, generator
 from negsample.sentences import headline_of, story_of
+from negsample.train.data.examples import corpus_options
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.policy import Source
 
@@ -60,9 +62,7 @@ def _texts(
 ) -> list[tuple[str, str | None]]:
     # Where there is no summary field, the document stands in for it and is forgotten.
     field = (config.document_field or "document") if documents_alone else config.summary_field
-    options = CorpusOptions(
-        limit=config.limit, document_field=config.document_field, summary_field=field, on_bad=config.on_bad
-    )
+    options = dataclasses.replace(corpus_options(config), summary_field=field)
     pairs = ((pair.document, None if documents_alone else pair.summary) for pair in load_pairs(name, options, skipped))
     if not config.headlines:
         return list(pairs)

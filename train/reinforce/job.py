@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
 from negsample.io.run_record import Stopwatch, write_run
-from negsample.io.work_folder import refuse_changes, work_folder
 from negsample.io.write import open_writer
 from negsample.models.encoders import make_encoder
 from negsample.models.summarizers.budget import Budget, lead
@@ -19,14 +18,12 @@ from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
 from negsample.models.summarizers.stand_in import STAND_INS, stand_in
 from negsample.train.config import TrainConfig
-from negsample.train.fit.torch_state import own_state
-from negsample.train.fit.training_log import print_line, read_epochs
-from negsample.train.job import WORK, make_accelerator, on_main
-from negsample.train.reinforce.abstract import AbstractPolicy
+from negsample.train.fit.checkpoint import print_line, read_epochs
+from negsample.train.job import WORK, hold_folder, make_accelerator, own_state
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import need_documents, read_sources
 from negsample.train.reinforce.loop import START, RewardFunction, fit, score
-from negsample.train.reinforce.policy import ExtractPolicy, Policy, Score, Source
+from negsample.train.reinforce.policy import AbstractPolicy, ExtractPolicy, Policy, Score, Source
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -60,21 +57,15 @@ def reinforce(
     accelerator = make_accelerator(
         TrainConfig(mixed_precision=config.mixed_precision, gradient_accumulation=config.gradient_accumulation)
     )
-    if resume and (out / "figures.json").is_file():
-        refuse_changes(out, json.loads((out / "figures.json").read_text("utf-8"))["config"], config.as_dict())
-        return None
+    figures = out / "figures.json"
+
+    def finished() -> dict[str, Any] | None:
+        return json.loads(figures.read_text("utf-8"))["config"] if figures.is_file() else None
+
     with contextlib.ExitStack() as held:
-        folder = work_folder(
-            out,
-            config.as_dict(),
-            name=f"{WORK}/config.json",
-            what="a training by a reward",
-            alone=True,
-            makes=[WORK],
-            kept=_LEARNED,
-            resume=resume,
-        )
-        on_main(accelerator, lambda: held.enter_context(folder), out)
+        settings, what = config.as_dict(), "a training by a reward"
+        if not hold_folder(accelerator, out, settings, finished, held, what=what, kept=_LEARNED, resume=resume):
+            return None
         with own_state():
             return _run(accelerator, config, reward, oracle, out, watch, smoke, command, say)
 
@@ -156,7 +147,7 @@ def calibrate(config: ReinforceConfig, policy: Policy, reward: RewardFunction, t
     some = list(train[: 4 * config.batch_size][:64])
     torch.manual_seed(config.seed)
     policy.network.eval()
-    sets = [policy.texts(some, policy.sample(policy.inputs(some), some, (config.seed, "scale", k))) for k in range(4)]
+    sets = [policy.texts(some, policy.decode(policy.inputs(some), some, (config.seed, "scale", k))) for k in range(4)]
     policy.network.train()
     texts = [text for own in sets for text in own]
     own = some * len(sets)

@@ -1,4 +1,4 @@
-"""The training loop by a reward, top to bottom: maximum likelihood first, then the mixed loss, resumable at any step."""
+"""Training by a reward: maximum likelihood first, then the mixed loss, resumable at any step."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,14 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negsample.errors import InputError
-from negsample.progress import Bar
 from negsample.seeds import seed_from
-from negsample.train.fit.checkpoint import Position, find_checkpoint, load_best, load_own, save_best, save_checkpoint
-from negsample.train.fit.training_log import TrainingLog, print_line
+from negsample.train.fit.checkpoint import Checkpoints, Memory, TrainingLog, print_line, save_weights
+from negsample.train.fit.loop import run_epochs
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import epoch_order
-from negsample.train.reinforce.losses import likelihood, mixed, self_critical
 from negsample.train.reinforce.policy import Policy, Source
 
 if TYPE_CHECKING:
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 START = "start.safetensors"
 
 
-class RewardFunction(Protocol):
+class RewardFunction(Memory, Protocol):
     """What the loop asks of a reward (``negsample.rewards.Reward``); its numbers are always defined."""
 
     def score(
@@ -38,13 +35,19 @@ class RewardFunction(Protocol):
         """What the last outputs were like."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """What later rewards depend on."""
-        ...
 
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from ``state``."""
-        ...
+def self_critical(log_probs: Tensor, sampled: Tensor, baseline: Tensor) -> Tensor:
+    """Losses [n] = (r(greedy) − r(sample)) · log p(sample); least where better samples become more probable.
+
+    Clark et al. (2019), eq. 7, and Scialom et al. (2019), eq. 4, after Rennie et al. (2017). ``log_probs`` [n]: of whole
+    sampled sequences; ``sampled``, ``baseline`` [n]: rewards of the sample and of the greedy sequence.
+    """
+    return (baseline - sampled) * log_probs
+
+
+def mixed(gamma: float, reinforced: Tensor, supervised: Tensor) -> Tensor:
+    """γ · L_rl + (1 − γ) · L_ml (Clark et al. 2019, eq. 8; Scialom et al. 2019, eq. 2); L_ml = −log p(reference)."""
+    return gamma * reinforced + (1 - gamma) * supervised
 
 
 def fit(
@@ -57,7 +60,7 @@ def fit(
     validation: Sequence[Source],
     work: Path,
     say: Callable[[str], None] = print_line,
-) -> Position:
+) -> None:
     """Train ``policy.network`` in place; the weights with the highest validation reward at the end.
 
     First ``config.ml_epochs`` of maximum likelihood (kept: those with the lowest validation loss), then ``config.epochs``
@@ -66,55 +69,67 @@ def fit(
     at the end as if it had not been stopped. Raises InputError where the loss is not finite.
     """
     network, optimizer = accelerator.prepare(policy.network, torch.optim.Adam(policy.network.parameters()))
-    position = Position()
-    log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, say)
-    if (found := find_checkpoint(work)) is not None:
-        accelerator.load_state(str(found[0]))
-        position = found[1]
-        reward.load_state(load_own(accelerator, found[0]))
-    elif accelerator.is_main_process and not config.epochs:
-        save_start(policy, work)
-    log.rewind(position.step, position.epoch)
-    last = config.ml_epochs + config.epochs
-    per_epoch = -(-len(epoch_order(train, alone, config.unsupervised_share, config.seed, 0)) // config.batch_size)
-    with Bar("training", last * per_epoch, position.step) as bar:
-        while position.epoch < last:
-            rewarded = position.epoch >= config.ml_epochs
-            if position.epoch == config.ml_epochs and position.batch == 0:
-                _begin_rewards(accelerator, policy, reward, optimizer, validation, config, position, work, say)
-            extra = alone if rewarded else []
-            order = epoch_order(train, extra, config.unsupervised_share, config.seed, position.epoch)
-            batches = [order[i : i + config.batch_size] for i in range(0, len(order), config.batch_size)]
-            rate = config.learning_rate if rewarded else config.ml_learning_rate
+    main, last = accelerator.is_main_process, config.ml_epochs + config.epochs
+    kept = Checkpoints(accelerator, work, policy.network, reward)
+    position = kept.resume()
+    log = TrainingLog(work / "training.jsonl" if main else None, say)
+    log.rewind(position)
+    if main and not position.step and not config.epochs:
+        save_weights(policy.network, work / START)
+
+    def phase(last: int, rewarded: bool) -> None:
+        extra, rate = (alone, config.learning_rate) if rewarded else ([], config.ml_learning_rate)
+        count = -(-len(epoch_order(train, extra, config.unsupervised_share, config.seed, 0)) // config.batch_size)
+
+        def batches(epoch: int, start: int) -> list[list[Source]]:
+            order = epoch_order(train, extra, config.unsupervised_share, config.seed, epoch)
             for group in optimizer.param_groups:
                 group["lr"] = rate
             policy.network.train()
-            for batch in batches[position.batch :]:
-                gamma = gamma_at(config, position.epoch - config.ml_epochs, position.batch, len(batches))
-                torch.manual_seed(seed_from(config.seed, "reinforce", position.step, accelerator.process_index))
-                loss, earned = step(
-                    accelerator, config, policy, network, optimizer, reward, batch, position.step,
-                    gamma if rewarded else 0.0,
-                )  # fmt: skip
-                if not np.isfinite(loss):
-                    raise InputError(f"the loss is not finite at step {position.step}; lower the learning rate {rate}")
-                log.write(kind="step", step=position.step, loss=loss, **({} if earned is None else {"reward": earned}))
-                position.loss_sum += loss * len(batch)
-                position.loss_count += len(batch)
-                position.batch += 1
-                position.step += 1
-                bar.advance(note=f"loss {position.loss_sum / position.loss_count:.3f}")
-                if position.step % config.checkpoint_every == 0 and position.batch < len(batches):
-                    save_checkpoint(accelerator, work, position, reward.state())
-            _end_epoch(accelerator, config, policy, reward, validation, work, log, say, position)
-            done = position.stale >= config.patience
-            position.epoch, position.batch, position.loss_sum, position.loss_count = position.epoch + 1, 0, 0.0, 0
-            if done:
-                position.epoch = last if rewarded else config.ml_epochs
-            position.finished = position.epoch == last
-            save_checkpoint(accelerator, work, position, reward.state())
-    load_best(policy.network, work, position.best_epoch)
-    return position
+            return [order[i : i + config.batch_size] for i in range(0, len(order), config.batch_size)][start:]
+
+        def one(batch: list[Source]) -> tuple[float, int]:
+            gamma = gamma_at(config, position.epoch - config.ml_epochs, position.batch, count) if rewarded else 0.0
+            torch.manual_seed(seed_from(config.seed, "reinforce", position.step, accelerator.process_index))
+            loss, earned = step(accelerator, config, policy, network, optimizer, reward, batch, position.step, gamma)
+            log.write(kind="step", step=position.step, loss=loss, **({} if earned is None else {"reward": earned}))
+            return loss * len(batch), len(batch)
+
+        def validate() -> float:
+            facts: dict[str, Any] = {"epoch": position.epoch, "steps": position.step, "train_loss": position.train_loss}
+            if rewarded:
+                facts |= {"phase": "reward", "outputs": reward.report()}
+                earned = facts["validation_reward"] = _mean_reward(accelerator, config, policy, reward, validation)
+                found, told = -earned, f"validation reward {earned:.4f}"
+            else:
+                facts["phase"] = "likelihood"
+                found = facts["validation_loss"] = _mean_loss(accelerator, config, policy, validation)
+                told = f"validation loss {found:.4f}"
+            log.write(kind="epoch", **facts)
+            if main:
+                say(f"epoch {position.epoch + 1} ({facts['phase']}): loss {position.train_loss:.4f}, {told}")
+            return found
+
+        run_epochs(
+            position, last, config.patience, batches=batches, step=one, validate=validate, kept=kept,
+            steps=last * count, checkpoint_every=config.checkpoint_every,
+        )  # fmt: skip
+
+    phase(config.ml_epochs, rewarded=False)
+    if config.epochs and position.epoch == config.ml_epochs and not position.batch:
+        # The best weights so far, a fresh Adam, and what they earn as they are.
+        if position.best_epoch >= 0:
+            kept.load_best(position.best_epoch)
+        optimizer.optimizer.state.clear()
+        earned = _mean_reward(accelerator, config, policy, reward, validation)
+        position.best_loss, position.best_epoch, position.stale = -earned, max(0, position.epoch - 1), 0
+        kept.keep_best(position.best_epoch)
+        if main:
+            say(f"validation reward before: {earned:.4f}")
+            save_weights(policy.network, work / START)
+        accelerator.wait_for_everyone()
+    phase(last, rewarded=True)
+    kept.load_best(position.best_epoch)
 
 
 def gamma_at(config: ReinforceConfig, epoch: int, batch: int, batches: int) -> float:
@@ -143,9 +158,7 @@ def step(
     pieces = [own[part::parts] for part in range(parts)]
     # A process (or part) without a document still takes part in the exchange of gradients, with weight 0.
     filled = [piece or list(batch[:1]) for piece in pieces]
-    inputs = [
-        {name: tensor.to(accelerator.device) for name, tensor in policy.inputs(piece).items()} for piece in filled
-    ]
+    inputs = [_inputs(policy, piece, accelerator.device) for piece in filled]
     # All are drawn, and earn what they do, before any is learned from.
     drawn = _rewarded_samples(config, policy, reward, pieces, inputs, number, accelerator.device) if gamma > 0 else None
     total = torch.zeros(3, device=accelerator.device)
@@ -155,7 +168,7 @@ def step(
             zeros = torch.zeros(len(piece), device=accelerator.device)
             reinforced, supervised = zeros, zeros
             if drawn is not None:
-                rows = drawn[part] or [(policy.greedy(inputs[part]), zeros, zeros)] * config.samples
+                rows = drawn[part] or [(policy.decode(inputs[part], piece), zeros, zeros)] * config.samples
                 losses = [self_critical(network(inputs[part], made), r, base) for made, r, base in rows]
                 reinforced = torch.stack(losses).mean(0)
                 total[1] += weight * torch.stack([r for _, r, _ in rows]).sum()
@@ -163,7 +176,7 @@ def step(
             if gamma < 1:
                 has = torch.tensor([float(bool(source.references)) for source in piece], device=accelerator.device)
                 sequences = policy.targets(piece).to(accelerator.device)
-                supervised = has * likelihood(network(inputs[part], sequences))
+                supervised = -has * network(inputs[part], sequences)
             loss = mixed(gamma, reinforced, supervised).sum() * weight
             # Gradients are averaged over processes and parts; this makes the step the mean over the batch's documents.
             accelerator.backward(loss * accelerator.num_processes * parts / len(batch))
@@ -191,7 +204,7 @@ def _rewarded_samples(
     policy.network.eval()
     draws = [(config.seed, "reinforce", number, draw) for draw in range(config.samples)]
     made = [
-        [policy.greedy(own), *(policy.sample(own, piece, draw) for draw in draws)] if piece else []
+        [policy.decode(own, piece), *(policy.decode(own, piece, draw) for draw in draws)] if piece else []
         for piece, own in zip(pieces, inputs, strict=True)
     ]
     policy.network.train(training)
@@ -211,89 +224,10 @@ def score(reward: RewardFunction, sources: Sequence[Source], texts: Sequence[str
     return reward.score([s.document for s in sources], texts, [s.references for s in sources])
 
 
-def _begin_rewards(
-    accelerator: "Accelerator",
-    policy: Policy,
-    reward: RewardFunction,
-    optimizer: Any,
-    validation: Sequence[Source],
-    config: ReinforceConfig,
-    position: Position,
-    work: Path,
-    say: Callable[[str], None],
-) -> None:
-    """From likelihood to rewards: the best weights so far, a fresh Adam, and what they earn as they are."""
-    if position.best_epoch >= 0:
-        load_best(policy.network, work, position.best_epoch)
-    position.best_epoch, position.stale = max(0, position.epoch - 1), 0
-    optimizer.optimizer.state.clear()
-    before = reward.state()
-    earned = _mean_reward(accelerator, config, policy, reward, validation)
-    # Summaries that nothing is learned from leave no trace in the reward.
-    reward.load_state({**reward.state(), "length": before["length"]})
-    position.best_loss = -earned
-    if accelerator.is_main_process:
-        say(f"validation reward before: {earned:.4f}")
-        save_best(policy.network, work, position.best_epoch)
-        save_start(policy, work)
-    accelerator.wait_for_everyone()
+def _inputs(policy: Policy, sources: Sequence[Source], device: torch.device) -> dict[str, Tensor]:
+    return {name: tensor.to(device) for name, tensor in policy.inputs(sources).items()}
 
 
-def save_start(policy: Policy, work: Path) -> None:
-    """Keep the weights that rewards have not touched yet."""
-    from safetensors.torch import save_model
-
-    save_model(policy.network, str(work / f"{START}.tmp"))
-    (work / f"{START}.tmp").replace(work / START)
-
-
-def _end_epoch(
-    accelerator: "Accelerator",
-    config: ReinforceConfig,
-    policy: Policy,
-    reward: RewardFunction,
-    validation: Sequence[Source],
-    work: Path,
-    log: TrainingLog,
-    say: Callable[[str], None],
-    position: Position,
-) -> None:
-    rewarded = position.epoch >= config.ml_epochs
-    train_loss = position.loss_sum / max(1, position.loss_count)
-    facts: dict[str, Any] = {"epoch": position.epoch, "steps": position.step, "train_loss": train_loss}
-    if rewarded:
-        facts["outputs"] = reward.report()
-        before = reward.state()
-        earned = _mean_reward(accelerator, config, policy, reward, validation)
-        reward.load_state({**reward.state(), "length": before["length"]})
-        facts["validation_reward"] = earned
-        found, told = -earned, f"validation reward {earned:.4f}"
-    else:
-        found = facts["validation_loss"] = _validation_loss(accelerator, config, policy, validation)
-        told = f"validation loss {found:.4f}"
-    log.write(kind="epoch", phase="reward" if rewarded else "likelihood", **facts)
-    if accelerator.is_main_process:
-        say(f"epoch {position.epoch + 1} ({'reward' if rewarded else 'likelihood'}): loss {train_loss:.4f}, {told}")
-    if found < position.best_loss:
-        position.best_loss, position.best_epoch, position.stale = found, position.epoch, 0
-        if accelerator.is_main_process:
-            save_best(policy.network, work, position.epoch)
-    else:
-        position.stale += 1
-
-
-def _own_batches(accelerator: "Accelerator", config: ReinforceConfig, sources: Sequence[Source]) -> list[list[Source]]:
-    own = sources[accelerator.process_index :: accelerator.num_processes]
-    return [list(own[i : i + config.batch_size]) for i in range(0, len(own), config.batch_size)]
-
-
-def _total(accelerator: "Accelerator", values: Sequence[float]) -> float:
-    found = torch.tensor([sum(values), len(values)], device=accelerator.device, dtype=torch.float32)
-    both = accelerator.reduce(found, "sum")
-    return float(both[0] / both[1].clamp(min=1))
-
-
-@torch.no_grad()
 def _mean_reward(
     accelerator: "Accelerator",
     config: ReinforceConfig,
@@ -301,26 +235,44 @@ def _mean_reward(
     reward: RewardFunction,
     sources: Sequence[Source],
 ) -> float:
-    """Mean reward of the greedy summaries of ``sources``, shared by the processes."""
-    policy.network.eval()
-    earned: list[float] = []
-    for batch in _own_batches(accelerator, config, sources):
-        inputs = {name: tensor.to(accelerator.device) for name, tensor in policy.inputs(batch).items()}
-        earned += score(reward, batch, policy.texts(batch, policy.greedy(inputs))).tolist()
-    policy.network.train()
-    return _total(accelerator, earned)
+    """Mean reward of the greedy summaries of ``sources``, shared by the processes.
+
+    Nothing is learned from them, so they leave no trace in what the reward knows of length.
+    """
+
+    def earned(batch: list[Source], inputs: dict[str, Tensor]) -> list[float]:
+        return score(reward, batch, policy.texts(batch, policy.decode(inputs, batch))).tolist()
+
+    length = reward.state()["length"]
+    found = _mean(accelerator, config, policy, sources, earned)
+    reward.load_state({**reward.state(), "length": length})
+    return found
+
+
+def _mean_loss(accelerator: "Accelerator", config: ReinforceConfig, policy: Policy, sources: Sequence[Source]) -> float:
+    """Mean −log p of the references of ``sources``, shared by the processes."""
+
+    def losses(batch: list[Source], inputs: dict[str, Tensor]) -> list[float]:
+        return (-policy.network(inputs, policy.targets(batch).to(accelerator.device))).tolist()
+
+    return _mean(accelerator, config, policy, [source for source in sources if source.references], losses)
 
 
 @torch.no_grad()
-def _validation_loss(
-    accelerator: "Accelerator", config: ReinforceConfig, policy: Policy, sources: Sequence[Source]
+def _mean(
+    accelerator: "Accelerator",
+    config: ReinforceConfig,
+    policy: Policy,
+    sources: Sequence[Source],
+    values: Callable[[list[Source], dict[str, Tensor]], list[float]],
 ) -> float:
-    """Mean −log p of the references of ``sources``, shared by the processes."""
+    """Mean of ``values(batch, inputs)`` over ``sources``, of which each process reads its share; 0 of none."""
     policy.network.eval()
-    losses: list[float] = []
-    for batch in _own_batches(accelerator, config, [source for source in sources if source.references]):
-        inputs = {name: tensor.to(accelerator.device) for name, tensor in policy.inputs(batch).items()}
-        sequences = policy.targets(batch).to(accelerator.device)
-        losses += likelihood(policy.network(inputs, sequences)).tolist()
+    own, found = sources[accelerator.process_index :: accelerator.num_processes], []
+    for i in range(0, len(own), config.batch_size):
+        batch = list(own[i : i + config.batch_size])
+        found += values(batch, _inputs(policy, batch, accelerator.device))
     policy.network.train()
-    return _total(accelerator, losses)
+    both = torch.tensor([sum(found), len(found)], device=accelerator.device, dtype=torch.float32)
+    total, count = accelerator.reduce(both, "sum")
+    return float(total / count.clamp(min=1))

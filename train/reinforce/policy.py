@@ -1,4 +1,4 @@
-"""What is trained: the interface of a policy, and the extractor as one."""
+"""What is trained: the interface of a policy; the extractor and the language model as one."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from negsample.models.summarizers.budget import best_choices
-from negsample.models.summarizers.extractor import Extractor, ExtractorNetwork, ReadDocument
+from negsample.models.summarizers.extractor import Extractor, ReadDocument
+from negsample.models.summarizers.language_model import LanguageSummarizer
 from negsample.seeds import generator
 
 # Rewards float64 [n] of summaries: (documents, summaries, references) → numbers.
@@ -47,12 +48,11 @@ class Policy(Protocol):
         """The sequences that maximum likelihood learns, int64 [B, T]; nothing but negative ones without references."""
         ...
 
-    def sample(self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...]) -> Tensor:
-        """Sequences drawn from the policy; ``draw`` decides the random numbers."""
-        ...
-
-    def greedy(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """The most probable choice at each step."""
+    def decode(
+        self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
+    ) -> Tensor:
+        """Sequences drawn from the policy, by the random numbers that ``draw`` and a document's id decide; without, the most
+        probable choice at each step."""
         ...
 
     def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
@@ -115,24 +115,23 @@ class ExtractPolicy:
         self.prepare(sources)
         return _rows([self._targets.get(source.id, []) for source in sources])
 
-    def sample(self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...]) -> Tensor:
-        """As ``Policy.sample``; a document's draw does not depend on the others (Gumbel's trick)."""
-        size = inputs["mask"].shape[1]
+    def decode(
+        self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
+    ) -> Tensor:
+        """As ``Policy.decode``; drawn by Gumbel's trick."""
+        network = self.extractor.network
+        if draw is None:
+            return self.extractor.decode(network, inputs)
+        size, own = inputs["mask"].shape[1], inputs["mask"].sum(1).tolist()
         rngs = [generator(*draw, source.id) for source in sources]
 
         def choose(logits: Tensor, _: int) -> Tensor:
-            own = inputs["mask"].sum(1).tolist()
             noise = np.zeros((len(rngs), size), np.float32)
             for row, rng, n in zip(noise, rngs, own, strict=True):
                 row[:n] = rng.gumbel(size=n)
             return (logits + torch.from_numpy(noise).to(logits.device)).argmax(1)
 
-        assert isinstance(self.extractor.network, ExtractorNetwork)
-        return self.extractor.decode(self.extractor.network, inputs, choose)
-
-    def greedy(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """As ``Policy.greedy``."""
-        return self.extractor.decode(self.extractor.network, inputs)
+        return self.extractor.decode(network, inputs, choose)
 
     def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
         """As ``Policy.texts``."""
@@ -145,6 +144,41 @@ class ExtractPolicy:
     def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
         """As ``Policy.save``."""
         self.extractor.save(folder, facts)
+
+
+class AbstractPolicy:
+    """A sequence-to-sequence or causal language model; its targets are the tokens of the first reference."""
+
+    def __init__(self, summarizer: LanguageSummarizer) -> None:
+        self.summarizer = summarizer
+        self.network: nn.Module = summarizer.network
+
+    def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
+        """As ``Policy.inputs``."""
+        return self.summarizer.inputs([source.document for source in sources])
+
+    def targets(self, sources: Sequence[Source]) -> Tensor:
+        """As ``Policy.targets``."""
+        return self.summarizer.targets([source.references[0] if source.references else None for source in sources])
+
+    def decode(
+        self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
+    ) -> Tensor:
+        """As ``Policy.decode``."""
+        numbers = None if draw is None else self.summarizer.numbers([(*draw, source.id) for source in sources])
+        return self.summarizer.decode(inputs, numbers=numbers)
+
+    def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
+        """As ``Policy.texts``."""
+        return self.summarizer.texts(sequences)
+
+    def summarize(self, documents: Sequence[str]) -> list[str]:
+        """As ``Policy.summarize``: by beam search."""
+        return self.summarizer.summarize(documents)
+
+    def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
+        """As ``Policy.save``."""
+        self.summarizer.save(folder, facts)
 
 
 def _rows(lists: Sequence[Sequence[int]]) -> Tensor:

@@ -16,8 +16,8 @@ from negsample.errors import InputError
 from negsample.negatives.recipe import parse_recipe
 from negsample.registry import check_keys, suggestion
 from negsample.seeds import seed_from
-from negsample.train.config import convert, make_config, read_values
-from negsample.train.data.examples import READING
+from negsample.settings import convert, field_types, read_file
+from negsample.train.config import Reading, make_config
 from negsample.train.job import loss_of
 from negsample.train.search.space import Space, read_space
 
@@ -34,7 +34,7 @@ _PRUNERS = {
 # Trials drawn in memory to see what a search holds, and whether sampler and pruner work (TPE does after ten trials).
 _TRIED, _TRIED_BY_METHODS, _STEPS = 100, 14, 5
 # Settings that decide which examples the validation split holds.
-_EXAMPLES = {*READING, "recipe", "negatives", "vocabulary", "seed"}
+_EXAMPLES = {*field_types(Reading), "recipe", "negatives", "vocabulary"}
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Search:
 
 def read_search(path: str | Path) -> Search:
     """Return the search that a YAML file describes. Raises InputError for whatever is wrong in it, naming the place."""
-    values, where = read_values(path), str(path)
+    values, where = read_file(path, "tune"), str(path)
     check_keys(values, _KEYS, where)
     train = convert(values.get("train") or {}, dict, f"{where}: train")
     make_config({key: value for key, value in train.items() if key != "epochs" or value != 0}, f"{where}: train")

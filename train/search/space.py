@@ -17,10 +17,11 @@ from negsample.errors import InputError
 from negsample.models.build import takes
 from negsample.negatives.recipe import parse_recipe
 from negsample.registry import check_keys
-from negsample.train.config import TrainConfig, convert, make_config
+from negsample.settings import convert, field_types
+from negsample.train.config import TrainConfig, make_config
 
 _RANGE = ("choices", "low", "high", "log", "step", "when")
-_TYPES = typing.get_type_hints(TrainConfig)
+_TYPES = field_types(TrainConfig)
 
 
 @dataclass(frozen=True)

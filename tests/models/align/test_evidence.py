@@ -128,6 +128,8 @@ def test_what_cannot_be_used_is_refused(features: AlignFeatures, tmp_path: Path)
     with pytest.raises(InputError, match="reads 16 tokens"):
         new_evidence(str(small), features.encoder)
     large = build(tmp_path / "large", "gpt", limit=64)
+    with pytest.raises(InputError, match="masked"):
+        new_evidence(str(build(tmp_path / "masked", "bert", limit=64)), features.encoder)
     with pytest.raises(InputError, match="must have"):
         new_evidence(str(large), features.encoder, "Summary:")
     with pytest.raises(InputError, match="there is no file"):

@@ -3,11 +3,9 @@
 import json
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.errors import InputError
 from negsample.train.config import make_config
 from negsample.train.data.batches import BatchOrder, redrawn, share
 from negsample.train.job import train
@@ -128,8 +126,3 @@ def test_epochs_see_other_negatives_and_the_test_split_stays(pairs_file, tmp_pat
     assert one["test"] == two["test"]
     assert one["validation"] == two["validation"]
     assert two["train"]["negatives"]["crosspair"] == 2 * one["train"]["negatives"]["crosspair"]
-
-
-def test_align_reads_all_negatives_in_every_epoch():
-    with pytest.raises(InputError, match="give negatives instead of redraws"):
-        make_config({"head": "align", "redraws": 2})

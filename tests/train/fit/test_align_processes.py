@@ -57,7 +57,7 @@ def gradients(judge, groups, size):
     judges = [Judge(copy.deepcopy(judge.network), judge.tokenizer) for _ in range(size)]
 
     def work(rank):
-        _backward(judges[rank], groups, torch.device("cpu"), False, Together(rank, size, barrier, values))
+        _backward(Together(rank, size, barrier, values), judges[rank], groups, False)
 
     with ThreadPoolExecutor(size) as pool:
         list(pool.map(work, range(size)))

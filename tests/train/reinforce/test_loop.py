@@ -1,6 +1,7 @@
 """The loop: γ = 0 is plain fine-tuning, rewards are learned, a killed run comes to the same weights."""
 
 import copy
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,10 @@ from negsample.models.summarizers.budget import Budget
 from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
 from negsample.rewards import reward
-from negsample.train.reinforce.abstract import AbstractPolicy
 from negsample.train.reinforce.config import ReinforceConfig, make_reinforce_config
 from negsample.train.reinforce.data import epoch_order
-from negsample.train.reinforce.loop import fit, gamma_at, step
-from negsample.train.reinforce.policy import ExtractPolicy, Source
+from negsample.train.reinforce.loop import fit, gamma_at, mixed, self_critical, step
+from negsample.train.reinforce.policy import AbstractPolicy, ExtractPolicy, Source
 
 SOURCES = [Source(f"d{n}", document, (summary,)) for n, (document, summary) in enumerate(map(story, range(24)))]
 
@@ -195,6 +195,21 @@ def test_a_tiny_language_model_learns_a_copying_reward(language: AbstractPolicy,
     after = np.mean([copied(source.document, text) for source, text in zip(COPIES, made, strict=True)])
     # No word stands in two kinds of documents: who writes without reading earns a quarter at most.
     assert after > 0.4
+
+
+def test_the_losses_gradient_is_that_worked_out_by_hand() -> None:
+    # Two steps over two tokens, p = (¼, ¾) at each; the sample is (first, second), and earns 0.6 more than the greedy one.
+    logits = torch.tensor([[0.0, math.log(3)], [0.0, math.log(3)]], requires_grad=True)
+    log_probs = torch.log_softmax(logits, 1)
+    log_prob = (log_probs[0, 0] + log_probs[1, 1]).unsqueeze(0)
+    loss = self_critical(log_prob, torch.tensor([1.0]), torch.tensor([0.4]))
+    assert float(loss.detach()) == pytest.approx(-0.6 * math.log(0.25 * 0.75))
+    loss.sum().backward()
+    # (r(greedy) − r(sample)) · (chosen − p): −0.6·(1 − ¼, 0 − ¾) and −0.6·(0 − ¼, 1 − ¾).
+    assert logits.grad is not None
+    assert logits.grad.flatten().tolist() == pytest.approx([-0.45, 0.45, 0.15, -0.15])
+    reinforced, supervised = torch.tensor([2.0]), torch.tensor([4.0])
+    assert [float(mixed(gamma, reinforced, supervised)) for gamma in (0.0, 0.25, 1.0)] == [4.0, 3.5, 2.0]
 
 
 def test_gamma_rises_evenly_to_its_end() -> None:

@@ -13,7 +13,7 @@ from tune_support import SEARCH, Stub, missing_postgres, postgres
 from negsample.errors import InputError
 from negsample.eval.report.tune import tune_page
 from negsample.train.config import make_config, read_config
-from negsample.train.fit.callbacks import Callbacks
+from negsample.train.fit.loop import Callbacks
 from negsample.train.job import train
 from negsample.train.search.settings import read_search
 from negsample.train.search.storage import hide, open_storage, safe_url
