@@ -22,7 +22,6 @@ from negsample.papers.declared import Declared
 from negsample.papers.grid import Grid, file_name, read_splits, run_cells
 from negsample.papers.judged import Asked
 from negsample.papers.records import Record, Table, write
-from negsample.registry import distinct
 from negsample.settings import read_settings, read_words
 from negsample.spec import parse
 from negsample.train.config import TrainConfig
