@@ -39,10 +39,10 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     """Seconds to train, and the logits of the validation split; ``again``: the sentences are encoded anew for every epoch."""
     import torch
 
+    from negsample.models.embedding_cache import EmbeddingCache
     from negsample.models.encoders import make_encoder
     from negsample.models.features.rows import RowFeatures
     from negsample.models.heads import make_rows_head
-    from negsample.models.store.embedding_cache import EmbeddingCache
     from negsample.train.data.prepare import open_split, prepare_split
     from negsample.train.fit.loop import fit, predict
     from negsample.train.job import make_accelerator

@@ -18,7 +18,7 @@ from pathlib import Path
 from negsample.commands.compare import print_comparison
 from negsample.commands.generate_summaries import make_summarizer
 from negsample.eval.agreement.compare import Settings, compare
-from negsample.eval.report.files import write_comparison
+from negsample.eval.report.compare import write_comparison
 from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
 from negsample.rewards import reward

@@ -120,7 +120,7 @@ def command_of(work: str, scorer: list[str], source: Path, out: Path) -> list[st
         return [sys.executable, "-m", "negsample.cli", "score", *how]
     launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
     launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
-    return [sys.executable, "-m", *launch, "-m", "negsample.score", *how]
+    return [sys.executable, "-m", *launch, "-m", "negsample", "score", *how]
 
 
 def main() -> None:

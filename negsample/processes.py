@@ -17,10 +17,10 @@ _SHARDING = {
 }
 
 
-def warn_of_lone_process(module: str) -> None:
+def warn_of_lone_process(launched: str) -> None:
     """Say so where several CPU processes were asked for and Accelerate started one (huggingface/accelerate 2741).
 
-    Its launcher sets a master address for several processes but leaves starting them on CPUs to MPI. ``module`` is what
+    Its launcher sets a master address for several processes but leaves starting them on CPUs to MPI. ``launched`` is what
     was launched.
     """
     asked = os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true" and "MASTER_ADDR" in os.environ
@@ -28,7 +28,7 @@ def warn_of_lone_process(module: str) -> None:
     if asked and not started:
         print(
             "negsample: 'accelerate launch --cpu' starts one process; for several on CPUs run "
-            f"ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N -m {module} …",
+            f"ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N -m {launched} …",
             file=sys.stderr,
         )
 

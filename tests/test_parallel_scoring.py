@@ -153,7 +153,7 @@ def test_launched_by_accelerate(model, negsample, tmp_path, monkeypatch):
     import torch
 
     source = write(tmp_path / "in.jsonl", 2100)
-    done = launch("-m", "negsample.score", "--model", model, source, "-o", tmp_path / "two.csv")
+    done = launch("-m", "negsample", "score", "--model", model, source, "-o", tmp_path / "two.csv")
     assert done.returncode == 0, done.stderr
     # In the real size of chunks, and with as many threads as each of the two.
     monkeypatch.setattr(scoring.chunks, "__defaults__", (scoring.CHUNK,))
@@ -171,7 +171,7 @@ def test_launched_by_accelerate(model, negsample, tmp_path, monkeypatch):
 def test_one_mistake_ends_both(tmp_path):
     # Record 1,500 is in the second chunk, which is the second process'.
     source = write(tmp_path / "in.jsonl", 1600, bad={1500})
-    first, second = side_by_side("-m", "negsample.score", "--metric", "words", source, "-o", tmp_path / "out.jsonl")
+    first, second = side_by_side("-m", "negsample", "score", "--metric", "words", source, "-o", tmp_path / "out.jsonl")
     assert (first.returncode, second.returncode) == (2, 2)
     told = [line for line in (first.stderr + second.stderr).splitlines() if line.startswith("negsample:")]
     assert len(told) == 1

@@ -15,8 +15,8 @@ import torch
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
+from negsample.io.resume import refuse_changes, work_folder
 from negsample.io.run_record import Stopwatch, write_run
-from negsample.io.work_folder import refuse_changes, work_folder
 from negsample.models.build import Parts, make_network, new_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description, save_folder

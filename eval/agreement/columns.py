@@ -49,6 +49,10 @@ class ScoreColumn:
         """Count the rows that have no score, by reason."""
         return Counter(reason for reason in self.reasons if reason is not None)
 
+    def unscored(self) -> str:
+        """Tell how many rows have no score and why, in one line; "" where all have one."""
+        return "; ".join(f"{count} × {reason}" for reason, count in self.missing().most_common())
+
     def take(self, rows: Sequence[int]) -> "ScoreColumn":
         """Return the column over ``rows`` alone, in their order."""
         return replace(self, values=self.values[list(rows)], reasons=[self.reasons[row] for row in rows])

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT
 from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.figures import AgreementFigure, agreement
-from negsample.eval.agreement.levels import ScoreTable, make_table
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT, ScoreTable, make_table
 from negsample.eval.agreement.significance import MetricsComparison, compare_metrics
 from negsample.eval.fit.inputs import Inputs, further_metrics, inputs
 from negsample.eval.fit.learning_curve import CurvePoint, learning_curve
@@ -251,7 +250,6 @@ def _measured(
         replace(table, metrics={name: table.metrics[name] for name in (FITTED, best)}),
         target.name,
         level=level,
-        coefficient=coefficient,
         bootstrap=settings.bootstrap,
         seed=settings.seed,
     )

@@ -96,15 +96,15 @@ def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
     """What a trained model is worth where that is agreement with people, and fingerprints of the judgments."""
     if search.agreement is None:
         return None, {}
-    from negsample.eval.report.files import fingerprints
+    from negsample.eval.judgments import parted
     from negsample.eval.tuning import agreement_of, check_asked, load_tune_halves
+    from negsample.io.run_record import fingerprints
 
     asked = search.agreement
     check_asked(asked.level, asked.coefficient)
     halves = load_tune_halves(asked.judgments, asked.human)
-    files = [source if Path(source).exists() else source.partition(":")[2] for source in asked.judgments]
     measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
-    return measure, fingerprints(files)
+    return measure, fingerprints(parted(spec)[1] for spec in asked.judgments)
 
 
 def _device() -> str:

@@ -28,8 +28,8 @@ from negsample.engines.parts import (
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.read import NoRecordsError
+from negsample.io.resume import work_folder
 from negsample.io.run_record import Stopwatch, versions
-from negsample.io.work_folder import work_folder
 from negsample.progress import Bar
 from negsample.scoring import CHUNK, Scorer, Settings, Tally
 

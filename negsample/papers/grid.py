@@ -18,8 +18,8 @@ import torch
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
+from negsample.io.resume import trying
 from negsample.io.run_record import Stopwatch
-from negsample.io.work_folder import trying
 from negsample.models.build import Parts, takes
 from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures

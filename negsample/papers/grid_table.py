@@ -12,8 +12,8 @@ from typing import Any
 from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
+from negsample.io.resume import waiting, work_folder
 from negsample.io.run_record import Stopwatch
-from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, takes
 from negsample.models.encoders import make_encoder
 from negsample.negatives.recipe import parse_recipe

@@ -15,7 +15,7 @@ from negsample.errors import InputError
 from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.correlate import Source, load_sources
 from negsample.eval.agreement.levels import ScoreTable, judged_table
-from negsample.eval.judgments.mean_score import is_mean
+from negsample.eval.judgments.collect import is_mean
 from negsample.eval.metrics.base import score_judged
 from negsample.io.files import atomic_json
 from negsample.papers.declared import Declared

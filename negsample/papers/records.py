@@ -8,7 +8,7 @@ from typing import Any
 
 from negsample.io.files import atomic_json, atomic_text, replacing
 from negsample.io.run_record import Stopwatch, write_run
-from negsample.io.work_folder import waiting
+from negsample.io.resume import waiting
 from negsample.io.write import write_table
 from negsample.number_text import aligned, number
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from negsample.corpora import load_pairs
 from negsample.corpora.hub import KNOWN
-from negsample.corpora.sample import DOMAINS
+from negsample.corpora.files import DOMAINS
 from negsample.eval.agreement.correlate import Source
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
-from negsample.models.summarizers.stand_in import CAUSAL, SEQ2SEQ
+from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
 from negsample.papers.headlines import TASKS, Headline
 from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 from negsample.records import Judged, Pair

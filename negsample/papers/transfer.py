@@ -11,8 +11,8 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import replacing
+from negsample.io.resume import waiting, work_folder
 from negsample.io.run_record import Stopwatch
-from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, load_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description

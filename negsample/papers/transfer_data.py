@@ -161,7 +161,7 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
     def chosen() -> Iterator[Pair]:
         skipped: Counter[str] = Counter()
         for config in configs:
-            for pair in track(pairs_of(config, skipped), "negatives"):
+            for pair in pairs_of(config, skipped):
                 # numpy gives keys back without zero bytes at their end.
                 if bytes.fromhex(document_key(pair.document)).rstrip(b"\0") in parts:
                     yield pair

@@ -11,9 +11,9 @@ from negsample import Estimator
 from negsample.errors import InputError
 from negsample.models import precision
 from negsample.models.build import make_network, new_parts
+from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import make_encoder
 from negsample.models.folder import save_folder
-from negsample.models.store.embedding_cache import EmbeddingCache
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,6 @@ from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
 from negsample.errors import InputError
 from negsample.negatives.generate import GenerateOptions, generate
 from negsample.negatives.recipe import Recipe
-from negsample.progress import Bar
 from negsample.records import Pair
 from negsample.train.config import Reading, TrainConfig
 
@@ -54,10 +53,7 @@ def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str
     options = GenerateOptions(
         recipe, config.negatives, config.seed, vocabulary=config.vocabulary, redraws=config.redraws
     )
-    with Bar("negatives") as bar:
-        report = generate(
-            pairs_of(config, skipped), options, folder, progress=lambda stage, done, total: bar.advance(note=stage)
-        )
+    report = generate(pairs_of(config, skipped), options, folder)
     return {
         "corpora": config.corpora(),
         "limit": config.limit,

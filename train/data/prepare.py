@@ -15,9 +15,9 @@ from negsample.errors import InputError
 from negsample.io.files import appears, atomic_json
 from negsample.io.read import read_examples
 from negsample.models.features import Features
-from negsample.models.store.array_store import ArrayStore, ArrayWriter, new_store
 from negsample.records import Example
 from negsample.seeds import digest
+from negsample.train.data.array_store import ArrayStore, ArrayWriter, new_store
 
 SPLITS = ("train", "validation", "test")
 ORIGINAL = "original"

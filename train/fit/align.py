@@ -305,7 +305,7 @@ def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed
     ``gain`` is trained − untrained, ``low`` and ``high`` its 95 % bootstrap interval over documents.
     """
     kinds = split.kind_of
-    # A pair's copies follow its original (``negatives.examples``); its document may have other summaries.
+    # A pair's copies follow its original (``negatives.generate``); its document may have other summaries.
     original = np.maximum.accumulate(np.where(split.is_original, np.arange(len(split)), -1))
     paired = (original >= 0) & (split.document_of[original] == split.document_of)
     rows = []

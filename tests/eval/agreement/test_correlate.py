@@ -17,17 +17,15 @@ from tests_support import SHARED_DATA
 
 from negsample.errors import InputError
 from negsample.eval.agreement import columns, correlate
-from negsample.eval.agreement.baseline_verdict import baseline_verdicts, beats_matrices
 from negsample.eval.agreement.columns import score_columns
 from negsample.eval.agreement.correlate import Settings
-from negsample.eval.agreement.disagreement import furthest_apart
 from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import make_table
-from negsample.eval.agreement.significance import MetricsComparison
+from negsample.eval.agreement.result import baseline_verdicts, furthest_apart
+from negsample.eval.agreement.significance import MetricsComparison, beats_matrix
 from negsample.eval.metrics import METRICS
 from negsample.eval.metrics.base import Item, Metric, Scores
-from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows
-from negsample.eval.report.files import write_correlation
+from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows, write_correlation
 from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch
@@ -385,7 +383,7 @@ def test_verdicts_are_against_the_best_trivial_baseline() -> None:
         _comparison("other", "copied", 0.2, 0.5),
         _comparison("words", "copied", 0.25, 0.5),
     ]
-    found = baseline_verdicts(figures, beats_matrices(compared))
+    found = baseline_verdicts(figures, {("good", "summary"): beats_matrix(compared, "permutation")})
     assert set(found) == {("good", name, "summary", "spearman") for name in ("mine", "other", "align-untrained")}
     mine = found["good", "mine", "summary", "spearman"]
     assert (mine.baseline, mine.baseline_value, mine.above, mine.clear) == ("words", 0.35, True, True)
@@ -574,8 +572,8 @@ def test_a_folder_that_can_not_be_made_stops_before_any_work_and_figures_are_sho
     def full(*arguments: object) -> None:
         raise InputError("the disk is full")
 
-    monkeypatch.setattr("negsample.eval.report.files.write_correlation", full)
-    monkeypatch.setattr("negsample.eval.report.files.write_comparison", full)
+    monkeypatch.setattr("negsample.eval.report.correlate.write_correlation", full)
+    monkeypatch.setattr("negsample.eval.report.compare.write_comparison", full)
     path = write(tmp_path / "made.jsonl", halved())
     half = ("--half", "report", "--human", "content", "--bootstrap", 0, "--metric", "words")
     done = negsample("correlate", "--judgments", path, *half, "--out", tmp_path / "a", check=2)

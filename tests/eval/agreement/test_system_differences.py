@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from negsample.eval.agreement import system_differences
-from negsample.eval.agreement.system_differences import largest_differences
+from negsample.eval.agreement import compare
+from negsample.eval.agreement.compare import largest_differences
 
 
 def compare_systems(scores, systems="abcd", **options):
-    return system_differences.compare_systems(scores, systems[: scores.shape[1]], **options)
+    return compare.compare_systems(scores, systems[: scores.shape[1]], **options)
 
 
 def test_exact_permutation_by_hand():

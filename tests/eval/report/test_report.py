@@ -18,7 +18,6 @@ from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import agreement_json, correlation_page
 from negsample.eval.report.page import render
 from negsample.eval.report.plots import curve_plot, scatter, shared_scale
-from negsample.eval.report.view import lines
 from negsample.number_text import number, p_text, short
 
 HOSTILE = (
@@ -120,7 +119,7 @@ def test_the_page_shows_every_metric_with_the_figures_of_the_json(tmp_path: Path
         headline = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}[figure["level"]]
         if figure["coefficient"] == headline:
             assert number(figure["value"]) in shown
-    ordered = lines(result.datasets[0], "plain", ("pooled", "summary", "system"))
+    ordered = result.datasets[0].lines("plain")
     values = [line.figures["summary"].value for line in ordered]
     assert values == sorted(values, key=lambda v: -2 if v is None else v, reverse=True)
     # One table cell a metric and metric in each matrix of who beats whom.

@@ -69,7 +69,7 @@ def test_sentence_vectors_are_the_encoders_own(features: AlignFeatures) -> None:
 
 
 def test_a_text_reads_the_same_in_any_company(features: AlignFeatures, tmp_path: Path) -> None:
-    from negsample.models.store.embedding_cache import EmbeddingCache
+    from negsample.models.embedding_cache import EmbeddingCache
 
     alone = Reader(features.encoder, EmbeddingCache(features.reader.states, tmp_path / "a"))
     one = alone.read([SUMMARY])[0]

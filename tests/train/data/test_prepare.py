@@ -67,8 +67,8 @@ class Lengths:
 
 
 def test_examples_without_a_new_text_leave_the_stores_as_they_are(tmp_path, monkeypatch):
+    from negsample.models.embedding_cache import EmbeddingCache
     from negsample.models.features.rows import RowFeatures
-    from negsample.models.store.embedding_cache import EmbeddingCache
 
     features = RowFeatures(Lengths(), 3, 3, EmbeddingCache(Lengths(), tmp_path / "vectors"))
     assert features.read([]) == []

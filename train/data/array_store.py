@@ -6,6 +6,7 @@ one array takes three times as long, and there are no checksums.
 """
 
 import json
+import os
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,9 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import new_folder
-from negsample.models.store.memory_map import MappedFile
 
 _FORMAT = 1
+_BLOCK = 1 << 22
 
 
 class ArrayWriter:
@@ -73,34 +74,33 @@ def new_store(folder: Path, dtype: str) -> Iterator[ArrayWriter]:
 
 
 class ArrayStore:
-    """The store in ``folder``, opened for reading: ``store[i]`` is array i, a read-only view of the mapped file.
+    """The store in ``folder``, opened for reading: ``store[i]`` is array i, read-only.
 
-    The data is read once to compare its checksum. Raises InputError where the store is missing, unfinished or damaged.
+    The data is read once to compare its checksum, and is not held in memory. Raises InputError where the store is
+    missing, unfinished or damaged.
     """
 
     def __init__(self, folder: Path) -> None:
         try:
             index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-            self._file = MappedFile(folder / "data.bin")
-            self._data = self._file.data.view(index["dtype"])
+            self.dtype = np.dtype(index["dtype"])
+            self._file = (folder / "data.bin").open("rb", buffering=0)
             self._offsets = np.load(folder / "offsets.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+            crc = size = 0
+            while block := self._file.read(_BLOCK):
+                crc, size = zlib.crc32(block, crc), size + len(block)
             sound = (
                 index["format"] == _FORMAT
                 and self._offsets.dtype == np.int64
                 and self._offsets.shape == (index["count"] + 1,)
-                and len(self._data) == index["size"]
+                and size == index["size"] * self.dtype.itemsize
                 and zlib.crc32(self._offsets.data) == index["lengths_crc"]
-                and self._file.crc(0, len(self._file.data)) == index["data_crc"]
+                and crc == index["data_crc"]
             )
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise _damaged(folder) from error
         if not sound:
             raise _damaged(folder)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The type of the arrays."""
-        return self._data.dtype
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -109,9 +109,8 @@ class ArrayStore:
         if not -len(self) <= number < len(self):
             raise IndexError(f"array {number} of {len(self)}")
         place = number % len(self)
-        found = self._data[self._offsets[place] : self._offsets[place + 1]]
-        self._file.touched(1, found.nbytes)
-        return found
+        begin, end = (int(offset) * self.dtype.itemsize for offset in self._offsets[place : place + 2])
+        return np.frombuffer(os.pread(self._file.fileno(), end - begin, begin), self.dtype)
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
         """Return the lengths of the arrays with the ``numbers``; int64 [n]."""

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.models.store.array_store import ArrayStore, new_store
+from negsample.train.data.array_store import ArrayStore, new_store
 
 ROWS = [[5, 6, 7], [], [8], [9, 10]]
 
