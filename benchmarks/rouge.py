@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from negsample.eval.judgments import load_judgments
-from negsample.eval.metrics import Item, make_metric
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 from negsample.seeds import generator
 
 SUMMARIES = 1000

@@ -224,7 +224,7 @@ def _baselines(rows: Sequence[Judged], settings: Settings) -> tuple[dict[str, np
     columns, missed = {}, []
     for spec in TRIVIAL:
         try:
-            columns[spec] = score_judged(make_metric(spec), rows).values
+            columns[spec] = score_judged(make_metric(spec), rows).scores
         except InputError as error:
             missed.append(f"the baseline {spec} is not in the table: {error}")
     return columns, missed
