@@ -11,8 +11,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.agreement.correlation import correlation_matrix
-from negsample.eval.metrics import make_metric, score_judged
-from negsample.eval.metrics.base import choice
+from negsample.eval.metrics.base import choice, score_judged
 from negsample.eval.metrics.learned import HeldOut, Learned
 from negsample.records import Judged
 from negsample.scoring.metrics import make_metric

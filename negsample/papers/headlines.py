@@ -186,7 +186,7 @@ def systems(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Pa
 
 
 def _distance(spec: Declared) -> CorpusMetric:
-    return make_corpus_metric(f"{FED}(encoder={spec.parts['USE']})")
+    return make_corpus_metric(f"{FED}(encoder=({spec.parts['USE']}))")
 
 
 def _apart(distance: CorpusMetric, headlines: Sequence[Headline], task: str) -> tuple[float | None, int]:

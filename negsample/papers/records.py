@@ -1,14 +1,15 @@
 """A table as tidy records, one a figure, and the one writer of them: JSON, CSV, Markdown, pictures."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from negsample.io.files import atomic_json, atomic_text, replacing
-from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.resume import waiting
+from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.write import write_table
 from negsample.number_text import aligned, number
 
@@ -100,7 +101,8 @@ def markdown(table: Table) -> str:
         lines += [f"In round brackets: as printed in {table.paper}.", ""]
     for section in dict.fromkeys(record.section for record in table.records):
         own = [record for record in table.records if record.section == section]
-        most = max((record.n for record in own if record.n is not None), default=None)
+        usual = Counter(record.n for record in own if record.n is not None).most_common(1)
+        most = usual[0][0] if usual else None
         title = f"Published: {table.paper}" if section == PUBLISHED else section
         lines += [f"## {title}{f' (n = {most})' if title and most is not None else ''}", ""] if title else []
         lines += [*aligned(_grid(own, table.head, table.digits, most)), ""]

@@ -5,9 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from negsample.errors import InputError
-from negsample.eval.report.files import fingerprints
-from negsample.io.run_record import Stopwatch
 from negsample.io.resume import work_folder
+from negsample.io.run_record import Stopwatch, fingerprints
 from negsample.papers import grid_table, headlines, kinds, stand_ins, tac2010
 from negsample.papers.declared import Declared, declared
 from negsample.papers.drawn import DRAWN, draw

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from negsample.corpora import load_pairs
-from negsample.corpora.hub import KNOWN
 from negsample.corpora.files import DOMAINS
+from negsample.corpora.hub import KNOWN
 from negsample.eval.agreement.correlate import Source
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
@@ -302,7 +302,8 @@ def headlines() -> list[Headline]:
     """Headlines of four data sets: two systems, a story's first and its last sentence, and, as people's score from 1 to 5, what
     part of the other text's words stands in the headline."""
     found = []
-    for domain, pair in ((name, pair) for name in DOMAINS for pair in load_pairs(f"sample:{name}")):
+    for pair in load_pairs("sample"):
+        domain = pair.id.partition("-")[0]
         story, reference = story_of(pair.document), headline_of(pair.summary)
         sentences = split_sentences(story)
         for system, sentence in (("first", sentences[0]), ("last", sentences[-1])):

@@ -26,8 +26,8 @@ from negsample.eval.agreement.levels import judged_table
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import nist_rouge
 from negsample.eval.metrics.base import score_judged
-from negsample.io.run_record import Stopwatch
 from negsample.io.resume import trying, waiting, work_folder
+from negsample.io.run_record import Stopwatch
 from negsample.models.folder import read_description
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins

@@ -27,7 +27,12 @@ JUDGED = [
     for place, (story, made, known, score) in enumerate(zip(STORIES, GENERATED, REFERENCE, SCORES, strict=True))
 ] * 2
 ROWS = [
-    {"story": "storm closed port. ships waited.", "generated": "storm port", "reference": "storm sails", "gen_ref": [2, 4]},
+    {
+        "story": "storm closed port. ships waited.",
+        "generated": "storm port",
+        "reference": "storm sails",
+        "gen_ref": [2, 4],
+    },
     {"story": "prices rose in march.", "generated": "prices rose fast", "reference": "prices rose fast"},
     {"story": "prices rose in march.", "generated": "bread", "reference": "prices rose fast", "draw": 2},
 ]
@@ -49,7 +54,7 @@ def table(name, headlines, out, rows="rouge1  rouge1\n"):
     """A table of headlines by cheap metrics, record by place."""
     from dataclasses import replace
 
-    spec = replace(declared(name).with_parts(["USE=glove(unit=sentence)"]), rows=rows)
+    spec = replace(declared(name).with_parts(["USE=glove:unit=sentence"]), rows=rows)
     made = KINDS[spec.kind](spec, headlines, Asked(bootstrap=1000), out)
     return made, {(record.row, record.column): record for record in made.records}
 
@@ -84,7 +89,7 @@ def test_a_bad_record_is_named(write, change, judged):
 def test_tables_3_and_4(write, tmp_path):
     headlines = load_headlines(write(JUDGED))
     made, found = table("p4-table3", headlines, tmp_path, "rouge1  rouge1\nrouge2  rouge2\n")
-    assert [row for row, column in found if column == "Gen-Ref" and found[row, column].section == ""] == [
+    assert [row for (row, column), record in found.items() if column == "Gen-Ref" and record.about] == [
         f"{dataset} {name}" for dataset in ("a", "b", OVERALL) for name in ("rouge1", "rouge2")
     ]
     for task, item in (
@@ -99,7 +104,9 @@ def test_tables_3_and_4(write, tmp_path):
         assert (record.mark == "*") == (expected.pvalue < 0.05 / 6)
     assert {record.row for record in made.records if record.section == TABLE_4} >= {"rouge1", "rouge2"}
     assert found["a rouge1", "Gen-Ref"].n == 4
-    assert table("p4-table3", headlines[:1] * 3, tmp_path)[1]["a rouge1", "Gen-Ref"].reason == "metric scores are constant"
+    assert (
+        table("p4-table3", headlines[:1] * 3, tmp_path)[1]["a rouge1", "Gen-Ref"].reason == "metric scores are constant"
+    )
     assert "2 rows" in table("p4-table3", headlines[:2], tmp_path)[1]["a rouge1", "Gen-Ref"].reason
 
 
@@ -138,7 +145,12 @@ def test_examples_are_the_stories_with_most_headlines_the_nearest_first(write, t
     assert {place: record.value for place, record in found.items()} == {
         ("1 s", "to story"): 0.5, ("1 s", "to reference"): 1.0, ("2 s", "to story"): 0.0, ("2 s", "to reference"): 0.0,
     }  # fmt: skip
-    assert [text for _, text in made.texts] == ["prices rose in march.", "prices rose fast", "prices rose fast", "bread"]
+    assert [text for _, text in made.texts] == [
+        "prices rose in march.",
+        "prices rose fast",
+        "prices rose fast",
+        "bread",
+    ]
 
 
 def test_points_have_peoples_mean_and_the_distance_of_the_larger_corpus(write, tmp_path):
@@ -146,7 +158,11 @@ def test_points_have_peoples_mean_and_the_distance_of_the_larger_corpus(write, t
     rated = [ROWS[n % 2] | dict(zip(TASKS.values(), row, strict=True)) for n, row in enumerate(scores)]
     judged = load_headlines(write(rated), judged=None)
     _, found = table("p4-figure2", judged, tmp_path)
-    assert [(found[f"d {task}", "people"].value, found[f"d {task}", "fed"].n) for task in TASKS] == [(3, 3), (3, 3), (2, 3)]
+    assert [(found[f"d {task}", "people"].value, found[f"d {task}", "fed"].n) for task in TASKS] == [
+        (3, 3),
+        (3, 3),
+        (2, 3),
+    ]
     unscored = {key: value for key, value in ROWS[0].items() if key != "gen_ref"}
     more = load_headlines(write([unscored | {"generated": ROWS[0]["reference"]}, *ROWS[1:]]), judged=None)
     _, others = table("p4-figure2", [*judged, *more], tmp_path)

@@ -25,7 +25,7 @@ MADE = Declared(
     name="made",
     kind="correlations",
     data=("a", "b"),
-    rows="ROUGE-L  rougeL\nSMS  rouge1(value=recall)\nBERT  mlm(model={BERT})",
+    rows="ROUGE-L  rougeL\nSMS  rouge1(value=recall)\nBERT  mlm(model=({BERT}))",
     parts={"BERT": ""},
     coefficients=("spearman",),
     human=("kept",),
@@ -127,14 +127,16 @@ def test_systems_that_a_paper_leaves_out(tmp_path):
     assert source.missing == ("left out: system fragments (1 summaries)",)
     with pytest.raises(InputError, match="no summary is left without system fragments, lede3"):
         judged_sources(spec, [str(path)], ["lede3"])
-    with pytest.raises(InputError, match="--without lede: .* did you mean lede3"):
+    with pytest.raises(InputError, match=r"--without lede: .* did you mean lede3"):
         judged_sources(spec, [str(path)], ["lede"])
 
 
 def test_scores_are_kept(tmp_path, monkeypatch):
     first = made(tmp_path)
     scored = []
-    monkeypatch.setattr(judged, "score_judged", lambda metric, rows: scored.append(metric.name) or score_judged(metric, rows))
+    monkeypatch.setattr(
+        judged, "score_judged", lambda metric, rows: scored.append(metric.name) or score_judged(metric, rows)
+    )
     again = made(tmp_path)
     assert not scored
     for name, column in first.tables[1].metrics.items():
@@ -149,8 +151,8 @@ def test_scores_are_kept(tmp_path, monkeypatch):
 
 def test_what_can_not_be_measured(tmp_path):
     with pytest.raises(InputError, match="not one of its metrics could be made: no BERT is packaged"):
-        made(tmp_path, replace(MADE, rows="BERT  mlm(model={BERT})"))
-    with pytest.raises(InputError, match="--human kep: .* did you mean kept"):
+        made(tmp_path, replace(MADE, rows="BERT  mlm(model=({BERT}))"))
+    with pytest.raises(InputError, match=r"--human kep: .* did you mean kept"):
         made(tmp_path, human=("kep",))
 
 

@@ -26,7 +26,9 @@ def test_printed_figures_stand_beside_measured_ones():
 
 
 def test_files_hold_the_same(tmp_path):
-    table = Table("t", "Title", "Somebody 2019, Table 1", beside(RECORDS, PRINTED), not_run={"x": "no file"}, notes=("n",))
+    table = Table(
+        "t", "Title", "Somebody 2019, Table 1", beside(RECORDS, PRINTED), not_run={"x": "no file"}, notes=("n",)
+    )
     said = []
     (tmp_path / "work").mkdir()
     write(table, tmp_path, Stopwatch(), say=said.append, seed=3)
@@ -43,12 +45,17 @@ def test_files_hold_the_same(tmp_path):
     with (tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     for row, record in zip(rows, found, strict=True):
-        assert {key: value for key, value in row.items() if value} == {k: str(v) for k, v in record.items() if v is not None}
+        assert {key: value for key, value in row.items() if value} == {
+            k: str(v) for k, v in record.items() if v is not None
+        }
     assert json.loads((tmp_path / "run.json").read_text())["seed"] == 3
     assert not (tmp_path / "work").exists()
 
 
-@given(st.lists(st.tuples(*[st.sampled_from("ab")] * 3), unique=True), st.lists(st.tuples(*[st.sampled_from("abc")] * 3), unique=True))
+@given(
+    st.lists(st.tuples(*[st.sampled_from("ab")] * 3), unique=True),
+    st.lists(st.tuples(*[st.sampled_from("abc")] * 3), unique=True),
+)
 def test_nothing_is_lost_or_made_by_printing(measured, printed):
     records = [Record(row, column, math.pi, section=section) for section, row, column in measured]
     theirs = [Record(row, column, section=section, printed="1") for section, row, column in printed]

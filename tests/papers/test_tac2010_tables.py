@@ -14,7 +14,15 @@ from negsample.errors import InputError
 from negsample.models import evaluation
 from negsample.papers import stand_ins, tac2010
 from negsample.papers.declared import declared
-from negsample.papers.tac2010 import HUMAN, TacModel, find_models, load_tac2010, rouge_columns, tac2010_cells, tac2010_table
+from negsample.papers.tac2010 import (
+    HUMAN,
+    TacModel,
+    find_models,
+    load_tac2010,
+    rouge_columns,
+    tac2010_cells,
+    tac2010_table,
+)
 from negsample.train.config import make_config
 from negsample.train.job import train
 
@@ -137,7 +145,14 @@ def test_rouge_of_a_summary_by_hand(tac):
 def model(tiny_bert, pairs_file, tmp_path_factory):
     """A trained model folder, in the place of two."""
     folder = tmp_path_factory.mktemp("models")
-    own = {"corpus": str(pairs_file), "head": "cls", "encoder": str(tiny_bert), "max_length": 64, "epochs": 1, "limit": 20}
+    own = {
+        "corpus": str(pairs_file),
+        "head": "cls",
+        "encoder": str(tiny_bert),
+        "max_length": 64,
+        "epochs": 1,
+        "limit": 20,
+    }
     train(make_config({**own, "recipe": "delete"}), folder / "one")
     shutil.copytree(folder / "one", folder / "two")
     description = json.loads((folder / "two" / "config.json").read_text())

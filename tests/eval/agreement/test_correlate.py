@@ -24,7 +24,7 @@ from negsample.eval.agreement.levels import make_table
 from negsample.eval.agreement.result import baseline_verdicts, furthest_apart
 from negsample.eval.agreement.significance import MetricsComparison, beats_matrix
 from negsample.eval.metrics import METRICS
-from negsample.eval.metrics.base import Item, Metric, Scores
+from negsample.eval.metrics.base import Item
 from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows, write_correlation
 from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
