@@ -64,7 +64,7 @@ def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[
     ``QA_equally(model=QA)`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
     given, replace those of ``spec``. Raises InputError for anything else.
     """
-    head = parse(spec).name
+    head = spec.partition("(")[0].strip()
     if head in _PAPER:
         if weights is not None:
             raise InputError(f"reward {spec!r} has its weights from the paper; leave weights out")

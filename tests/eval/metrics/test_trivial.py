@@ -11,8 +11,7 @@ from tests_support import SHARED_DATA
 from negsample.errors import InputError
 from negsample.eval.agreement.figures import agreement
 from negsample.eval.agreement.levels import judged_table
-from negsample.eval.metrics import METRICS, Item, make_metric, score_judged
-from negsample.eval.metrics.base import collect
+from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.tokens import STOP_WORDS, content_words, word_tokens
 from negsample.records import Judged
 from negsample.scoring.metrics import METRICS, make_metric
