@@ -10,7 +10,7 @@ from plugin_files import write_plugin
 
 from negsample import Estimator
 from negsample.errors import InputError
-from negsample.io.examples import read_examples
+from negsample.io.read import read_examples
 from negsample.models.encoders import ENCODERS
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers import grid_table

@@ -125,7 +125,7 @@ def test_tables_6_and_7_have_the_best_by_score_and_both_kinds_of_rouge(tac, numb
         for place, letter in enumerate("RPF"):
             values = [round(maker.rouge(topic, system, kind)[place], 5) for topic in TOPICS for system in SYSTEMS]
             assert figures(table, f"{kind} {letter}") == by_hand(values, [coefficient])
-            assert len(figures(table, f"{kind} {letter} computed")) == 4
+            assert sum((r.row, r.section) == (f"{kind} {letter} computed", "pooled") for r in table.records) == 4
             printed = [r.column for r in table.records if r.row == f"{kind} {letter}" and r.printed]
             assert printed == [f"{coefficient}:{human}" for human in tac2010.PRINTED]
 
