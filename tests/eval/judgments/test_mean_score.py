@@ -108,7 +108,7 @@ def test_correlate_and_tune_know_the_mean(tmp_path: Path) -> None:
     path = _write(tmp_path / "j.jsonl", judged({"a": 1, "b": 4}, {"a": 5, "b": 2}, {"a": 3, "b": 5}))
     (source,) = load_sources([path])
     assert [row.scores["mean of 2"] for row in source.rows] == [2.5, 3.5, 4]
-    (half,) = load_tune_halves([path], ["mean of 2"])
+    (half,) = load_tune_halves([(path, "mean of 2")])
     assert [row.scores["mean of 2"] for row in half.rows] == [2.5, 3.5]
 
 
@@ -118,4 +118,4 @@ def test_correlate_and_tune_tell_why_there_is_none(tmp_path: Path) -> None:
     assert [line for line in source.missing if "no mean of the human scores" in line] == list(source.missing)
     assert len(source.missing) == 1
     with pytest.raises(InputError, match="no mean of the human scores"):
-        load_tune_halves([path], ["mean of 2"])
+        load_tune_halves([(path, "mean of 2")])
