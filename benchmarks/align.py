@@ -19,12 +19,12 @@ import numpy as np
 import torch
 
 from negsample.models.align.judge import new_judge
+from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
 from negsample.models.language.packaged import minilm_folder
 from negsample.models.precision import has_bf16, to_bf16
-from negsample.models.store.embedding_cache import EmbeddingCache
 from negsample.seeds import generator
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

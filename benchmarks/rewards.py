@@ -18,7 +18,7 @@ from pathlib import Path
 from negsample.commands.compare import print_comparison
 from negsample.commands.generate_summaries import make_summarizer
 from negsample.eval.agreement.compare import Settings, compare
-from negsample.eval.report.files import write_comparison
+from negsample.eval.report.compare import write_comparison
 from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
 from negsample.rewards import reward
@@ -26,14 +26,14 @@ from negsample.train.reinforce.config import make_reinforce_config
 from negsample.train.reinforce.job import reinforce
 
 REWARDS = {
-    "rougeL": "rougeL:against=references",
-    "s+wms": "s+wms:against=references",
+    "rougeL": "rougeL(against=references)",
+    "s+wms": "s+wms(against=references)",
     "ready": "ready",
     "coverage+support": "ready.coverage=1,ready.support=1@partial",
 }
 METRICS = (
-    "rouge1", "rouge2", "rougeL", "s+wms", "align-untrained", "align-untrained:aspect=coverage",
-    "align-untrained:aspect=support", "align-untrained:aspect=coherence", "align-untrained:aspect=form", "words",
+    "rouge1", "rouge2", "rougeL", "s+wms", "align-untrained", "align-untrained(aspect=coverage)",
+    "align-untrained(aspect=support)", "align-untrained(aspect=coherence)", "align-untrained(aspect=form)", "words",
 )  # fmt: skip
 
 

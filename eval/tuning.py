@@ -12,7 +12,7 @@ from negsample.eval.agreement.columns import column_sources, score_columns
 from negsample.eval.agreement.figures import agreement
 from negsample.eval.agreement.levels import judged_table
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.judgments.mean_score import is_mean, with_means
+from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.records import Judged, document_key
 from negsample.registry import suggestion
 

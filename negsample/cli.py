@@ -100,7 +100,7 @@ def main(arguments: list[str] | None = None, processes: "Processes | None" = Non
     """Entry point. Exit codes: 0 done, 2 wrong input (one line on standard error), 130 interrupted,
     141 nobody reads standard output any more.
 
-    ``processes`` share the work where this one is one of several (``negsample.score``).
+    ``processes`` share the work where this one is one of several (``accelerate launch -m negsample score``).
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     # Ended politely, a command takes its temporary files with it.

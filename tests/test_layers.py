@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "commands": {*DATA, "models", "train", "eval", "rewards", "configs", "commands"},
 }
 # `from negsample import Estimator` is loaded when it is asked for; the others are what `python -m` starts.
-ENTRY_POINTS = {"negsample/__init__.py", "negsample/score.py", "train/__main__.py", "train/reinforce/__main__.py"}
+ENTRY_POINTS = {"negsample/__init__.py", "negsample/__main__.py"}
 # What loads a model knows the kinds of models, and these load parts of themselves.
 CIRCLE = "negsample.models."
 

@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from fake_scorer import FakeScorer
 from processes import launch, side_by_side
 from tests_support import story
 from thread_processes import ThreadProcesses, Wire, together
 
-from negsample import scoring
 from negsample.cli import main
 from negsample.errors import InputError, RecordError
-from negsample.scoring import Scored, Settings
+from negsample.scoring import files as scoring
+from negsample.scoring.outcomes import Settings
+from negsample.scoring.scorer import Columns
 
 
 @dataclass
-class Lengths:
+class Lengths(FakeScorer):
     """Words of the summary / 7, and how many pairs it was asked for at a time."""
 
     signature: str = "lengths"
@@ -26,9 +28,8 @@ class Lengths:
 
     def score_pairs(self, documents, summaries, *, batch_size=32):
         self.calls.append(len(documents))
-        return Scored(
-            np.array([len(text.split()) / 7 for text in summaries], np.float32), np.zeros(len(documents), bool)
-        )
+        scores = np.array([len(text.split()) / 7 for text in summaries], np.float32)
+        return Columns(scores, [None] * len(scores), np.zeros(len(scores), bool))
 
 
 def table_scores(size, source, target, settings=scoring.DEFAULTS):
@@ -153,7 +154,7 @@ def test_launched_by_accelerate(model, negsample, tmp_path, monkeypatch):
     import torch
 
     source = write(tmp_path / "in.jsonl", 2100)
-    done = launch("-m", "negsample.score", "--model", model, source, "-o", tmp_path / "two.csv")
+    done = launch("-m", "negsample", "score", "--model", model, source, "-o", tmp_path / "two.csv")
     assert done.returncode == 0, done.stderr
     # In the real size of chunks, and with as many threads as each of the two.
     monkeypatch.setattr(scoring.chunks, "__defaults__", (scoring.CHUNK,))
@@ -171,7 +172,7 @@ def test_launched_by_accelerate(model, negsample, tmp_path, monkeypatch):
 def test_one_mistake_ends_both(tmp_path):
     # Record 1,500 is in the second chunk, which is the second process'.
     source = write(tmp_path / "in.jsonl", 1600, bad={1500})
-    first, second = side_by_side("-m", "negsample.score", "--metric", "words", source, "-o", tmp_path / "out.jsonl")
+    first, second = side_by_side("-m", "negsample", "score", "--metric", "words", source, "-o", tmp_path / "out.jsonl")
     assert (first.returncode, second.returncode) == (2, 2)
     told = [line for line in (first.stderr + second.stderr).splitlines() if line.startswith("negsample:")]
     assert len(told) == 1

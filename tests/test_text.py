@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.store.text_keys import key
+from negsample.models.embedding_cache import key
 from negsample.negatives.index import summary_digest
 from negsample.records import document_key
 from negsample.text import as_written, fold, readable, word_count, word_tokens

@@ -1,1 +1,1 @@
-"""Training: ``negsample.train.job.train`` does all of it; ``accelerate launch -m negsample.train`` runs it."""
+"""Training: ``negsample.train.job.train`` does all of it; ``accelerate launch -m negsample train`` runs it."""

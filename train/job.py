@@ -15,8 +15,8 @@ import torch
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
+from negsample.io.resume import refuse_changes, work_folder
 from negsample.io.run_record import Stopwatch, write_run
-from negsample.io.work_folder import refuse_changes, work_folder
 from negsample.models.build import Parts, make_network, new_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description, save_folder
@@ -24,8 +24,7 @@ from negsample.models.percentiles import percentiles_of
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.processes import refuse_sharding
 from negsample.train.config import TrainConfig
-from negsample.train.data.examples import make_examples
-from negsample.train.data.prepare import SPLITS, Split, open_split, prepare_split
+from negsample.train.data import SPLITS, Split, make_examples, open_split, prepare_split
 from negsample.train.fit.checkpoint import print_line, read_epochs
 from negsample.train.fit.loop import Callbacks, fit, predict
 from negsample.train.model_card import model_card

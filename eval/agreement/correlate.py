@@ -2,28 +2,29 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.agreement.baseline_verdict import (
-    MAIN_COEFFICIENT,
-    BaselineVerdict,
-    baseline_verdicts,
-    beats_matrices,
-)
 from negsample.eval.agreement.columns import ScoreColumn, check_names, column_sources, score_columns
-from negsample.eval.agreement.disagreement import Apart, furthest_apart
-from negsample.eval.agreement.figures import AgreementFigure, agreement
+from negsample.eval.agreement.figures import agreement
 from negsample.eval.agreement.given_scores import score_file_column
-from negsample.eval.agreement.levels import LEVELS, ScoreTable, judged_table
+from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, judged_table
+from negsample.eval.agreement.result import (
+    Correlation,
+    Measured,
+    Settings,
+    Source,
+    baseline_verdicts,
+    furthest_apart,
+)
 from negsample.eval.agreement.sample_size import AverageRank, SampleSize, article_sampling, average_ranks
-from negsample.eval.agreement.significance import BeatsMatrix, MetricsComparison, compare_metrics
+from negsample.eval.agreement.significance import TESTS, MetricsComparison, beats_matrix, compare_metrics
 from negsample.eval.judgments import Unusable, load_judgments
+from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import HALVES
-from negsample.eval.judgments.mean_score import is_mean, with_means
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
@@ -34,74 +35,6 @@ from negsample.resampling import check_resamples
 PERMUTATIONS = 1000
 _DRAWS_PER_PAIR = 50
 _DRAWN_MOST = 20_000_000  # draws × documents held at once
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What was asked for; ``human`` empty means all, ``half`` None both halves (and rows of none).
-
-    ``columns``: as of `load_judgments`; ``precision``: what the models compute in.
-    """
-
-    judgments: tuple[str, ...]
-    models: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    scores: tuple[str, ...] = ()
-    human: tuple[str, ...] = ()
-    half: str | None = None
-    columns: tuple[str, ...] = ()
-    levels: tuple[str, ...] = LEVELS
-    precision: str = "float32"
-    bootstrap: int = 1000
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Source:
-    """The judged rows of one data set. ``missing``: a line for each reason why judgments could not be used."""
-
-    name: str
-    spec: str
-    rows: tuple[Judged, ...]
-    missing: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One data set: its figures, every two metrics compared (`MAIN_COEFFICIENT`), who beats whom, baseline verdicts,
-    article sampling by (human, metric), and the summaries on which metric and people lie furthest apart.
-    """
-
-    source: Source
-    columns: tuple[ScoreColumn, ...]
-    table: ScoreTable
-    figures: tuple[AgreementFigure, ...]
-    comparisons: tuple[MetricsComparison, ...]
-    beats: dict[tuple[str, str], BeatsMatrix]
-    verdicts: dict[tuple[str, str, str, str], BaselineVerdict]
-    sampling: dict[tuple[str, str], tuple[SampleSize, ...]]
-    apart: dict[tuple[str, str], tuple[Apart, ...]]
-
-    def figure(self, human: str, metric: str, level: str, coefficient: str) -> AgreementFigure | None:
-        """Return the figure asked for, or None where that level was not computed."""
-        for figure in self.figures:
-            if (figure.human, figure.metric, figure.level, figure.coefficient) == (human, metric, level, coefficient):
-                return figure
-        return None
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """All of it. ``columns``: name, kind and signature of every row of the table (values over all data sets).
-
-    ``ranks``: level → average rank of each metric over the data sets. ``notes``: what was left out, and why.
-    """
-
-    settings: Settings
-    columns: tuple[ScoreColumn, ...]
-    datasets: tuple[Measured, ...]
-    ranks: dict[str, tuple[AverageRank, ...]]
-    notes: tuple[str, ...]
 
 
 def correlate(settings: Settings) -> Correlation:
@@ -130,7 +63,7 @@ def correlate(settings: Settings) -> Correlation:
     check_names(column.name for column in columns)
     asked = [column for column in columns if column.kind != "baseline"]
     if asked and all(np.isnan(column.values).all() for column in asked):
-        why = "; ".join(f"{column.name}: {unscored(column)}" for column in asked)
+        why = "; ".join(f"{column.name}: {column.unscored()}" for column in asked)
         raise InputError(f"not one judged summary could be scored: {why}")
 
     measured, start = [], 0
@@ -181,62 +114,44 @@ def load_sources(specs: Sequence[str], columns: Sequence[str] = ()) -> list[Sour
 
 
 def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], list[str]]:
-    """The sources with only the half and the human scores that were asked for; what is to be told of it."""
-    found, notes = _only_half(sources, settings.half)
-    found, more = _only_human(found, settings.human)
-    halves = Counter(row.half for source in found for row in source.rows if row.scores)
-    if settings.half is None and halves["tune"]:
-        told = f"{halves['tune']} of {halves.total()} judged summaries have half: tune, for choosing settings by"
-        more.append(
-            f"{told}; the figures are over both halves, --half report leaves these out" if halves["report"] else told
-        )
-    return found, notes + more
+    """The sources with only the half and the human scores that were asked for; what is to be told of it.
 
-
-def _only_half(sources: list[Source], half: str | None) -> tuple[list[Source], list[str]]:
-    """The sources with only the rows of ``half`` (None: all), and what was left out for having none.
-
-    Raises InputError for a file without a row of that half: it was given to be measured.
+    Raises InputError for a file without a row of the half, which was given to be measured, and an unknown human score.
     """
-    if half is None:
-        return sources, []
-    halves: dict[str, set[str]] = {}
-    unmarked, kept, without = [], [], []
-    for source in sources:
-        halves.setdefault(source.spec, set()).update(row.half for row in source.rows)
-        # What has no half may be of either.
-        if count := sum(not row.half for row in source.rows):
-            unmarked.append(f"{source.name}: left out {count} × judged summary without a half")
-        if rows := tuple(row for row in source.rows if row.half == half):
-            kept.append(replace(source, rows=rows))
-        else:
-            without.append(f"{source.name}: left out, for no row has half: {half}")
-    for spec, found in halves.items():
-        if half not in found:
-            told = f"no row has half: {half}" if found - {""} else "no row has the field 'half'"
-            raise InputError(f"{spec}: {told}; mark its rows half: tune or half: report, or leave --half out")
-    return kept, unmarked + without
+    half, wanted, notes = settings.half, settings.human, []
+    if half is not None:
+        for spec in dict.fromkeys(source.spec for source in sources):
+            found = {row.half for source in sources if source.spec == spec for row in source.rows}
+            if half not in found:
+                told = f"no row has half: {half}" if found - {""} else "no row has the field 'half'"
+                raise InputError(f"{spec}: {told}; mark its rows half: tune or half: report, or leave --half out")
+        for source in sources:
+            # What has no half may be of either.
+            if count := sum(not row.half for row in source.rows):
+                notes.append(f"{source.name}: left out {count} × judged summary without a half")
+        sources = [replace(source, rows=tuple(r for r in source.rows if r.half == half)) for source in sources]
+        notes += [f"{source.name}: left out, for no row has half: {half}" for source in sources if not source.rows]
+        sources = [source for source in sources if source.rows]
+    if wanted:
+        known = list(dict.fromkeys(name for source in sources for row in source.rows for name in row.scores))
+        for name in wanted:
+            if name not in known:
+                raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
+        sources = [replace(source, rows=tuple(_only(row, wanted) for row in source.rows)) for source in sources]
+        without = [source for source in sources if not any(row.scores for row in source.rows)]
+        score = " or ".join(wanted)
+        notes += [f"{source.name}: left out, for none of its judgments has the score {score}" for source in without]
+        sources = [source for source in sources if source not in without]
+    halves = Counter(row.half for source in sources for row in source.rows if row.scores)
+    if half is None and halves["tune"]:
+        told = f"{halves['tune']} of {halves.total()} judged summaries have half: tune, for choosing settings by"
+        over = "; the figures are over both halves, --half report leaves these out" if halves["report"] else ""
+        notes.append(told + over)
+    return sources, notes
 
 
-def _only_human(sources: list[Source], wanted: Sequence[str]) -> tuple[list[Source], list[str]]:
-    """The sources with only the human scores ``wanted``; a line for each that has none and is left out."""
-    if not wanted:
-        return sources, []
-    known = list(dict.fromkeys(name for source in sources for row in source.rows for name in row.scores))
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
-    kept, notes = [], []
-    for source in sources:
-        rows = [
-            replace(row, scores={name: value for name, value in row.scores.items() if name in wanted})
-            for row in source.rows
-        ]
-        if any(row.scores for row in rows):
-            kept.append(replace(source, rows=tuple(rows)))
-        else:
-            notes.append(f"{source.name}: left out, for none of its judgments has the score {' or '.join(wanted)}")
-    return kept, notes
+def _only(row: Judged, wanted: Sequence[str]) -> Judged:
+    return replace(row, scores={name: value for name, value in row.scores.items() if name in wanted})
 
 
 def _measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) -> Measured:
@@ -259,13 +174,15 @@ def _measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings)
                     table,
                     human,
                     level=level,
-                    coefficient=MAIN_COEFFICIENT[level],
                     bootstrap=settings.bootstrap,
                     permutations=_permutations(pairs, len(table.document_names)) if level != "system" else PERMUTATIONS,
                     seed=settings.seed,
                     progress=lambda done, total: bar.advance(),
                 )
-    beats = beats_matrices(comparisons)
+    groups: dict[tuple[str, str], list[MetricsComparison]] = {}
+    for comparison in comparisons:
+        groups.setdefault((comparison.human, comparison.level), []).append(comparison)
+    beats = {key: beats_matrix(group, TESTS[key[1]]) for key, group in groups.items()}
     return Measured(
         source,
         tuple(columns),
@@ -314,8 +231,3 @@ def _ranks(measured: Sequence[Measured]) -> dict[str, tuple[AverageRank, ...]]:
         if len(values) > 1:
             ranks[level] = tuple(average_ranks(values))
     return ranks
-
-
-def unscored(column: ScoreColumn) -> str:
-    """Tell how many rows ``column`` has no score for and why, in one line; "" where it has all."""
-    return "; ".join(f"{count} × {reason}" for reason, count in column.missing().most_common())

@@ -198,52 +198,38 @@ def standardised(values: np.ndarray) -> np.ndarray:
 def _weighted_kendall(
     values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
 ) -> np.ndarray:
+    codes = [np.unique(column, return_inverse=True)[1].astype(np.int32) for column in values]
     used = sorted({k for pair in pairs for k in pair})
-    untied = {k: concordance_form(values[k], values[k], None, documents, [(weights, weights)])[0] for k in used}
+    untied = {k: _concordance(codes[k], None, documents, weights) for k in used}
     result = np.empty((len(weights), len(pairs)))
     for p, (i, j) in enumerate(pairs):
-        agree = concordance_form(values[i], values[i], values[j], documents, [(weights, weights)])[0]
         product = untied[i] * untied[j]
+        agree = _concordance(codes[i], codes[j], documents, weights)
         result[:, p] = agree / np.sqrt(np.where(product > 0, product, np.nan))
     return result
 
 
-def concordance_form(
-    x: np.ndarray,
-    other: np.ndarray,
-    y: np.ndarray | None,
-    documents: np.ndarray,
-    sides: Sequence[tuple[np.ndarray, np.ndarray]],
-) -> list[np.ndarray]:
-    """Return Σ_ij left_i C_ij right_j for each ``(left, right)`` of ``sides``, [B] each.
+def _concordance(x: np.ndarray, y: np.ndarray | None, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Σ_ij w_i C_ij w_j for each of ``weights`` [B, D]: the numerator of Kendall's τ over ordered pairs of the resample.
 
-    C_ij is the sum over rows a of document i and b of document j of sign(x_a − other_b) sign(y_a − y_b), or, where
-    ``y`` is None, the number of such pairs with x_a ≠ other_b. With ``other`` = x and left = right = the number of
-    times that each document was drawn, this is the numerator of Kendall's τ over ordered pairs of the resample (copies
-    of one row are ties in both columns and add nothing). The rows are compared once, whatever the number of resamples.
-
-    ``x``, ``other``, ``y`` [n]; ``documents`` int [n] ascending; ``left``, ``right`` float64 [B, D].
+    C_ij is the sum over rows a of document i and b of document j of sign(x_a − x_b) sign(y_a − y_b), or, where ``y`` is
+    None, the number of such pairs with x_a ≠ x_b. Copies of one row are ties in both columns and add nothing. The rows
+    are compared once, whatever the number of resamples. ``x``, ``y`` int [n]; ``documents`` int [n] ascending.
     """
     present, starts = np.unique(documents, return_index=True)
-    codes = np.unique(np.concatenate([x, other]), return_inverse=True)[1].astype(np.int32)
-    x, other = codes[: len(x)], codes[len(x) :]
-    if y is not None:
-        y = np.unique(y, return_inverse=True)[1].astype(np.int32)
-    rights = [right[:, present].T for _, right in sides]
-    totals = [np.zeros(len(left)) for left, _ in sides]
+    right, total = weights[:, present].T, np.zeros(len(weights))
     step = max(1, _CHUNK // max(1, len(x)))
     for start in range(0, len(x), step):
         rows = slice(start, start + step)
         a = x[rows, None]
         if y is None:
-            pairs = (a != other[None]).view(np.int8)
+            pairs = (a != x[None]).view(np.int8)
         else:
             b = y[rows, None]
-            pairs = (a > other[None]).view(np.int8) - (a < other[None]).view(np.int8)
+            pairs = (a > x[None]).view(np.int8) - (a < x[None]).view(np.int8)
             pairs *= (b > y[None]).view(np.int8) - (b < y[None]).view(np.int8)
-        block = np.add.reduceat(pairs, starts, axis=1, dtype=np.int32)
         here, begins = np.unique(documents[rows], return_index=True)
+        block = np.add.reduceat(pairs, starts, axis=1, dtype=np.int32)
         block = np.add.reduceat(block, begins, axis=0, dtype=np.float64)
-        for total, (left, _), right in zip(totals, sides, rights, strict=True):
-            total += ((block @ right).T * left[:, here]).sum(axis=1)
-    return totals
+        total += ((block @ right).T * weights[:, here]).sum(axis=1)
+    return total

@@ -1,8 +1,14 @@
 """Is the difference of two metrics' agreement with people real? Williams, paired bootstrap, paired permutation; many
 comparisons: Bonferroni and Holm; who beats whom.
+
+The permutation: within some documents two metrics change places, and their correlations are taken again. If the metrics
+were exchangeable, which of the two a document's scores came from would not matter. The scores of a document change places
+together, because a document's rows are not independent. First both metrics are put on one scale within the data set (over
+the rows used), which leaves each one's own correlation as it was: z-scores; at the system level, then means per system.
+The summary level needs none: exchanging the labels of a document turns the sign of its difference of correlations.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -10,13 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.eval.agreement import levels as lv
-from negsample.eval.agreement.permutation import Counted, swapped_differences
+from negsample.eval.agreement.correlation import standardised
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT
 from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
 
 ALPHA = 0.05
+# Williams is exact where rows are independent (systems); the permutation keeps a document's rows together.
+TESTS = {"summary": "permutation", "pooled": "permutation", "system": "williams"}
 WILLIAMS_SUMMARY = "the Williams test is not defined for a mean of per-document correlations"
-WILLIAMS_KENDALL = "the Williams test is not defined for Kendall's τ"
 WILLIAMS_FEW = "the Williams test needs at least four rows or systems"
 WILLIAMS_DEGENERATE = "the two metrics determine each other"
 
@@ -58,10 +66,10 @@ def williams(r12: float, r13: float, r23: float, n: int) -> Williams | None:
 class MetricsComparison:
     """Two metrics against one human score, over the rows (summary level: the documents) where both are defined.
 
-    ``difference`` = ``value_first`` − ``value_second``; ``low``, ``high``: its percentile interval, documents (system
-    level: documents and systems) resampled. ``p_bootstrap``, ``p_permutation``, ``williams_p_two``: two-sided;
-    ``williams_p_one``: first better than second. Each is None where undefined; ``reason`` and ``williams_reason`` say
-    why.
+    ``coefficient``: the level's in `MAIN_COEFFICIENT`. ``difference`` = ``value_first`` − ``value_second``; ``low``,
+    ``high``: its percentile interval, documents (system level: documents and systems) resampled. ``p_bootstrap``,
+    ``p_permutation``, ``williams_p_two``: two-sided; ``williams_p_one``: first better than second. Each is None where
+    undefined; ``reason`` and ``williams_reason`` say why.
     """
 
     dataset: str
@@ -91,26 +99,24 @@ def compare_metrics(
     human: str,
     *,
     level: str = "summary",
-    coefficient: str = "spearman",
     bootstrap: int = 1000,
     permutations: int = 1000,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[MetricsComparison]:
-    """Compare every two metrics of ``table`` by their agreement with the human score ``human``.
+    """Compare every two metrics of ``table`` by their agreement with the human score ``human``, by `MAIN_COEFFICIENT`.
 
     Paired bootstrap: the same resamples for both. Paired permutation: within a random half of the documents the two
-    metrics change places, after both were put on one scale, for which see `negsample.eval.agreement.permutation`. Williams:
-    pooled and system level, Pearson and Spearman (Clark et al. 2019 use it with Spearman); at the pooled level it takes
-    rows that share a document as independent and is too bold. The permutation takes the systems as given: at the system
-    level it says whether these systems on other documents would show the difference, not whether other systems would;
-    Williams and the bootstrap, which resamples systems too, are for that.
+    metrics change places. Williams: pooled and system level (Clark et al. 2019 use it with Spearman); at the pooled level
+    it takes rows that share a document as independent and is too bold. The permutation takes the systems as given: at the
+    system level it says whether these systems on other documents would show the difference, not whether other systems
+    would; Williams and the bootstrap, which resamples systems too, are for that.
     """
     missing = {name: np.isnan(column) for name, column in table.metrics.items()}
     no_human = np.isnan(table.human[human])
     resamples = lv.make_resamples(table, bootstrap, seed)
     keep, exact = patterns(generator(seed, "permutation", table.dataset), len(table.document_names), permutations)
-    exchanges = keep.astype(np.float64), exact
+    exchanges = keep.astype(np.float64)
     every = list(combinations(table.metrics, 2))
     groups: dict[bytes, list[tuple[str, str]]] = {}
     for pair in every:
@@ -119,86 +125,116 @@ def compare_metrics(
     for pairs in groups.values():
         columns = list(dict.fromkeys(name for pair in pairs for name in pair))
         block = lv.make_block(table, [*(table.metrics[name] for name in columns), table.human[human]])
-        scores = _BlockScores(block, level, coefficient, resamples, exchanges)
-        for first, second in pairs:
-            values = scores.compare(columns.index(first), columns.index(second))
-            found[first, second] = MetricsComparison(table.dataset, human, level, coefficient, first, second, **values)
+        places = [(columns.index(first), columns.index(second)) for first, second in pairs]
+        compared = _compared(block, level, places, resamples, exchanges, exact)
+        for (first, second), values in zip(pairs, compared, strict=True):
+            about = (table.dataset, human, level, MAIN_COEFFICIENT[level], first, second)
+            found[first, second] = MetricsComparison(*about, **values)
             if progress:
                 progress(len(found), len(every))
     return [found[pair] for pair in every]
 
 
-class _BlockScores:
-    """What the comparisons of one block share: values and resamples of each metric against the human score."""
-
-    def __init__(
-        self, block: lv.Block, level: str, coefficient: str, resamples: lv.Resamples, exchanges: tuple[np.ndarray, bool]
-    ) -> None:
-        self.block, self.level, self.coefficient = block, level, coefficient
-        self.resamples, (self.keep, self.exact) = resamples, exchanges
-        self.counted: Counted = {}
-        human = len(block.values) - 1
-        with_human = [(k, human) for k in range(human)]
+def _compared(
+    block: lv.Block, level: str, pairs: lv.Pairs, resamples: lv.Resamples, keep: np.ndarray, exact: bool
+) -> Iterator[dict[str, Any]]:
+    """For each pair of columns the fields of a `MetricsComparison` from ``n`` on; the last column is the human score."""
+    human, coefficient = len(block.values) - 1, MAIN_COEFFICIENT[level]
+    with_human = [(k, human) for k in range(human)]
+    if level == "summary":
+        per_document = lv.document_correlations(block, coefficient, with_human)
+    else:
+        every = list(combinations(range(human + 1), 2))
+        point = dict(zip(every, lv.block_correlations(block, level, coefficient, every).tolist(), strict=True))
+        every_sample = lv.resampled_correlations(block, level, coefficient, with_human, resamples)
+    for i, j in pairs:
+        n, documents, both = block.values.shape[1], len(np.unique(block.documents)), None
         if level == "summary":
-            self.per_document = lv.document_correlations(block, coefficient, with_human)
-        else:
-            pairs = list(combinations(range(human + 1), 2))
-            self.point = dict(zip(pairs, lv.block_correlations(block, level, coefficient, pairs), strict=True))
-            self.samples = lv.resampled_correlations(block, level, coefficient, with_human, resamples)
-
-    def compare(self, i: int, j: int) -> dict[str, Any]:
-        """Compare columns ``i`` and ``j``: the fields of a `MetricsComparison` from ``n`` on."""
-        n, documents = self.block.values.shape[1], len(np.unique(self.block.documents))
-        both = None
-        if self.level == "summary":
-            both = self.per_document[:, [i, j]]
+            both = per_document[:, [i, j]]
             both = np.where(np.isnan(both).any(axis=1, keepdims=True), np.nan, both)
-            first, second = lv.averaged(both, np.ones((1, len(both))))[0]
-            samples = lv.averaged(both, self.resamples.weights)
+            first, second = lv.averaged(both, np.ones((1, len(both))))[0].tolist()
+            samples = lv.averaged(both, resamples.weights)
             used = ~np.isnan(both[:, 0])
-            n, documents = int(used[self.block.documents].sum()), int(used.sum())
+            n, documents = int(used[block.documents].sum()), int(used.sum())
         else:
-            human = len(self.block.values) - 1
-            first, second = self.point[i, human], self.point[j, human]
-            samples = self.samples[:, [i, j]]
+            first, second, samples = point[i, human], point[j, human], every_sample[:, [i, j]]
+        values: dict[str, Any] = {"n": n, "documents": documents}
         if np.isnan(first) or np.isnan(second):
-            return {
-                "n": n,
-                "documents": documents,
-                "reason": f"no {self.level}-level correlation with the human score for both metrics",
-                "williams_reason": "no two correlations to compare",
-            }
+            values["reason"] = f"no {level}-level correlation with the human score for both metrics"
+            values["williams_reason"] = "no two correlations to compare"
+            yield values
+            continue
         differences = samples[:, 0] - samples[:, 1]
         low, high, _ = percentile_interval(differences)
-        p_permutation = None
-        if len(self.keep) and not lv.too_long(self.block, self.level, self.coefficient):
-            drawn = swapped_differences(self.block, self.level, self.coefficient, i, j, self.keep, both, self.counted)
-            p_permutation = permutation_p(first - second, drawn, self.exact)
-        return {
-            "n": n,
-            "documents": documents,
-            "value_first": float(first),
-            "value_second": float(second),
-            "difference": float(first - second),
-            "low": low,
-            "high": high,
-            "p_bootstrap": bootstrap_p(differences),
-            "p_permutation": p_permutation,
-            **self._williams(float(first), float(second), i, j),
-        }
+        values |= {"value_first": first, "value_second": second, "difference": first - second}
+        values |= {"low": low, "high": high, "p_bootstrap": bootstrap_p(differences)}
+        if len(keep):
+            drawn = swapped_differences(block, level, i, j, keep, both)
+            values["p_permutation"] = permutation_p(first - second, drawn, exact)
+        if level == "summary":
+            values["williams_reason"] = WILLIAMS_SUMMARY
+        else:
+            values |= _williams(block, level, first, second, point[min(i, j), max(i, j)])
+        yield values
 
-    def _williams(self, first: float, second: float, i: int, j: int) -> dict[str, Any]:
-        if self.level == "summary":
-            return {"williams_reason": WILLIAMS_SUMMARY}
-        if self.coefficient == "kendall":
-            return {"williams_reason": WILLIAMS_KENDALL}
-        n = len(self.block.known_systems()) if self.level == "system" else self.block.values.shape[1]
-        if n < 4:
-            return {"williams_reason": WILLIAMS_FEW}
-        test = williams(first, second, float(self.point[min(i, j), max(i, j)]), n)
-        if test is None:
-            return {"williams_reason": WILLIAMS_DEGENERATE}
-        return {f"williams_{name}": value for name, value in test._asdict().items()}
+
+def _williams(block: lv.Block, level: str, first: float, second: float, between: float) -> dict[str, Any]:
+    n = len(block.known_systems()) if level == "system" else block.values.shape[1]
+    if n < 4:
+        return {"williams_reason": WILLIAMS_FEW}
+    test = williams(first, second, between, n)
+    if test is None:
+        return {"williams_reason": WILLIAMS_DEGENERATE}
+    return {f"williams_{name}": value for name, value in test._asdict().items()}
+
+
+# --- the permutation
+
+
+def swapped_differences(
+    block: lv.Block, level: str, i: int, j: int, keep: np.ndarray, per_document: np.ndarray | None = None
+) -> np.ndarray:
+    """[P]: difference of the correlations of columns ``i`` and ``j`` with the last column under each exchange.
+
+    ``keep`` float64 [P, D]: 1 where the document keeps its labels, 0 where they change places. ``per_document`` [D, 2]:
+    the two columns' correlations within each document (summary level only).
+    """
+    if level == "summary":
+        assert per_document is not None
+        difference = per_document[:, 0] - per_document[:, 1]
+        defined = ~np.isnan(difference)
+        return (2 * keep[:, defined] - 1) @ difference[defined] / defined.sum()
+    known = block.systems >= 0 if level == "system" else slice(None)
+    a, b, human = standardised(block.values[[i, j, -1]][:, known])
+    if level == "pooled":
+        # Pearson of the exchanged columns with the human score, by sums per document.
+        present, starts = np.unique(block.documents, return_index=True)
+        sums = np.add.reduceat(np.stack([a, b, a * a, b * b, a * human, b * human]), starts, axis=1)
+        own, other, kept = sums[[0, 2, 4]].T, sums[[1, 3, 5]].T, keep[:, present]
+        first, second = kept @ own + (1 - kept) @ other, kept @ other + (1 - kept) @ own
+        return _pearson_of_sums(first, len(human)) - _pearson_of_sums(second, len(human))
+    _, systems, counts = np.unique(block.systems[known], return_inverse=True, return_counts=True)
+    d, s = block.total_documents, len(counts)
+    cell = block.documents[known] * s + systems
+    of_a, of_b, of_human = (np.bincount(cell, weights=c, minlength=d * s).reshape(d, s) for c in (a, b, human))
+    first = np.round((keep @ of_a + (1 - keep) @ of_b) / counts, 12)
+    second = np.round((keep @ of_b + (1 - keep) @ of_a) / counts, 12)
+    third = np.broadcast_to(np.round(of_human.sum(axis=0) / counts, 12), first.shape)
+
+    def means(part: slice) -> np.ndarray:
+        return np.stack([first[part], second[part], third[part]], axis=1)
+
+    matrices = lv.stacked(means, len(keep), 3, s, MAIN_COEFFICIENT[level])
+    return matrices[:, 0, 2] - matrices[:, 1, 2]
+
+
+def _pearson_of_sums(sums: np.ndarray, n: int) -> np.ndarray:
+    """From Σx, Σx², Σxh [P, 3], h standardised over the n rows."""
+    variance = sums[:, 1] / n - (sums[:, 0] / n) ** 2
+    return sums[:, 2] / n / np.sqrt(np.where(variance > 1e-14, variance, np.nan))
+
+
+# --- many comparisons
 
 
 def bonferroni(p: np.ndarray | Sequence[float]) -> np.ndarray:

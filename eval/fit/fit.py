@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT
 from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.figures import AgreementFigure, agreement
-from negsample.eval.agreement.levels import ScoreTable, make_table
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT, ScoreTable, make_table
 from negsample.eval.agreement.significance import MetricsComparison, compare_metrics
 from negsample.eval.fit.inputs import Inputs, further_metrics, inputs
 from negsample.eval.fit.learning_curve import CurvePoint, learning_curve
 from negsample.eval.fit.people import People, check, people, shown_name, together
 from negsample.eval.fit.target import HeldOut, Problem, TargetFit, fit_target, held_out, problem
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted_values import Fitted, FittedTarget
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples, mean_interval
+from negsample.scoring.metrics import make_metric
 from negsample.seeds import generator
 from negsample.text import word_count
 
@@ -225,7 +225,7 @@ def _baselines(rows: Sequence[Judged], settings: Settings) -> tuple[dict[str, np
     columns, missed = {}, []
     for spec in TRIVIAL:
         try:
-            columns[spec] = score_judged(make_metric(spec), rows).values
+            columns[spec] = score_judged(make_metric(spec), rows).scores
         except InputError as error:
             missed.append(f"the baseline {spec} is not in the table: {error}")
     return columns, missed
@@ -251,7 +251,6 @@ def _measured(
         replace(table, metrics={name: table.metrics[name] for name in (FITTED, best)}),
         target.name,
         level=level,
-        coefficient=coefficient,
         bootstrap=settings.bootstrap,
         seed=settings.seed,
     )

@@ -29,7 +29,13 @@ JUDGMENTS = Registry(
     },
 )
 
-__all__ = ["JUDGMENTS", "Unusable", "load_judgments"]
+__all__ = ["JUDGMENTS", "Unusable", "load_judgments", "parted"]
+
+
+def parted(spec: str) -> tuple[str, str]:
+    """Return name and path of ``NAME:PATH``; of a ``FILE`` the name is ``files``."""
+    name, colon, path = spec.partition(":")
+    return ("files", spec) if not colon or Path(spec).exists() else (name, path)
 
 
 def load_judgments(spec: str, unusable: Unusable | None = None, columns: Sequence[str] = ()) -> list[Judged]:
@@ -40,9 +46,7 @@ def load_judgments(spec: str, unusable: Unusable | None = None, columns: Sequenc
     in which each has a field of its own (by default those with numbers).
     Raises InputError for an unknown name, a missing file or folder, and where not one row is usable.
     """
-    name, colon, path = spec.partition(":")
-    if not colon or Path(spec).exists():
-        name, path = "files", spec
+    name, path = parted(spec)
     if not path:
         raise InputError(f"{spec!r}: the path is missing; give {name}:PATH")
     load = JUDGMENTS.get(name)

@@ -51,8 +51,8 @@ def encode_distinct(encoder: "Encoder", texts: Sequence[str]) -> np.ndarray:
 
     Texts that the encoder had to cut are counted in a warning.
     """
+    from negsample.models.embedding_cache import EmbeddingCache
     from negsample.models.encoders.words import WordEncoder
-    from negsample.models.store.embedding_cache import EmbeddingCache
 
     if not texts:
         return np.zeros((0, encoder.dim), dtype=np.float32)

@@ -5,12 +5,35 @@ from dataclasses import asdict
 from typing import Any
 
 from negsample.eval.agreement.compare import Section, SystemsComparison
-from negsample.eval.report.page import about, render, texts
+from negsample.eval.report.page import about, render, texts, write_files
 from negsample.eval.report.plots import shared_scale
+from negsample.io.files import new_folder
+from negsample.io.run_record import Stopwatch, fingerprints, write_run
 
 CSV_COLUMNS = tuple(
     "metric system rank mean low high difference difference_low difference_high p p_bootstrap p_holm documents".split()
 )
+
+
+def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch, command: list[str]) -> None:
+    """Write ``compare.json``, ``compare.csv``, ``report.html`` and ``run.json`` in the folder ``out``."""
+    plain = comparison_json(result)
+    with new_folder(out) as folder:
+        contents = {
+            "compare.json": plain,
+            "compare.csv": (comparison_rows(result), CSV_COLUMNS),
+            "report.html": comparison_page(result, command),
+        }
+        write_files(folder, contents)
+        write_run(
+            folder / "run.json",
+            watch,
+            command=command,
+            config=plain["settings"],
+            seed=result.settings.seed,
+            data=fingerprints(result.files),
+            signatures={section.column.name: section.column.signature for section in result.sections},
+        )
 
 
 def comparison_json(result: SystemsComparison) -> dict[str, Any]:

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT, TESTS
-from negsample.eval.agreement.correlate import Correlation, Measured, unscored
-from negsample.eval.agreement.significance import BeatsMatrix, MetricsComparison, bonferroni, holm
-from negsample.eval.report import plots, view
-from negsample.eval.report.page import about, render, texts
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT, level_title
+from negsample.eval.agreement.result import Correlation, Measured
+from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, bonferroni, holm
+from negsample.eval.judgments import parted
+from negsample.eval.report import plots
+from negsample.eval.report.page import about, render, texts, write_files
+from negsample.io.files import new_folder
+from negsample.io.run_record import Stopwatch, fingerprints, write_run
 from negsample.number_text import number, p_text
 
 CSV_COLUMNS = tuple(
@@ -32,6 +35,29 @@ CAVEATS = (
 _DRAWN = 6
 _TEXTS = 3
 _TEST_NAMES = {"permutation": "paired permutation", "williams": "Williams"}
+
+
+def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: list[str]) -> None:
+    """Write ``agreement.json``, ``agreement.csv``, ``scores.parquet``, ``report.html`` and ``run.json`` in the folder ``out``."""
+    settings, plain = result.settings, agreement_json(result)
+    files = [parted(spec)[1] for spec in settings.judgments]
+    with new_folder(out) as folder:
+        contents = {
+            "agreement.json": plain,
+            "agreement.csv": (agreement_rows(result), CSV_COLUMNS),
+            "scores.parquet": (score_rows(result), SCORE_COLUMNS),
+            "report.html": correlation_page(result, command),
+        }
+        write_files(folder, contents)
+        write_run(
+            folder / "run.json",
+            watch,
+            command=command,
+            config=plain["settings"],
+            seed=settings.seed,
+            data=fingerprints([*files, *(argument.partition("=")[2] for argument in settings.scores)]),
+            signatures={column.name: column.signature for column in result.columns},
+        )
 
 
 # --- plain values
@@ -64,7 +90,7 @@ def _dataset(data: Measured) -> dict[str, Any]:
         "systems": len(table.system_names),
         "human": list(table.human),
         "missing_judgments": list(data.source.missing),
-        "missing_scores": {column.name: told for column in data.columns if (told := unscored(column))},
+        "missing_scores": {column.name: told for column in data.columns if (told := column.unscored())},
         "figures": [
             {**_fields(f, "dataset"), "mark": verdicts.get((f.human, f.metric, f.level, f.coefficient))}
             for f in data.figures
@@ -144,23 +170,23 @@ def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
 
 def correlation_page(result: Correlation, command: Sequence[str]) -> str:
     """Return the page of an agreement, as HTML."""
-    levels = [level for level in MAIN_COEFFICIENT if level in result.settings.levels]
+    levels = result.settings.shown_levels()
     return render(
         "correlate.html.j2",
         command,
         result=result,
         levels=levels,
-        view=view,
+        level_title=level_title,
         datasets=[(data, [_human(data, human, levels) for human in data.table.human]) for data in result.datasets],
         caveats=CAVEATS,
     )
 
 
 def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
-    lines = view.lines(data, human, levels)
+    lines = data.lines(human)
     figures = {level: [line.figures[level] for line in lines] for level in levels}
     asked = [column.name for column in data.columns if column.kind != "baseline"]
-    drawn = view.subjects(data, human, levels, _DRAWN)
+    drawn = data.subjects(human, _DRAWN)
     return {
         "name": human,
         "lines": lines,
@@ -187,7 +213,7 @@ def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
 def _matrix(data: Measured, human: str, level: str, order: Sequence[str]) -> dict[str, Any]:
     """Who beats whom at a level: names and rows in the ``order`` of the table; no rows where nothing was compared."""
     matrix = data.beats[human, level]
-    told = {"title": view.level_title(level), "test": _TEST_NAMES[TESTS[level]], "names": order}
+    told = {"title": level_title(level), "test": _TEST_NAMES[TESTS[level]], "names": order}
     if all(p is None for row in matrix.p for p in row):
         pairs = [c for c in data.comparisons if (c.human, c.level) == (human, level)]
         why = next((c.reason or c.williams_reason for c in pairs if c.reason or c.williams_reason), None)

@@ -2,17 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import negsample
-from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT
 from negsample.eval.agreement.columns import TRIVIAL
-from negsample.eval.agreement.levels import LEVELS
+from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficient_symbol, level_title
 from negsample.eval.fit.fit import FITTED, OVERALL, FitResult, TargetResult
+from negsample.eval.fit.preset import PresetResult
+from negsample.eval.judgments import parted
 from negsample.eval.report import plots
-from negsample.eval.report.page import render
-from negsample.eval.report.view import SYMBOLS, level_title
+from negsample.eval.report.page import render, write_files
+from negsample.io.files import new_folder
+from negsample.io.run_record import Stopwatch, fingerprints, write_run
 from negsample.number_text import interval, number, p_text
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
 
 CSV_COLUMNS = tuple("target metric level coefficient value low high p n documents systems given_length".split())
 # A weight below this moves the answer by less than is worth a word.
@@ -20,6 +26,50 @@ _SHOWN = 0.02
 # Loss of agreement that counts as none when it is told how many judgments are enough.
 _ENOUGH = 0.01
 CURVES = ("fitted", "the overall score as it was", "the aspect that is best on those fitted")
+
+
+def write_fit(
+    result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch, command: list[str]
+) -> None:
+    """Write the model folder ``out``: the estimator (which came from ``base``) with its fit, ``fit/`` with ``report.html``,
+    ``fit.json`` and ``fit.csv``, and ``run.json``.
+    """
+    from negsample.models.fitted import save_fitted
+
+    settings, plain = result.settings, fit_json(result)
+    with new_folder(out) as folder:
+        (folder / "fit").mkdir()
+        save_fitted(estimator, result.fitted, folder, fit_card(Path(out).name, result, base))
+        contents = {
+            "fit.json": plain,
+            "fit.csv": (fit_table(result), CSV_COLUMNS),
+            "report.html": fit_page(result, command),
+        }
+        write_files(folder / "fit", contents)
+        write_run(
+            folder / "run.json",
+            watch,
+            command=command,
+            device=str(estimator.device),
+            config=plain["settings"],
+            seed=settings.seed,
+            data=fingerprints([parted(settings.judgments)[1]]),
+            fitted=dict(result.fitted.about) | {"document_keys": list(result.fitted.documents)},
+            base={"model": base, "signature": estimator.signature},
+            signatures={metric.name: metric.signature for metric in result.fitted.metrics},
+        )
+
+
+def write_preset(
+    result: PresetResult, out: str, watch: Stopwatch, command: list[str], judgments: str, seed: int
+) -> None:
+    """Write ``learned.json`` (``--metric learned:OUT/learned.json``), ``table.csv`` and ``run.json`` in the folder ``out``."""
+    rows = [{"columns": name, **asdict(held)} for name, held in result.table.items()]
+    with new_folder(out) as folder:
+        result.learned.save(folder / "learned.json")
+        write_files(folder, {"table.csv": (rows, ("columns", "mean", "sd", "splits", "undefined"))})
+        data = fingerprints([parted(judgments)[1]])
+        write_run(folder / "run.json", watch, command=command, seed=seed, data=data, learned=asdict(result.learned))
 
 
 def fit_json(result: FitResult) -> dict[str, Any]:
@@ -90,7 +140,7 @@ def in_words(moved: dict[str, float]) -> str:
 def verdict(target: TargetResult) -> str:
     """Whether the fit is worth having beside the best aspect, in one sentence."""
     against = target.against
-    symbol = SYMBOLS[target.coefficient]
+    symbol = coefficient_symbol(target.coefficient)
     if against.difference is None:
         return f"The fit could not be compared with {target.best}: {against.reason}; use {target.best}."
     told = (

@@ -1,15 +1,18 @@
 """One self-contained page: style sheet and plots inside, no script, no network."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
 from negsample.eval.agreement.columns import ScoreColumn
+from negsample.io.files import atomic_json, atomic_text
 from negsample.io.run_record import versions
+from negsample.io.write import write_table
 from negsample.number_text import interval_of, number, p_text, percent, short
 from negsample.records import Judged
 
@@ -60,3 +63,14 @@ def texts(row: Judged) -> dict[str, Any]:
         "more": max(0, len(document) - _DOCUMENT),
         "others": len(row.documents) - 1,
     }
+
+
+def write_files(folder: Path, contents: Mapping[str, Any]) -> None:
+    """Write each of ``contents`` under its name in ``folder``: a text, a table ``(rows, columns)``, anything else as JSON."""
+    for name, content in contents.items():
+        if isinstance(content, str):
+            atomic_text(folder / name, content)
+        elif isinstance(content, tuple):
+            write_table(folder / name, *content)
+        else:
+            atomic_json(folder / name, content)

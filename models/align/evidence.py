@@ -12,13 +12,12 @@ from negsample.errors import InputError
 from negsample.models.align.alignment import sentence_means
 from negsample.models.align.named_features import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
+from negsample.models.embedding_cache import EmbeddingCache, key
 from negsample.models.language.conditional import PROMPTS, Asked, framed, losses_given
 from negsample.models.language.gguf import PACKAGED, lm_folder
 from negsample.models.language.head_models import HeadModel, read_head
 from negsample.models.language.language_models import KINDS, lm_kind
 from negsample.models.language.model_files import copy_model, fingerprint
-from negsample.models.store.embedding_cache import EmbeddingCache
-from negsample.models.store.text_keys import key
 
 if TYPE_CHECKING:
     from negsample.models.align.reader import Text

@@ -11,8 +11,8 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, pieces, read_words
 from negsample.models.batching import longest_first
+from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import Encoder
-from negsample.models.store.embedding_cache import EmbeddingCache
 
 # Bytes of word vectors that are kept for sentences that may come again.
 _KEPT = 384 << 20

@@ -17,7 +17,7 @@ from negsample.models.align.judge import Judge
 from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.reader import Reader, Text
 from negsample.models.batching import pad
-from negsample.models.store.text_keys import key
+from negsample.models.embedding_cache import key
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder

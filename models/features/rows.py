@@ -16,8 +16,7 @@ from torch import Tensor
 
 from negsample.errors import InputError
 from negsample.models.batching import pad, percentile_length
-from negsample.models.store.embedding_cache import EmbeddingCache
-from negsample.models.store.text_keys import KEY_BYTES, keys
+from negsample.models.embedding_cache import KEY_BYTES, EmbeddingCache, keys
 from negsample.sentences import split_sentences, words
 from negsample.text import readable
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 HEADS = Registry(
     "head",
     {
-        "fc": "negsample.models.heads.fc:Fc",
-        "cnn": "negsample.models.heads.cnn:Cnn",
-        "lstm": "negsample.models.heads.lstm:Lstm",
+        "fc": "negsample.models.heads.rows:Fc",
+        "cnn": "negsample.models.heads.rows:Cnn",
+        "lstm": "negsample.models.heads.rows:Lstm",
         "cls": "negsample.models.heads.cls:Cls",
         "align": "negsample.models.heads.align:Align",
     },

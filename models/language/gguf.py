@@ -7,9 +7,9 @@ from pathlib import Path
 
 from negsample.errors import InputError
 from negsample.io.files import file_digest
+from negsample.models.embedding_cache import cache_root
 from negsample.models.language.model_files import model_folder, one_line, quiet
 from negsample.models.language.packaged import gemma_file
-from negsample.models.store.cache_folders import cache_root
 
 PACKAGED = "packaged"
 _GGUF = "gguf:"

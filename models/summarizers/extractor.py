@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, file_digest
 from negsample.models.batching import pad
+from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import Encoder, load_encoder
 from negsample.models.language.model_files import load_weights
-from negsample.models.store.embedding_cache import EmbeddingCache
 from negsample.models.summarizers.budget import Budget, extract, sentences_of
 
 KIND = "negsample-extractor"

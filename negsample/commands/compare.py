@@ -41,7 +41,7 @@ def compare(
     """Which of several systems is better, by the ready estimator or others: means, differences to the first, tests, ranks."""
     from negsample.eval.agreement.compare import Settings
     from negsample.eval.agreement.compare import compare as compare_systems
-    from negsample.eval.report.files import write_comparison
+    from negsample.eval.report.compare import write_comparison
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
 

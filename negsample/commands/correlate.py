@@ -49,7 +49,7 @@ def correlate(
     """Agreement of models (by default the ready one) and metrics with people: figures, intervals, tests, a page."""
     from negsample.eval.agreement.correlate import Settings
     from negsample.eval.agreement.correlate import correlate as measure_agreement
-    from negsample.eval.report.files import write_correlation
+    from negsample.eval.report.correlate import write_correlation
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
 
@@ -81,21 +81,16 @@ def _names(text: str) -> tuple[str, ...]:
 
 def print_correlation(result: "Correlation") -> None:
     """A table for each data set and human score, then what was left out, then the average ranks."""
-    from negsample.eval.agreement.baseline_verdict import MAIN_COEFFICIENT
-    from negsample.eval.report import view
+    from negsample.eval.agreement.levels import level_title
 
-    levels = [level for level in MAIN_COEFFICIENT if level in result.settings.levels]
+    levels = result.settings.shown_levels()
+    titles = (title for level in levels for title in (level_title(level), "given length"))
+    head = ("metric", *titles, "n", "beside trivial")
     to = console()
-    head = [
-        "metric",
-        *(name for level in levels for name in (view.level_title(level), "given length")),
-        "n",
-        "beside trivial",
-    ]
     for data in result.datasets:
         for human in data.table.human:
             rows = []
-            for line in view.lines(data, human, levels):
+            for line in data.lines(human):
                 cells = []
                 for level in levels:
                     figure = line.figures[level]
@@ -106,15 +101,15 @@ def print_correlation(result: "Correlation") -> None:
                 name = line.column.name + (" (sign turned)" if line.column.turned else "")
                 told = "baseline" if line.verdict is None and line.column.kind == "baseline" else ""
                 rows.append((name, *cells, str(line.used.n), line.verdict.text if line.verdict else told))
-            title = f"{data.source.name} · {human} ({view.head(data)})"
+            title = f"{data.source.name} · {human} ({data.head()})"
             print_table(to, head, rows, title=title, texts=("metric", "beside trivial"))
-            for reason in view.reasons(data, human):
+            for reason in data.reasons(human):
                 to.print(f"  {reason}")
             to.print()
-        for note in view.notes(data):
+        for note in data.notes():
             to.print(f"  {data.source.name}: {note}")
-    for level in view.ranked_levels(result):
-        ranks = ", ".join(f"{r.metric} {r.rank:.2f} ({r.datasets})" for r in result.ranks[level])
-        to.print(f"average rank over data sets (their number), {view.level_title(level)}: {ranks}")
+    for level, found in result.ranks.items():
+        ranks = ", ".join(f"{r.metric} {r.rank:.2f} ({r.datasets})" for r in found)
+        to.print(f"average rank over data sets (their number), {level_title(level)}: {ranks}")
     for note in result.notes:
         to.print(note)

@@ -50,7 +50,7 @@ def fit(
     from negsample.eval.fit.fit import Settings
     from negsample.eval.fit.fit import fit as fit_estimator
     from negsample.eval.fit.model import load_model
-    from negsample.eval.report.files import write_fit
+    from negsample.eval.report.fit import write_fit
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
 
@@ -80,9 +80,9 @@ def fit(
 
 def print_fit(result: "FitResult") -> None:
     """For each target: the table of its first level, the weights, the verdict, how many judgments are enough."""
+    from negsample.eval.agreement.levels import level_title
     from negsample.eval.fit.fit import FITTED, OVERALL
     from negsample.eval.report import fit as words
-    from negsample.eval.report.view import level_title
 
     to = console()
     for note in result.notes:
@@ -119,12 +119,12 @@ def print_fit(result: "FitResult") -> None:
 def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch", model: str | None) -> None:
     from negsample.eval.fit.preset import fit_preset
     from negsample.eval.judgments import load_judgments
-    from negsample.eval.report.files import write_preset
+    from negsample.eval.report.fit import write_preset
 
     if model is not None or not settings.metrics or not settings.targets:
         raise InputError(
             "--preset weighs metrics alone: give --metric NAME and --target HUMAN, and no --model "
-            "(an aspect is a metric too: --metric align-untrained:aspect=coverage)"
+            "(an aspect is a metric too: --metric align-untrained(aspect=coverage))"
         )
     rows = load_judgments(settings.judgments, columns=settings.columns)
     half = "" if settings.every_half or not any(row.half for row in rows) else "tune"

@@ -67,7 +67,7 @@ def cache(
     name: Annotated[str | None, typer.Argument(help="Only this encoder's cache.", metavar="NAME")] = None,
 ) -> None:
     """Show, or clear, the cached embeddings."""
-    from negsample.models.store.cache_folders import cache_root, clear_cache, find_caches
+    from negsample.models.embedding_cache import cache_root, clear_cache, find_caches
 
     if clear:
         print(f"freed {clear_cache(name) / 1e6:.1f} MB")

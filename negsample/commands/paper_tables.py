@@ -42,9 +42,8 @@ def _command(table: str, about: str) -> Callable[..., None]:
         seed: options.Seed = 0,
         smoke: options.Smoke = False,
     ) -> None:
-        from negsample.eval.report.files import fingerprints
-        from negsample.io.run_record import Stopwatch
-        from negsample.io.work_folder import work_folder
+        from negsample.io.resume import work_folder
+        from negsample.io.run_record import Stopwatch, fingerprints
         from negsample.papers.definition import table_spec
         from negsample.papers.kinds import KINDS
         from negsample.papers.measure import Settings, judged_sources, measure

@@ -74,7 +74,7 @@ def _test(settings: "ReinforceConfig", out: str) -> None:
     """The table: every system × every metric, with intervals and paired tests against the weights before the reward."""
     from negsample.commands.compare import print_comparison
     from negsample.eval.agreement.compare import Settings, compare
-    from negsample.eval.report.files import write_comparison
+    from negsample.eval.report.compare import write_comparison
     from negsample.io.run_record import Stopwatch
 
     watch = Stopwatch()

@@ -47,8 +47,8 @@ def _tac_command(number: int, about: str) -> Callable[..., None]:
         seed: options.Seed = 0,
         smoke: options.Smoke = False,
     ) -> None:
+        from negsample.io.resume import work_folder
         from negsample.io.run_record import Stopwatch
-        from negsample.io.work_folder import work_folder
         from negsample.papers import tac2010_models as training
         from negsample.papers import tac2010_tables as tac_tables
         from negsample.papers.grid import write_outputs

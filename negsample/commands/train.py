@@ -29,7 +29,7 @@ def train(
     resume: options.Resume = False,
     smoke: options.Smoke = False,
 ) -> None:
-    """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample.train …"""
+    """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample train …"""
     from negsample.papers.stand_ins import smoke as made_small
     from negsample.train.config import read_config
     from negsample.train.job import train as train_model

@@ -81,7 +81,7 @@ def _find_corpora(search: "Search") -> None:
     """InputError where no trial could read its corpora; those that differ between trials are left to them."""
     from negsample.settings import field_types, make_settings
     from negsample.train.config import Reading
-    from negsample.train.data.examples import find_corpora
+    from negsample.train.data import find_corpora
 
     reading = field_types(Reading)
 
@@ -95,14 +95,14 @@ def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
     """What a trained model is worth where that is agreement with people, and fingerprints of the judgments."""
     if search.agreement is None:
         return None, {}
-    from negsample.eval.report.files import fingerprints
+    from negsample.eval.judgments import parted
     from negsample.eval.tuning import agreement_of, load_tune_halves
+    from negsample.io.run_record import fingerprints
 
     asked = search.agreement
     halves = load_tune_halves(asked.files())
-    files = [source if Path(source).exists() else source.partition(":")[2] for source in asked.judgments]
     measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
-    return measure, fingerprints(files)
+    return measure, fingerprints(parted(spec)[1] for spec in asked.judgments)
 
 
 def _device() -> str:

@@ -23,8 +23,8 @@ __all__ = ["CORPORA", "CorpusOptions", "describe_skipped", "load_pairs"]
 CORPORA = Registry(
     "corpus",
     {
-        "sample": "negsample.corpora.sample:load",
-        "newsroom": "negsample.corpora.newsroom:load",
+        "sample": "negsample.corpora.files:load_sample",
+        "newsroom": "negsample.corpora.files:load_newsroom",
         **hub.LOADERS,
     },
     plural="corpora",
@@ -62,7 +62,7 @@ def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[
     if head in CORPORA:
         return CORPORA.get(head)(argument, options, skipped)
     if name == "-" or os.path.isfile(name):
-        return files.load(name, options, skipped)
+        return files.load_file(name, options, skipped)
     if is_saved(name):
         return hub.load_folder(name, options, skipped)
     if name.startswith((".", "/", "~")):

@@ -1,16 +1,17 @@
 """``run.json``: what was run, on what, with which versions, and how long it took."""
 
+import hashlib
 import platform
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import negsample
-from negsample.io.files import atomic_json
+from negsample.io.files import atomic_json, file_digest
 
 _PACKAGES = ("torch", "transformers", "accelerate", "datasets", "numpy", "scipy")
 
@@ -57,3 +58,19 @@ def write_run(
         **facts,
     }
     atomic_json(path, record)
+
+
+def fingerprints(paths: Iterable[str]) -> dict[str, str]:
+    """Return the SHA-256 of each file; of a folder, of its files' relative paths and contents in order."""
+    found = {}
+    for path in dict.fromkeys(paths):
+        top = Path(path)
+        if not top.exists():
+            continue
+        hasher = hashlib.sha256()
+        for file in [top] if top.is_file() else sorted(p for p in top.rglob("*") if p.is_file()):
+            if file != top:
+                hasher.update(str(file.relative_to(top)).encode("utf-8", "surrogateescape") + b"\0")
+            hasher.update(file_digest(file))
+        found[path] = hasher.hexdigest()
+    return found

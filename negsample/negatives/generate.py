@@ -1,31 +1,31 @@
-"""From pairs to labelled examples in three files: read once, split by document, damage, write."""
+"""From pairs to labelled examples in three files: read once, split by document, damage, write; and those of one pair."""
 
-import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.io.files import check_folder, failure
-from negsample.io.pair_store import PairStore
+from negsample.io.files import new_folder
 from negsample.io.write import Writer, open_writer
-from negsample.negatives.context import Borrowed, Context
-from negsample.negatives.examples import ExampleMaker
-from negsample.negatives.index import PairIndex, fingerprint, index_of, padded
+from negsample.negatives import NEGATIVES
+from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
+from negsample.negatives.index import PairIndex, PairStore, fingerprint, index_of, padded, summary_digest
 from negsample.negatives.recipe import Recipe
-from negsample.negatives.split import SPLITS, Shares, assign
+from negsample.negatives.split import SPLITS, assign
 from negsample.negatives.vocabulary import DRAWS, Vocabulary, VocabularyCounter
-from negsample.records import Pair
-from negsample.seeds import digest
+from negsample.progress import Bar
+from negsample.records import Example, Pair
+from negsample.seeds import digest, generator
+
+# How often a kind is tried again where it gave a good summary of the document, or a negative made already.
+_TRIES = 8
 
 Part = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The split of each document, uint8 [documents], numbers as in ``SPLITS`` or higher for none; takes what ``assign`` takes."""
-Progress = Callable[[str, int, int | None], None]
-"""Called with the stage ("reading", "vocabulary" or a split), what is done, and of how many (None: not known)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,6 @@ class GenerateOptions:
     recipe: Recipe
     negatives: int = 1
     seed: int = 0
-    shares: Shares = field(default_factory=Shares)
     vocabulary: str = "uniform"
     redraws: int = 1
 
@@ -94,8 +93,6 @@ def generate(
     pairs: Iterable[Pair],
     options: GenerateOptions,
     out: Path,
-    *,
-    progress: Progress | None = None,
     part: Part | None = None,
 ) -> GenerateReport:
     """Write ``train.jsonl.gz``, ``validation.jsonl.gz`` and ``test.jsonl.gz`` to the folder ``out``.
@@ -106,29 +103,26 @@ def generate(
     Pairs of one document have the same ``document_id``: the id of the first of them in the order of the hashes of their
     summaries.
 
-    ``part``, where given, says which document goes to which split, in place of seed and shares.
+    ``part``, where given, says which document goes to which split, in place of the seed.
 
-    Memory does not grow with the texts: they are kept in a temporary file in ``out``. The three files appear, replacing
-    those that stand in ``out`` already, when all are complete; an exception before that changes nothing.
+    Memory does not grow with the texts: they are kept in a temporary file. The folder appears when all is complete; an
+    exception before that leaves nothing.
 
     Raises InputError: too few documents or too few different summaries for the splits, a split for which not one
-    negative can be made, a folder that can't be written, a full disk; and whatever ``pairs`` raises.
+    negative can be made, a folder that holds something or can't be written, a full disk; and whatever ``pairs`` raises.
     """
-    tell = progress or (lambda stage, done, total: None)
-    with _workplace(out) as folder, PairStore(folder) as store:
-        index = index_of(_stored(pairs, store, tell))
+    with new_folder(str(out)) as folder, PairStore(folder) as store, Bar("negatives") as bar:
+        index = index_of(_stored(pairs, store, bar))
         keys = index.key[index.first[:-1]]
-        split = part(keys, index.group) if part else assign(keys, index.group, options.seed, options.shares)
+        split = part(keys, index.group) if part else assign(keys, index.group, options.seed)
         source = _Source(store, index)
-        vocabulary = _count_words(source, split, options.vocabulary, tell)
+        vocabulary = _count_words(source, split, options.vocabulary, bar)
         reports = {}
         for number, name in enumerate(SPLITS):
             positions = np.flatnonzero(split[index.document] == number)
+            context = Context(vocabulary, index, positions, source.borrow)
             with open_writer(folder / f"{name}.jsonl.gz") as writer:
-                context = Context(vocabulary, index, positions, source.borrow)
-                reports[name] = _write_split(name, source, context, options, writer, tell)
-        for name in SPLITS:
-            os.replace(folder / f"{name}.jsonl.gz", out / f"{name}.jsonl.gz")
+                reports[name] = _write_split(name, source, context, options, writer, bar)
     return GenerateReport(
         recipe=str(options.recipe),
         pairs=len(index.number) + index.duplicates,
@@ -141,29 +135,11 @@ def generate(
     )
 
 
-@contextmanager
-def _workplace(out: Path) -> Iterator[Path]:
-    """A temporary folder in ``out``, which is made; on an exception both are gone again."""
-    check_folder(out)
-    made = [folder for folder in (out, *out.parents) if not folder.exists()]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".negsample-", dir=out, ignore_cleanup_errors=True) as folder:
-            yield Path(folder)
-    except BaseException as error:
-        with suppress(OSError):
-            for empty in made:
-                empty.rmdir()
-        if isinstance(error, OSError) and str(error.filename).startswith(str(out)):
-            raise failure(str(out), error) from error
-        raise
-
-
-def _stored(pairs: Iterable[Pair], store: PairStore, progress: Progress) -> Iterator[Pair]:
+def _stored(pairs: Iterable[Pair], store: PairStore, bar: Bar) -> Iterator[Pair]:
     for pair in pairs:
         yield pair
         store.append(pair)
-        progress("reading", len(store), None)
+        bar.advance(note="reading")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,32 +170,32 @@ class _Source:
         return self.borrow(int(self.index.first[self.index.document[position]])).id
 
 
-def _count_words(source: _Source, part: np.ndarray, draw: str, progress: Progress) -> Vocabulary:
+def _count_words(source: _Source, part: np.ndarray, draw: str, bar: Bar) -> Vocabulary:
     """The vocabulary of the training split; each document counts once, however many summaries it has."""
     index = source.index
     counter = VocabularyCounter()
     # In the order of the file: the counts do not depend on it, and the disk is read from end to end.
     positions = np.flatnonzero(part[index.document] == 0)
     positions = positions[np.argsort(index.number[positions])]
-    for done, position in enumerate(positions.tolist(), start=1):
+    for position in positions.tolist():
         pair = source.pair(position)
         if index.first[index.document[position]] == position:
             counter.add(pair.document)
         counter.add(pair.summary)
-        progress("vocabulary", done, len(positions))
+        bar.advance(note="vocabulary")
     return counter.finish(draw)
 
 
 def _write_split(
-    name: str, source: _Source, context: Context, options: GenerateOptions, writer: Writer, progress: Progress
+    name: str, source: _Source, context: Context, options: GenerateOptions, writer: Writer, bar: Bar
 ) -> SplitReport:
     index, positions = context.index, context.positions
     count = options.negatives * (options.redraws if name == "train" else 1)
     maker = ExampleMaker(context, options.recipe, count, options.seed)
-    for done, position in enumerate(positions.tolist(), start=1):
+    for position in positions.tolist():
         for example in maker.examples(source.pair(position), source.document_id(position), position):
             writer.write(example.as_dict())
-        progress(name, done, len(positions))
+        bar.advance(note=name)
     documents = len(np.unique(index.document[positions]))
     if len(positions) and not maker.negatives:
         reasons = ", ".join(f"{reason} ({count} times)" for reason, count in sorted(maker.refusals.items()))
@@ -237,3 +213,79 @@ def _write_split(
         repeated=maker.repeated,
         fingerprint=fingerprint(index, positions),
     )
+
+
+# --- the examples of one pair
+
+
+class ExampleMaker:
+    """Makes the examples of a split's pairs: of each its original and up to ``negatives`` negatives.
+
+    It counts, as fields of ``SplitReport``, the ``negatives`` it made, its ``refusals``, those ``missing`` and
+    those ``repeated``.
+    """
+
+    def __init__(self, context: Context, recipe: Recipe, count: int, seed: int) -> None:
+        self.context, self.recipe, self.count, self.seed = context, recipe, count, seed
+        self.negatives: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+        self.missing = 0
+        self.repeated = 0
+
+    def examples(self, pair: Pair, document_id: str, position: int) -> Iterator[Example]:
+        """Make the examples of ``pair``, which stands at ``position`` in the context's index.
+
+        Each negative is drawn by a generator of its own, made from seed, document, summary and its number, so that
+        nothing else has a say in it. Ids are ``"<pair id>/original"`` and ``"<pair id>/<kind>-<number>"``.
+        """
+        index = self.context.index
+        yield Example(f"{pair.id}/original", document_id, pair.document, pair.summary, 1.0, "original", {})
+        document = index.document[position]
+        goods = {padded(digest) for digest in index.summary[index.first[document] : index.first[document + 1]].tolist()}
+        seen: set[bytes] = set()
+        key, summary = padded(index.key[position]), padded(index.summary[position])
+        for draw in range(1, self.count + 1):
+            made = self._damage(pair, generator(self.seed, "negative", key, summary, draw), goods, seen)
+            if made is None:
+                self.missing += 1
+                continue
+            kind, damaged = made
+            self.negatives[kind] += 1
+            name = f"{pair.id}/{kind}-{draw}"
+            yield Example(name, document_id, pair.document, damaged.summary, damaged.label, kind, damaged.change)
+
+    def _damage(
+        self, pair: Pair, rng: np.random.Generator, goods: set[bytes], seen: set[bytes]
+    ) -> tuple[str, Damaged] | None:
+        """Make one negative; its kind and what it is, or None where no kind can make one.
+
+        It is never one of the document's own summaries (``goods``), and one that was ``seen`` only where nothing else
+        came.
+        """
+        for kind in self.recipe.order(rng):
+            repeated = None
+            try:
+                for _ in range(_TRIES):
+                    damaged = _checked(kind, NEGATIVES.get(kind)(pair, self.context, rng))
+                    text = summary_digest(damaged.summary)
+                    if text in goods:
+                        continue
+                    if text not in seen:
+                        seen.add(text)
+                        return kind, damaged
+                    repeated = damaged
+            except CannotDamage as refusal:
+                self.refusals[f"{kind}: {refusal.reason}"] += 1
+                continue
+            if repeated is not None:
+                self.repeated += 1
+                return kind, repeated
+            self.refusals[f"{kind}: equals a summary of the document"] += 1
+        return None
+
+
+def _checked(kind: str, damaged: Any) -> Damaged:
+    """``damaged``, after a check that a kind from another package keeps to the contract."""
+    if not isinstance(damaged, Damaged) or not damaged.summary.strip() or not (0 <= damaged.label <= 1):
+        raise InputError(f"negative {kind!r} gave {damaged!r:.200}; it must give a text and a label from 0 to 1")
+    return damaged

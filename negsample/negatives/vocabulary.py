@@ -68,14 +68,13 @@ class Vocabulary:
 
 
 class VocabularyCounter:
-    """Counts the words of texts, keeping at most ``max_types`` types.
+    """Counts the words of texts, keeping at most ``MAX_TYPES`` types.
 
     Where a corpus has more, the types kept are those with the smallest hashes: a random choice which depends neither on
     the order of the texts nor on how often a type occurs, and whose counts are exact.
     """
 
-    def __init__(self, max_types: int = MAX_TYPES) -> None:
-        self._max_types = max_types
+    def __init__(self) -> None:
         self._raw: Counter[str] = Counter()
         self._counts: dict[str, int] = {}
         self._highest: bytes | None = None
@@ -97,12 +96,12 @@ class VocabularyCounter:
             elif self._highest is None or _hash(word) <= self._highest:
                 self._counts[word] = count
         self._raw.clear()
-        if len(self._counts) > self._max_types + self._max_types // 2:
+        if len(self._counts) > MAX_TYPES + MAX_TYPES // 2:
             self._prune()
 
     def _prune(self) -> None:
-        if len(self._counts) > self._max_types:
-            kept = sorted((_hash(word), word) for word in self._counts)[: self._max_types]
+        if len(self._counts) > MAX_TYPES:
+            kept = sorted((_hash(word), word) for word in self._counts)[:MAX_TYPES]
             self._highest = kept[-1][0]
             self._counts = {word: self._counts[word] for _, word in kept}
 
@@ -122,9 +121,9 @@ def _hash(word: str) -> bytes:
     return digest(word, size=8)
 
 
-def vocabulary_of(texts: Iterable[str], draw: str = "uniform", max_types: int = MAX_TYPES) -> Vocabulary:
+def vocabulary_of(texts: Iterable[str], draw: str = "uniform") -> Vocabulary:
     """Return the vocabulary of ``texts`` (for negatives: the documents and summaries of the training split)."""
-    counter = VocabularyCounter(max_types)
+    counter = VocabularyCounter()
     for text in texts:
         counter.add(text)
     return counter.finish(draw)

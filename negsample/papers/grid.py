@@ -18,8 +18,8 @@ import torch
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
+from negsample.io.resume import trying, waiting
 from negsample.io.run_record import Stopwatch, write_run
-from negsample.io.work_folder import trying, waiting
 from negsample.io.write import write_table
 from negsample.models.build import Parts, takes
 from negsample.models.features.align import AlignFeatures
@@ -27,7 +27,7 @@ from negsample.models.features.rows import RowFeatures
 from negsample.progress import silence
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.data.prepare import Split, open_split, prepare_split
+from negsample.train.data import Split, open_split, prepare_split
 from negsample.train.job import own_state, parts_of
 
 POLL_SECONDS = 1.0

@@ -4,8 +4,8 @@ from collections import Counter
 
 import numpy as np
 
+from negsample.corpora.files import DOMAINS, load_sample
 from negsample.corpora.pairs import CorpusOptions
-from negsample.corpora.sample import DOMAINS, load
 from negsample.eval.agreement.correlate import Source
 from negsample.papers.definition import TableSpec
 from negsample.records import Judged, Pair
@@ -27,7 +27,7 @@ def damaged_sources(spec: TableSpec, seed: int = 0) -> list[Source]:
     sources = []
     for place in range(len(spec.judgments)):
         domain = DOMAINS[place % len(DOMAINS)]
-        pairs = list(load(domain, CorpusOptions(), Counter()))[:PAIRS]
+        pairs = list(load_sample(domain, CorpusOptions(), Counter()))[:PAIRS]
         rows = tuple(_damaged(pair, system, names, domain, seed) for pair in pairs for system in KEPT)
         sources.append(Source(domain, f"sample:{domain}", rows, ()))
     return sources
@@ -47,7 +47,7 @@ def permuted_source() -> Source:
     """The three summaries of Clark et al. 2019, Table 1, made of one pair of the sample, each sentence but for its last word:
     whole; with its halves exchanged; with its second half said twice. The reference is the document's beginning.
     """
-    pair = next(iter(load("news", CorpusOptions(), Counter())))
+    pair = next(iter(load_sample("news", CorpusOptions(), Counter())))
     halves = [
         (words[: len(words) // 2], words[len(words) // 2 :]) for words in map(str.split, split_sentences(pair.summary))
     ]

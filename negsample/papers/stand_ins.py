@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from negsample.corpora.files import DOMAINS
 from negsample.corpora.hub import KNOWN
-from negsample.corpora.sample import DOMAINS
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
-from negsample.models.summarizers.stand_in import CAUSAL, SEQ2SEQ
+from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
 from negsample.papers.grid_table import TableConfig
 from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 from negsample.train.config import TrainConfig

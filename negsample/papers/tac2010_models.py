@@ -10,7 +10,7 @@ from typing import Any
 
 from negsample.corpora.hub import KNOWN
 from negsample.errors import InputError
-from negsample.io.work_folder import work_folder
+from negsample.io.resume import work_folder
 from negsample.models.folder import read_description
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers.grid import run_cells
@@ -18,7 +18,7 @@ from negsample.papers.grid_table import Table, TableCell
 from negsample.papers.stand_ins import smoke
 from negsample.registry import suggestion
 from negsample.train.config import read_config
-from negsample.train.data.examples import find_corpora
+from negsample.train.data import find_corpora
 
 CORPORA = ("cnn_dailymail", "billsum", "arxiv", "big_patent")
 RECIPES = ("crosspair", "add", "delete", "replace")

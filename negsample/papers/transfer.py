@@ -11,8 +11,8 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import replacing
+from negsample.io.resume import waiting, work_folder
 from negsample.io.run_record import Stopwatch
-from negsample.io.work_folder import waiting, work_folder
 from negsample.models.build import Parts, load_parts, takes
 from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description
@@ -31,8 +31,7 @@ from negsample.papers.transfer_data import (
     training_examples,
 )
 from negsample.train.config import TrainConfig
-from negsample.train.data.examples import find_corpora
-from negsample.train.data.prepare import Split
+from negsample.train.data import Split, find_corpora
 from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, save_model, scores_of
 
 ARGUMENTS = "transfer-config.json"

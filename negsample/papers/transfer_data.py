@@ -25,7 +25,7 @@ from negsample.progress import track
 from negsample.records import Pair, document_key
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.data.examples import make_examples, pairs_of
+from negsample.train.data import make_examples, pairs_of
 
 _TRAIN, _VALIDATION, _TEST, _NONE = range(4)
 # Fewer validation documents than this say little about when to stop.
@@ -161,7 +161,7 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
     def chosen() -> Iterator[Pair]:
         skipped: Counter[str] = Counter()
         for config in configs:
-            for pair in track(pairs_of(config, skipped), "negatives"):
+            for pair in pairs_of(config, skipped):
                 # numpy gives keys back without zero bytes at their end.
                 if bytes.fromhex(document_key(pair.document)).rstrip(b"\0") in parts:
                     yield pair

@@ -254,8 +254,8 @@ def test_skipped_records_are_told(negsample, tmp_path, tiny_bert):
 
 
 def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
+    from negsample.models.embedding_cache import EmbeddingCache
     from negsample.models.encoders import make_encoder
-    from negsample.models.store.embedding_cache import EmbeddingCache
 
     monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
     EmbeddingCache(make_encoder("glove:unit=sentence")).rows(["the lamp", "the boat"])

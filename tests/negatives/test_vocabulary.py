@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from negsample.errors import InputError
+from negsample.negatives import vocabulary
 from negsample.negatives.vocabulary import MAX_LETTERS, bare, vocabulary_of
 from negsample.seeds import generator
 
@@ -60,10 +61,11 @@ def test_unknown_draw_is_refused():
         vocabulary_of(["a"], draw="zipf")
 
 
-def test_a_bounded_vocabulary_depends_on_neither_order_nor_frequency():
+def test_a_bounded_vocabulary_depends_on_neither_order_nor_frequency(monkeypatch):
+    monkeypatch.setattr(vocabulary, "MAX_TYPES", 1000)
     texts = [" ".join(f"w{number}" for number in range(start, start + 700)) for start in range(0, 40_000, 350)]
-    forward = vocabulary_of(texts, draw="frequency", max_types=1000)
-    backward = vocabulary_of(reversed(texts), draw="frequency", max_types=1000)
+    forward = vocabulary_of(texts, draw="frequency")
+    backward = vocabulary_of(reversed(texts), draw="frequency")
     assert len(forward.words) == 1000
     assert forward.words == backward.words
     counts = np.diff(forward.cumulative, prepend=0)

@@ -15,7 +15,7 @@ from tests_support import story
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.io.read import read_examples
-from negsample.io.work_folder import trying, work_folder
+from negsample.io.resume import trying, work_folder
 from negsample.models.encoders import ENCODERS
 from negsample.papers import grid, transfer
 from negsample.papers.published import published
@@ -320,7 +320,7 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(
     whole = opened(config, tmp_path / "t")
     first = whole.cells[0]
     script = (
-        "import sys, time; from pathlib import Path; from negsample.io.work_folder import trying\n"
+        "import sys, time; from pathlib import Path; from negsample.io.resume import trying\n"
         "with trying(Path(sys.argv[1])) as held:\n    print(held, flush=True); time.sleep(600)"
     )
     holder = subprocess.Popen([sys.executable, "-c", script, str(whole.lock(first))], stdout=subprocess.PIPE, text=True)

@@ -12,7 +12,7 @@ from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
-from negsample.train.data.examples import make_examples
+from negsample.train.data import make_examples
 from negsample.train.job import make_accelerator, train
 
 
@@ -173,7 +173,7 @@ def test_two_processes_do_as_one(pairs_file, tiny_bert, tmp_path):
     config = config_for(pairs_file, tiny_bert, log_examples=True, batch_size=7, recipe="delete", negatives=2)
     one = train(config, tmp_path / "one")
     words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
-    done = launch("-m", "negsample.train", *words, "--out", tmp_path / "two")
+    done = launch("-m", "negsample", "train", *words, "--out", tmp_path / "two")
     assert done.returncode == 0, done.stderr
     two = json.loads((tmp_path / "two" / "figures.json").read_text())
     assert json.loads((tmp_path / "two" / "run.json").read_text())["processes"] == 2

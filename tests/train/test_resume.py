@@ -116,7 +116,7 @@ def test_killed_around_a_checkpoint(moment, fatal, whole, tiny_bert, pairs_file,
 def test_kill_nine(whole, tiny_bert, pairs_file, tmp_path):
     config = settings(tiny_bert, pairs_file)
     words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
-    command = [sys.executable, "-m", "negsample.train", *words, "--out", str(tmp_path / "run"), "--resume"]
+    command = [sys.executable, "-m", "negsample", "train", *words, "--out", str(tmp_path / "run"), "--resume"]
     log = tmp_path / "run" / "work" / "training.jsonl"
     for least in (2, 9):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -140,7 +140,7 @@ def test_kill_nine(whole, tiny_bert, pairs_file, tmp_path):
 def test_the_same_command_twice_is_refused_and_leaves_the_first_unharmed(whole, tiny_bert, pairs_file, tmp_path):
     config = settings(tiny_bert, pairs_file)
     words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
-    command = [sys.executable, "-m", "negsample.train", *words, "--out", str(tmp_path / "run"), "--resume"]
+    command = [sys.executable, "-m", "negsample", "train", *words, "--out", str(tmp_path / "run"), "--resume"]
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         deadline = time.monotonic() + 240

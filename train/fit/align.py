@@ -23,8 +23,8 @@ from negsample.negatives.aspects import ASPECT_OF, kinds_for
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator, seed_from
 from negsample.train.config import TrainConfig
-from negsample.train.data.align_features import ComputedFeatures, compute_features, stored_features
-from negsample.train.data.prepare import ORIGINAL, Split
+from negsample.train.data import ORIGINAL, Split
+from negsample.train.fit.align_features import ComputedFeatures, compute_features, stored_features
 from negsample.train.fit.checkpoint import Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
 from negsample.train.fit.loop import run_epochs
@@ -305,7 +305,7 @@ def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed
     ``gain`` is trained − untrained, ``low`` and ``high`` its 95 % bootstrap interval over documents.
     """
     kinds = split.kind_of
-    # A pair's copies follow its original (``negatives.examples``); its document may have other summaries.
+    # A pair's copies follow its original (``negatives.generate``); its document may have other summaries.
     original = np.maximum.accumulate(np.where(split.is_original, np.arange(len(split)), -1))
     paired = (original >= 0) & (split.document_of[original] == split.document_of)
     rows = []

@@ -15,8 +15,7 @@ from negsample.io.write import open_writer
 from negsample.models.encoders import make_encoder
 from negsample.models.summarizers.budget import Budget, lead
 from negsample.models.summarizers.extractor import Extractor
-from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
-from negsample.models.summarizers.stand_in import STAND_INS, stand_in
+from negsample.models.summarizers.language_model import STAND_INS, LanguageSummarizer, Limits, stand_in
 from negsample.train.config import TrainConfig
 from negsample.train.fit.checkpoint import print_line, read_epochs
 from negsample.train.job import WORK, hold_folder, make_accelerator, own_state

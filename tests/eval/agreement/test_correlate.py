@@ -12,26 +12,25 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tac2010_maker
+from fake_scorer import FakeScorer
 from scipy import stats
 from tests_support import SHARED_DATA
 
 from negsample.errors import InputError
 from negsample.eval.agreement import columns, correlate
-from negsample.eval.agreement.baseline_verdict import baseline_verdicts, beats_matrices
 from negsample.eval.agreement.columns import score_columns
 from negsample.eval.agreement.correlate import Settings
-from negsample.eval.agreement.disagreement import furthest_apart
 from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import make_table
-from negsample.eval.agreement.significance import MetricsComparison
-from negsample.eval.metrics import METRICS
-from negsample.eval.metrics.base import Item, Metric, Scores
-from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows
-from negsample.eval.report.files import write_correlation
+from negsample.eval.agreement.result import baseline_verdicts, furthest_apart
+from negsample.eval.agreement.significance import MetricsComparison, beats_matrix
+from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows, write_correlation
 from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch
 from negsample.records import Judged
+from negsample.scoring.metrics import METRICS
+from negsample.scoring.scorer import Columns, Item, Scorer
 
 HUMAN = SHARED_DATA / "human"
 COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -147,19 +146,19 @@ def test_figures_equal_loops_of_scipy(tmp_path: Path) -> None:
     rows = judged()
     expected = {
         "words": np.array([len(row["summary"].split()) for row in rows], float),
-        "rouge1:value=recall": rouge1_recall(rows),
+        "rouge1(value=recall)": rouge1_recall(rows),
         "random": random_scores(rows, tmp_path / "random.jsonl"),
     }
     settings = Settings(
         (write(tmp_path / "made.jsonl", rows),),
-        metrics=("rouge1:value=recall",),
+        metrics=("rouge1(value=recall)",),
         scores=(f"random={tmp_path / 'random.jsonl'}",),
         bootstrap=50,
     )
     result = correlate.correlate(settings)
     (data,) = result.datasets
     assert check_figures(data.figures, rows, expected) == 3 * 2 * 3 * 3
-    assert [column.name for column in result.columns][:2] == ["rouge1:value=recall", "random"]
+    assert [column.name for column in result.columns][:2] == ["rouge1(value=recall)", "random"]
     assert all(f.low is not None and f.low <= f.value <= f.high for f in data.figures if f.level == "summary")
 
 
@@ -170,12 +169,12 @@ def test_real_judgments_equal_loops_of_scipy(tmp_path: Path) -> None:
         rows = [json.loads(line) for line in stream]
     expected = {
         "words": np.array([len(row["summary"].split()) for row in rows], float),
-        "rouge1:value=recall": rouge1_recall(rows),
+        "rouge1(value=recall)": rouge1_recall(rows),
         "random": random_scores(rows, tmp_path / "random.jsonl"),
     }
     settings = Settings(
         (str(path),),
-        metrics=("rouge1:value=recall",),
+        metrics=("rouge1(value=recall)",),
         scores=(f"random={tmp_path / 'random.jsonl'}",),
         bootstrap=0,
     )
@@ -186,15 +185,17 @@ def test_real_judgments_equal_loops_of_scipy(tmp_path: Path) -> None:
 def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: Counter[tuple[str, str]] = Counter()
 
-    def score(items: Sequence[Item]) -> Scores:
+    def score(items: Sequence[Item]) -> Columns:
         seen.update((item.document, item.summary) for item in items)
-        return Scores(np.array([float(len(item.summary)) for item in items]), [None] * len(items))
+        return Columns(
+            np.array([float(len(item.summary)) for item in items]), [None] * len(items), np.zeros(len(items), bool)
+        )
 
     rows = [
         Judged("d1", system, ("The document.",), text, scores={"good": 1.0})
         for system, text in (("a", "One."), ("b", "Two."), ("c", "One."))
     ]
-    metric = Metric("letters", "metric:letters", True, frozenset({"document"}), score)
+    metric = Scorer("letters", "metric:letters", True, frozenset({"document"}), score)
     (column,) = score_columns([columns._metric_source(metric)], [*rows, *rows])
     assert set(seen.values()) == {1}
     assert len(seen) == 2
@@ -202,11 +203,15 @@ def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def minus_words() -> Metric:
-        def score(items: Sequence[Item]) -> Scores:
-            return Scores(np.array([-float(len(item.summary.split())) for item in items]), [None] * len(items))
+    def minus_words() -> Scorer:
+        def score(items: Sequence[Item]) -> Columns:
+            return Columns(
+                np.array([-float(len(item.summary.split())) for item in items]),
+                [None] * len(items),
+                np.zeros(len(items), bool),
+            )
 
-        return Metric("brevity", "metric:brevity", False, frozenset(), score)
+        return Scorer("brevity", "metric:brevity", False, frozenset(), score)
 
     monkeypatch.setitem(METRICS._entries, "brevity", minus_words)
     settings = Settings((write(tmp_path / "made.jsonl", judged()),), metrics=("brevity",), bootstrap=0)
@@ -223,7 +228,7 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
     assert "brevity: lower is better, so its sign is turned" in (tmp_path / "out" / "report.html").read_text()
 
 
-class _Stub:
+class _Stub(FakeScorer):
     """Stands for an estimator: score is the share of the document's length, with two aspects, one sometimes absent."""
 
     signature = "model:stub"
@@ -231,12 +236,11 @@ class _Stub:
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> SimpleNamespace:
         scores = np.array([len(s) / len(d) for d, s in zip(documents, summaries, strict=True)])
         short = scores < 0.2
-        return SimpleNamespace(
-            scores=scores,
-            cut=np.zeros(len(scores), bool),
-            aspects={"coverage": 1 - scores, "form": np.where(short, np.nan, scores)},
-            reasons=["too short" if s else None for s in short],
-        )
+        aspects = {"coverage": 1 - scores, "form": np.where(short, np.nan, scores)}
+        return Columns(scores, ["too short" if s else None for s in short], np.zeros(len(scores), bool), aspects)
+
+    def scorer(self, name: str) -> "_Stub":
+        return self
 
 
 def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,7 +389,7 @@ def test_verdicts_are_against_the_best_trivial_baseline() -> None:
         _comparison("other", "copied", 0.2, 0.5),
         _comparison("words", "copied", 0.25, 0.5),
     ]
-    found = baseline_verdicts(figures, beats_matrices(compared))
+    found = baseline_verdicts(figures, {("good", "summary"): beats_matrix(compared, "permutation")})
     assert set(found) == {("good", name, "summary", "spearman") for name in ("mine", "other", "align-untrained")}
     mine = found["good", "mine", "summary", "spearman"]
     assert (mine.baseline, mine.baseline_value, mine.above, mine.clear) == ("words", 0.35, True, True)
@@ -487,7 +491,7 @@ def test_tac2010_from_archive_to_report(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as end:
         main(
             [
-                *("correlate", "--judgments", f"tac2010:{folder}", "--metric", "rouge1:value=recall"),
+                *("correlate", "--judgments", f"tac2010:{folder}", "--metric", "rouge1(value=recall)"),
                 *("--bootstrap", "20", "--human", "modified_pyramid", "--out", str(out)),
             ]
         )
@@ -574,8 +578,8 @@ def test_a_folder_that_can_not_be_made_stops_before_any_work_and_figures_are_sho
     def full(*arguments: object) -> None:
         raise InputError("the disk is full")
 
-    monkeypatch.setattr("negsample.eval.report.files.write_correlation", full)
-    monkeypatch.setattr("negsample.eval.report.files.write_comparison", full)
+    monkeypatch.setattr("negsample.eval.report.correlate.write_correlation", full)
+    monkeypatch.setattr("negsample.eval.report.compare.write_comparison", full)
     path = write(tmp_path / "made.jsonl", halved())
     half = ("--half", "report", "--human", "content", "--bootstrap", 0, "--metric", "words")
     done = negsample("correlate", "--judgments", path, *half, "--out", tmp_path / "a", check=2)

