@@ -25,8 +25,7 @@ from negsample.papers.records import Record, Table, write
 from negsample.settings import read_settings, read_words
 from negsample.spec import parse
 from negsample.train.config import TrainConfig
-from negsample.train.data.examples import make_examples
-from negsample.train.data.prepare import SPLITS
+from negsample.train.data import SPLITS, make_examples
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the

@@ -44,7 +44,7 @@ from negsample.scoring.metrics import make_metric
 from negsample.seeds import digest
 from negsample.settings import read_words
 from negsample.train.config import read_config
-from negsample.train.data.examples import find_corpora
+from negsample.train.data import find_corpora
 
 CORPORA = ("cnn_dailymail", "billsum", "arxiv", "big_patent")
 RECIPES = ("crosspair", "add", "delete", "replace")

@@ -18,7 +18,7 @@ from negsample.papers.declared import declared
 from negsample.papers.grid_table import read_grid
 from negsample.papers.judged import Asked
 from negsample.train.config import make_config
-from negsample.train.data.examples import make_examples
+from negsample.train.data import make_examples
 
 
 @pytest.fixture

@@ -20,16 +20,15 @@ from negsample.models.align.named_features import ASPECTS, MATCHES, feature_set
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
 from negsample.models.heads.align import untrained
-from negsample.models.language.pretrained import load_pretrained
+from negsample.models.language.networks import load_pretrained
 from negsample.negatives import NEGATIVES
 from negsample.sentences import split_sentences
 from negsample.train.config import make_config
-from negsample.train.data import align_features
-from negsample.train.data.align_features import ComputedFeatures, compute_features
-from negsample.train.data.prepare import Split
-from negsample.train.fit import align
+from negsample.train.data import Split
+from negsample.train.fit import align, align_features
 from negsample.train.fit import judge as judges
 from negsample.train.fit.align import beginning, compare_untrained, rank, ranking_loss
+from negsample.train.fit.align_features import ComputedFeatures, compute_features
 from negsample.train.fit.judge import Group, Stretches, group_loss, train_judge
 from negsample.train.job import train
 
