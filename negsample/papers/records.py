@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from negsample.io.files import atomic_json, atomic_text, replacing
+from negsample.io.files import atomic_json, replacing
 from negsample.io.resume import waiting
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.write import write_table
@@ -126,16 +126,9 @@ def _grid(records: Sequence[Record], head: str, digits: int, most: int | None) -
     return [[" ".join(text.replace("|", "\\|").split()) for text in line] for line in [[head, *columns], *body]]
 
 
-def write(
-    table: Table, out: Path, watch: Stopwatch, *, page: str = "", say: Callable[[str], None] = print, **facts: Any
-) -> None:
-    """Say the table, then write ``NAME.json``, ``.csv``, ``.md``, ``.html`` (``page``, where there is one), pictures and
-    ``run.json`` into ``out``.
-
-    Each file appears whole; ``facts`` go into ``run.json``. What was needed until now (the folder ``work``) is removed.
-    Several processes may get here together: each writes the same figures.
-    """
-    rows = [record.plain() for record in table.records]
+def write(table: Table, out: Path, watch: Stopwatch, *, say: Callable[[str], None] = print, **facts: Any) -> None:
+    """Say the table, then write its files: ``NAME.json``, ``.csv``, ``.md``, pictures, and ``run.json`` with ``facts``."""
+    text, rows = markdown(table), [record.plain() for record in table.records]
     content = {
         "table": table.name,
         "title": table.title,
@@ -147,22 +140,35 @@ def write(
         "signatures": dict(table.signatures),
         **table.more,
     }
-    text = markdown(table)
+    columns = list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)]))
     # Shown first: what was found is not lost where it can't be written.
     say(text)
+    facts["signatures"] = dict(table.signatures)
+    write_files(out, table.name, content, rows, columns, {f"{table.name}.md": text, **table.pictures}, watch, **facts)
+    pictures = "".join(f", {name}" for name in table.pictures)
+    say(f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md{pictures}, run.json")
+
+
+def write_files(
+    out: Path,
+    name: str,
+    content: Mapping[str, Any],
+    rows: Iterable[dict[str, Any]],
+    columns: Sequence[str],
+    others: Mapping[str, str | bytes],
+    watch: Stopwatch,
+    **facts: Any,
+) -> None:
+    """Write ``NAME.json`` (``content``), ``NAME.csv`` (``rows``), ``others`` by their names, and ``run.json`` (``facts``).
+
+    Each file appears whole. What was needed until now (the folder ``work``) is removed. Several processes may get here
+    together: each writes the same figures.
+    """
     with waiting(out / "locks" / "report"):
-        atomic_json(out / f"{table.name}.json", content)
-        write_table(
-            out / f"{table.name}.csv", rows, list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)]))
-        )
-        atomic_text(out / f"{table.name}.md", text)
-        if page:
-            atomic_text(out / f"{table.name}.html", page)
-        for name, picture in table.pictures.items():
-            with replacing(out / name) as stream:
-                stream.write(picture)
-        write_run(out / "run.json", watch, signatures=dict(table.signatures), **facts)
+        atomic_json(out / f"{name}.json", content)
+        write_table(out / f"{name}.csv", rows, columns)
+        for other, given in others.items():
+            with replacing(out / other) as stream:
+                stream.write(given.encode() if isinstance(given, str) else given)
+        write_run(out / "run.json", watch, **facts)
         shutil.rmtree(out / "work", ignore_errors=True)
-    say(
-        f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md, run.json{''.join(map(', {}'.format, table.pictures))}"
-    )
