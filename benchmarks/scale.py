@@ -114,10 +114,10 @@ def command_of(work: str, scorer: list[str], source: Path, out: Path) -> list[st
     """The command line of one way to score ``source``."""
     if work == "ray":
         how = ["--on", "ray", "--workers", "2", *scorer, str(source), "-o", str(out)]
-        return [sys.executable, "-m", "negsample.cli", "score", *how]
+        return [sys.executable, "-m", "negsample", "score", *how]
     how = [*scorer, str(source), "-o", f"{out}.parquet"]
     if work == "one":
-        return [sys.executable, "-m", "negsample.cli", "score", *how]
+        return [sys.executable, "-m", "negsample", "score", *how]
     launch = ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
     launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
     return [sys.executable, "-m", *launch, "-m", "negsample", "score", *how]

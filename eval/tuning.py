@@ -13,7 +13,7 @@ from negsample.eval.agreement.correlation import check_coefficient
 from negsample.eval.agreement.figures import agreement
 from negsample.eval.agreement.levels import LEVELS, judged_table
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.judgments.mean_score import is_mean, with_means
+from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.records import Judged, document_key
 from negsample.registry import suggestion
 

@@ -1,18 +1,17 @@
-"""``python -m negsample …``, which ``accelerate launch -m negsample …`` starts several times (it starts modules alone).
-
-``train`` and ``reinforce`` find the other processes themselves; ``score`` is given them.
-"""
+"""``python -m negsample``, and ``accelerate launch -m negsample VERB …``: one verb by several processes."""
 
 import sys
 
 from negsample.cli import main
-from negsample.processes import Processes, end, warn_of_lone_process
+from negsample.processes import Processes, end, launched, warn_of_lone_process
 
 if __name__ == "__main__":
-    warn_of_lone_process(" ".join(["negsample", *sys.argv[1:2]]))
-    if sys.argv[1:2] != ["score"]:
-        main()
+    warn_of_lone_process()
+    # train and reinforce bring processes of their own.
+    shared = launched() and sys.argv[1:2] == ["score"]
     try:
-        main(None, Processes())
+        main(sys.argv[1:], Processes() if shared else None)
     except SystemExit as done:
-        end(done.code if isinstance(done.code, int) else 0)
+        if shared:
+            end(done.code if isinstance(done.code, int) else 0)
+        raise

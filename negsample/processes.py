@@ -17,18 +17,21 @@ _SHARDING = {
 }
 
 
-def warn_of_lone_process(launched: str) -> None:
+def launched() -> bool:
+    """Whether a launcher (Accelerate's, MPI's) has started this process as one of several."""
+    return any(name in os.environ for name in ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"))
+
+
+def warn_of_lone_process() -> None:
     """Say so where several CPU processes were asked for and Accelerate started one (huggingface/accelerate 2741).
 
-    Its launcher sets a master address for several processes but leaves starting them on CPUs to MPI. ``launched`` is what
-    was launched.
+    Its launcher sets a master address for several processes but leaves starting them on CPUs to MPI.
     """
     asked = os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true" and "MASTER_ADDR" in os.environ
-    started = any(name in os.environ for name in ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"))
-    if asked and not started:
+    if asked and not launched():
         print(
             "negsample: 'accelerate launch --cpu' starts one process; for several on CPUs run "
-            f"ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N -m {launched} …",
+            "ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N -m negsample VERB …",
             file=sys.stderr,
         )
 

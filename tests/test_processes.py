@@ -35,13 +35,13 @@ def test_a_lone_process_is_told(capsys, monkeypatch):
     for name in ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MASTER_ADDR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
-    warn_of_lone_process("negsample score")
+    warn_of_lone_process()
     assert capsys.readouterr().err == ""
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
-    warn_of_lone_process("negsample score")
-    assert "--multi_gpu --num_processes N -m negsample score" in capsys.readouterr().err
+    warn_of_lone_process()
+    assert "--multi_gpu --num_processes N -m negsample VERB" in capsys.readouterr().err
     monkeypatch.setenv("WORLD_SIZE", "2")
-    warn_of_lone_process("negsample score")
+    warn_of_lone_process()
     assert capsys.readouterr().err == ""
 
 

@@ -23,8 +23,8 @@ from negsample.eval.agreement.result import (
 from negsample.eval.agreement.sample_size import AverageRank, SampleSize, article_sampling, average_ranks
 from negsample.eval.agreement.significance import TESTS, MetricsComparison, beats_matrix, compare_metrics
 from negsample.eval.judgments import Unusable, load_judgments
+from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import HALVES
-from negsample.eval.judgments.mean_score import is_mean, with_means
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion

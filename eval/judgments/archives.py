@@ -1,6 +1,8 @@
 """Files of a data set as its publisher hands them out: below a folder, packed or unpacked, read without unpacking to disk."""
 
+import html
 import io
+import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -9,6 +11,7 @@ from typing import IO
 
 from negsample.errors import InputError
 
+_TAG = re.compile(r"<[^<>]*>")
 _ARCHIVES = (".tar", ".tgz", ".tar.gz")
 
 
@@ -57,3 +60,8 @@ def decode(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return data.decode("cp1252", "replace")
+
+
+def without_tags(markup: str) -> str:
+    """The text of a piece of SGML or HTML in one line: tags out, entities resolved."""
+    return " ".join(html.unescape(_TAG.sub(" ", markup)).split())

@@ -13,14 +13,13 @@ Layout read, at DIR or below it, packed or unpacked, from public loaders and not
   columns a unit, of which the middle one says how much of the unit is expressed, 0 (none) to 4 (all).
 """
 
-import html
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from negsample.errors import InputError
-from negsample.eval.judgments.archives import decode, files_below
+from negsample.eval.judgments.archives import decode, files_below, without_tags
 from negsample.eval.judgments.collect import Collector, Unusable, finite
 from negsample.records import Judged
 
@@ -34,7 +33,6 @@ _SUM = re.compile(r"<SUM\b([^>]*)>(.*?)(?=</SUM>|<SUM\b|$)", re.IGNORECASE | re.
 _ATTRIBUTE = re.compile(r"([A-Z]+)\s*=\s*\"?([^\s\">]+)", re.IGNORECASE)
 _UNIT = re.compile(r"<a\b[^>]*\bhref\b[^>]*>(.*?)</a>", re.IGNORECASE | re.DOTALL)
 _BREAK = re.compile(r"</s>|</?p\b[^>]*>", re.IGNORECASE)
-_TAG = re.compile(r"<[^<>]*>")
 
 
 class _Line(NamedTuple):
@@ -84,7 +82,9 @@ def _load(path: str, unusable: Unusable, dataset: str, read: Callable[[list[str]
     for place, data in files_below(Path(path), _wanted, what):
         text = decode(data)
         if match := _PEER.search(place):
-            peers.setdefault((match[2], match[1]), "\n".join(filter(None, map(_plain, _UNIT.findall(text) or [text]))))
+            peers.setdefault(
+                (match[2], match[1]), "\n".join(filter(None, map(without_tags, _UNIT.findall(text) or [text])))
+            )
         elif _WRITTEN.search(place):
             _read_written(text, place, written, sink)
         elif match := _ARTICLE.search(place):
@@ -138,20 +138,16 @@ def _read_written(text: str, place: str, written: dict[str, dict[str, str]], sin
     """Add the human summaries of a docset: article → writer → text."""
     for head, body in _SUM.findall(text):
         about = {name.upper(): value for name, value in _ATTRIBUTE.findall(head)}
-        if not about.get("DOCREF") or not about.get("SUMMARIZER") or not _plain(body):
+        if not about.get("DOCREF") or not about.get("SUMMARIZER") or not without_tags(body):
             sink.note("a human summary without DOCREF, SUMMARIZER or text", place)
         else:
-            written.setdefault(about["DOCREF"], {}).setdefault(about["SUMMARIZER"], _plain(body))
+            written.setdefault(about["DOCREF"], {}).setdefault(about["SUMMARIZER"], without_tags(body))
 
 
 def _sentences(markup: str) -> list[str]:
     """An article's text: a line a sentence or paragraph that is marked, one for all where none is."""
     pieces = (piece for _, body in _BODY.findall(markup) for piece in _BREAK.split(body))
-    return [text for piece in pieces if (text := _plain(piece))]
-
-
-def _plain(markup: str) -> str:
-    return " ".join(html.unescape(_TAG.sub(" ", markup)).split())
+    return [text for piece in pieces if (text := without_tags(piece))]
 
 
 def _wanted(place: str) -> bool:

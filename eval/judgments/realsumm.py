@@ -4,12 +4,9 @@ The published scores are pickles, which this project never loads: a pickle runs 
 them once, if you trust them, with the command that the error message gives. Layout read, at DIR or below it:
 
 - ``scores_dicts/abs.json`` and ``ext.json`` (or any ``*.json`` at DIR): ``{doc: {"doc_id", "ref_summ",
-  "system_summaries": {system: {"system_summary", "scores": {"litepyramid_recall": …}}}}}``, as in the pickles; or
-  ``scores.csv`` with ``doc_id``, ``system``, ``litepyramid_recall``, the summaries then being line ``doc_id`` of the
-  system's output file;
+  "system_summaries": {system: {"system_summary", "scores": {"litepyramid_recall": …}}}}}``, as in the pickles;
 - ``src.txt``, one document a line, line number = ``doc_id`` from 0; in the repository it is
-  ``selected_docs_for_human_eval/abs/ptr_generator/src.txt``; with ``ref.txt`` beside it;
-- for ``scores.csv``: outputs ``DIR/SYSTEM`` or ``…/MODEL/out_VARIANT.txt``, whose system is ``MODEL_out_VARIANT.txt``.
+  ``selected_docs_for_human_eval/abs/ptr_generator/src.txt``; with ``ref.txt`` beside it.
 """
 
 import json
@@ -23,7 +20,6 @@ from typing import Any
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite
 from negsample.io.lines import open_text
-from negsample.io.read import read_rows, text_field
 from negsample.records import Judged
 
 SCORE = "litepyramid_recall"
@@ -89,87 +85,44 @@ def _find(folder: Path, name: str) -> Path | None:
 
 
 def _scored(folder: Path, unusable: Unusable) -> Iterator[_Scored]:
-    """Every scored summary of the folder's JSON files, else of ``scores.csv``."""
+    """Every scored summary of the folder's JSON files."""
     files = sorted([*folder.glob("*.json"), *folder.glob("scores_dicts/*.json")])
+    if not files:
+        if any(folder.rglob("*.pkl")):
+            why = "the scores are pickles, which are never loaded here; if you trust them, run in their folder"
+            raise InputError(f"{folder}: {why}: {CONVERT}")
+        raise InputError(f"{folder}: no scores; add scores_dicts/abs.json and ext.json")
     # "ext" before "abs", so that a system in both is the extractive one.
-    files.sort(key=lambda file: (file.stem != "ext", str(file)))
-    if files:
-        for file in files:
-            yield from _from_json(file, unusable)
-        return
-    table = folder / "scores.csv"
-    if table.exists():
-        yield from _from_csv(table, folder, unusable)
-        return
-    if any(folder.rglob("*.pkl")):
-        raise InputError(
-            f"{folder}: the scores are pickles, which are never loaded here; if you trust them, run in their folder: "
-            f"{CONVERT}"
-        )
-    raise InputError(
-        f"{folder}: no scores; add scores_dicts/abs.json and ext.json, or scores.csv (doc_id, system, {SCORE})"
-    )
-
-
-def _from_json(file: Path, unusable: Unusable) -> Iterator[_Scored]:
-    try:
-        table = json.loads(file.read_text(encoding="utf-8-sig"))
-    except (ValueError, OSError) as error:
-        raise InputError(f"{file}: not readable as JSON ({error}); convert it again") from None
-    if not isinstance(table, dict):
-        raise InputError(f"{file}: not an object of documents; convert it again")
-    for key, entry in table.items():
-        where = f"{file.name}, document {key}"
-        systems = entry.get("system_summaries") if isinstance(entry, dict) else None
-        if not isinstance(systems, dict):
-            unusable.note("a document without 'system_summaries'", where)
-            continue
-        reference = entry.get("ref_summ")
-        if isinstance(reference, list):
-            reference = reference[0] if reference else None
-        for system, given in systems.items():
-            place = f"{where}, system {system}"
-            if not isinstance(given, dict) or not isinstance(given.get("scores"), dict):
-                unusable.note("a system without 'scores'", place)
-                continue
-            summary = given.get("system_summary")
-            yield _Scored(
-                place,
-                str(entry.get("doc_id", key)),
-                str(system),
-                summary if isinstance(summary, str) else None,
-                reference if isinstance(reference, str) else None,
-                given["scores"].get(SCORE),
-            )
-
-
-def _from_csv(table: Path, folder: Path, unusable: Unusable) -> Iterator[_Scored]:
-    outputs = _outputs(folder)
-    lines: dict[str, list[str]] = {}
-    for row in read_rows(table):
+    for file in sorted(files, key=lambda file: (file.stem != "ext", str(file))):
         try:
-            document, system = text_field(row, "doc_id").strip(), text_field(row, "system").strip()
-        except RecordError as error:
-            unusable.note(error.reason, row.where)
-            continue
-        file = outputs.get(system) or outputs.get(f"{system}.txt")
-        if file is None:
-            unusable.note(f"no output file for system {system!r}", row.where)
-            continue
-        if system not in lines:
-            lines[system] = list(open_text(file))
-        place = int(document) if document.isdecimal() else -1
-        summary = lines[system][place] if 0 <= place < len(lines[system]) else None
-        yield _Scored(row.where, document, system, summary, None, row.fields.get(SCORE))
-
-
-def _outputs(folder: Path) -> dict[str, Path]:
-    """Output files by system name: that of the file at the top, ``MODEL_FILE`` below."""
-    found: dict[str, Path] = {}
-    for file in sorted(folder.rglob("*.txt")):
-        if file.name not in ("src.txt", "ref.txt"):
-            found.setdefault(file.name if file.parent == folder else f"{file.parent.name}_{file.name}", file)
-    return found
+            table = json.loads(file.read_text(encoding="utf-8-sig"))
+        except (ValueError, OSError) as error:
+            raise InputError(f"{file}: not readable as JSON ({error}); convert it again") from None
+        if not isinstance(table, dict):
+            raise InputError(f"{file}: not an object of documents; convert it again")
+        for key, entry in table.items():
+            where = f"{file.name}, document {key}"
+            systems = entry.get("system_summaries") if isinstance(entry, dict) else None
+            if not isinstance(systems, dict):
+                unusable.note("a document without 'system_summaries'", where)
+                continue
+            reference = entry.get("ref_summ")
+            if isinstance(reference, list):
+                reference = reference[0] if reference else None
+            for system, given in systems.items():
+                place = f"{where}, system {system}"
+                if not isinstance(given, dict) or not isinstance(given.get("scores"), dict):
+                    unusable.note("a system without 'scores'", place)
+                    continue
+                summary = given.get("system_summary")
+                yield _Scored(
+                    place,
+                    str(entry.get("doc_id", key)),
+                    str(system),
+                    summary if isinstance(summary, str) else None,
+                    reference if isinstance(reference, str) else None,
+                    given["scores"].get(SCORE),
+                )
 
 
 def _untag(text: str) -> str:

@@ -13,13 +13,12 @@ Layout assumed, from public loaders and not from the data itself, at DIR or belo
 Archives are read member by member; nothing is unpacked to disk.
 """
 
-import html
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 from negsample.errors import InputError
-from negsample.eval.judgments.archives import decode, files_below
+from negsample.eval.judgments.archives import decode, files_below, without_tags
 from negsample.eval.judgments.collect import Collector, Unusable, finite
 from negsample.records import Judged
 
@@ -39,7 +38,6 @@ _ROUGE = re.compile(r"(?:^|/)ROUGE/rouge_A\.m\.out$", re.IGNORECASE)
 _ROUGE_LINE = re.compile(r"(\d+) (ROUGE-\S+) Eval \S*?(D\d+)[A-Z]?-A\S* R:(\S+) P:(\S+) F:(\S+)\s*")
 _TEXT = re.compile(r"<TEXT[^>]*>(.*?)(?:</TEXT>|$)", re.IGNORECASE | re.DOTALL)
 _PARAGRAPH = re.compile(r"<P\b[^>]*>(.*?)(?=</P>|<P\b|$)", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<[^<>]*>")
 
 
 def load(path: str, unusable: Unusable) -> list[Judged]:
@@ -157,10 +155,5 @@ def _any_of(*patterns: re.Pattern[str]) -> Callable[[str], bool]:
 
 def article_text(markup: str) -> str:
     """Text of an article: the paragraphs inside ``<TEXT>``, one a line; all of ``<TEXT>`` where it has none."""
-    lines = []
-    for body in _TEXT.findall(markup):
-        for paragraph in _PARAGRAPH.findall(body) or [body]:
-            text = " ".join(html.unescape(_TAG.sub(" ", paragraph)).split())
-            if text:
-                lines.append(text)
-    return "\n".join(lines)
+    pieces = [piece for body in _TEXT.findall(markup) for piece in _PARAGRAPH.findall(body) or [body]]
+    return "\n".join(filter(None, map(without_tags, pieces)))

@@ -4,12 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
+from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.pretrained import need_model, pick_window
-from negsample.models.language.language_models import SMALLEST_WINDOW, LanguageModel, load_lm
+from negsample.models.language.language_model import SMALLEST_WINDOW, load_lm, token_losses
+from negsample.models.language.networks import Pretrained
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
 
-def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Metric:
+def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Scorer:
     """``mlm``: pseudo-perplexity of the summary, exp(−1/N·Σ_t log P(w_t | the other tokens)); ≥ 1, lower is better.
 
     Each of the N tokens is masked in turn (Wang & Cho 2019; Salazar et al. 2020, §2.1). ``model``: folder or hub id of
@@ -21,7 +23,7 @@ def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, de
     return _metric("mlm", mlm, "masked", model, value, window, device)
 
 
-def perplexity(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Metric:
+def perplexity(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Scorer:
     """``perplexity``: exp(−1/N·Σ_t log P(w_t | the tokens before it)) under a causal model; ≥ 1, lower is better.
 
     ``model``: folder or hub id of a causal language model; none is packaged. The first token is predicted from the
@@ -33,22 +35,22 @@ def perplexity(*, model: str = "", value: str = "perplexity", window: int | str 
 
 
 def _metric(
-    name: str, factory: Callable[..., Metric], kind: str, model: str, value: str, window: int | str, device: str
-) -> Metric:
+    name: str, factory: Callable[..., Scorer], kind: str, model: str, value: str, window: int | str, device: str
+) -> Scorer:
     need_model(name, model, f"a {kind} language model")
     choice("value", value, ("perplexity", "loss"))
-    lm = load_lm(kind, model, device)
-    size = pick_window(lm.head, window, SMALLEST_WINDOW)
+    lm = load_lm(model, kind, device)
+    size = pick_window(lm, window, SMALLEST_WINDOW)
     options = {"model": model, "value": value, "window": int(window)}
     score = partial(_score, lm=lm, window=size, value=value)
-    more = f"|read:{size}|weights:{lm.head.fingerprint[:12]}"
+    more = f"|read:{size}|weights:{lm.fingerprint[:12]}"
     return pair_metric(name, factory, options, (), score, higher_is_better=False, more=more)
 
 
-def _score(items: Sequence[Item], *, lm: LanguageModel, window: int, value: str) -> Scores:
+def _score(items: Sequence[Item], *, lm: Pretrained, window: int, value: str) -> Columns:
     texts = list(dict.fromkeys(item.summary for item in items))
     means: dict[str, float | str] = {}
-    for text, found in zip(texts, lm.losses(texts, window), strict=True):
+    for text, found in zip(texts, token_losses(lm, texts, window), strict=True):
         loss = float(found.mean()) if found.size else math.nan
         if not found.size:
             means[text] = "the summary has no token to predict"

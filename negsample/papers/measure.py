@@ -13,13 +13,14 @@ from negsample.errors import InputError
 from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.correlate import Source, load_sources
 from negsample.eval.agreement.levels import ScoreTable, judged_table
-from negsample.eval.judgments.mean_score import is_mean
-from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.judgments.collect import is_mean
+from negsample.eval.metrics.base import score_judged
 from negsample.io.files import atomic_json
 from negsample.papers.definition import TableSpec
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
+from negsample.scoring.metrics import make_metric
 from negsample.seeds import digest
 
 SCORES = "scores"
@@ -85,7 +86,7 @@ def measure(spec: TableSpec, sources: Sequence[Source], settings: Settings, out:
                     "key": key,
                     "row": label,
                     "signature": metric.signature,
-                    "values": [float(value) if np.isfinite(value) else None for value in scores.values],
+                    "values": [float(value) if np.isfinite(value) else None for value in scores.scores],
                     "missing": dict(Counter(reason for reason in scores.reasons if reason is not None)),
                 }
                 path.parent.mkdir(exist_ok=True)

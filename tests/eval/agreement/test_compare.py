@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from negsample.errors import InputError
-from negsample.eval.agreement.compare import Settings, compare
+from negsample.eval.agreement.compare import Settings, SystemComparison, compare, compare_systems, largest_differences
 from negsample.io.read import read_rows
 
 # Words of each summary: differences to the first system are 2, 1, 3, 2, 1, 2, 1 and 0, 1, −1, 0, 0, 0, 0.
@@ -119,11 +121,11 @@ def test_missing_summaries_are_named_with_counts(tmp_path: Path) -> None:
 
 
 def test_undefined_scores_stop_or_are_left_out_for_all(tmp_path: Path) -> None:
-    # copied:n=3 is undefined for a summary of fewer than three words.
+    # copied(n=3) is undefined for a summary of fewer than three words.
     path = write(tmp_path / "all.jsonl", records(same=(3, 2, 3, 3, 3, 3, 3)))
     with pytest.raises(InputError, match="fewer than 3 words"):
-        compare(Settings(metrics=("copied:n=3",), inputs=(path,)))
-    result = compare(Settings(metrics=("copied:n=3", "words"), inputs=(path,), on_bad="skip"))
+        compare(Settings(metrics=("copied(n=3)",), inputs=(path,)))
+    result = compare(Settings(metrics=("copied(n=3)", "words"), inputs=(path,), on_bad="skip"))
     copied, words = result.sections
     assert (copied.systems[0].documents, words.systems[0].documents) == (6, 7)
     assert sum(copied.left_out.values()) == 1
@@ -131,7 +133,7 @@ def test_undefined_scores_stop_or_are_left_out_for_all(tmp_path: Path) -> None:
 
 def test_lines_must_correspond(files: dict[str, str], tmp_path: Path) -> None:
     short = lines(tmp_path / "short.hypo", FIRST[:5])
-    with pytest.raises(InputError, match=r"short.hypo has 5"):
+    with pytest.raises(InputError, match=r"short.hypo"):
         compare(settings(files, targets=(files["first"], short)))
     with pytest.raises(InputError, match="given twice"):
         compare(settings(files, targets=(files["first"], files["first"])))
@@ -144,7 +146,7 @@ def test_lines_must_correspond(files: dict[str, str], tmp_path: Path) -> None:
 
 def test_references_are_read_line_by_line(files: dict[str, str], tmp_path: Path) -> None:
     reference = lines(tmp_path / "test.target", (6, 6, 6, 6, 6, 7, 6))
-    result = compare(settings(files, metrics=("rouge1:value=recall",), references=(reference,)))
+    result = compare(settings(files, metrics=("rouge1(value=recall)",), references=(reference,)))
     # min(words, words of the reference) / words of the reference.
     expected = sum(min(b, r) / r for b, r in zip(BETTER, (6, 6, 6, 6, 6, 7, 6), strict=True)) / 7
     assert result.sections[0].systems[1].mean == pytest.approx(expected)
@@ -210,3 +212,66 @@ def test_the_command_exits_with_2_where_documents_differ(tmp_path: Path, capsys:
     assert end.value.code == 2
     assert "'same' lacks 1 of 7 documents" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+# --- the tests
+
+
+def differences(scores: np.ndarray, **options: int) -> list[SystemComparison]:
+    """The systems a, b, … by their columns."""
+    return compare_systems(scores, "abcd"[: scores.shape[1]], **options)
+
+
+def test_exact_p_does_not_depend_on_the_scale():
+    scores = np.array([[0.0, 1], [0, 2], [0, 3], [0, -0.5]])
+    for size in (1e-12, 1.0, 1e12):
+        # |sum| ≥ 5.5: +1+2+3−.5 and +1+2+3+.5 and their opposites, 4 of 16.
+        assert differences(scores * size)[1].p == 0.25
+
+
+def test_equal_systems_share_a_rank():
+    scores = np.tile(np.random.default_rng(0).random((20, 1)), (1, 3))
+    found = differences(scores)
+    assert [f.rank for f in found] == [1, 1, 1]
+    assert [f.p for f in found[1:]] == [1.0, 1.0]
+    assert (found[1].difference_low, found[1].difference_high) == (0, 0)
+
+
+def test_ranks_with_ties():
+    rng = np.random.default_rng(1)
+    base = rng.random(80)
+    up, up_too = base + 1 + 0.1 * rng.normal(size=(2, 80))
+    scores = np.stack([base, up, up_too, base - 1], axis=1)
+    found = compare_systems(scores, ["base", "up", "up too", "down"])
+    # Two better ones that can't be told apart, then the base, then one that all three beat.
+    assert [(f.system, f.rank) for f in found] == [("base", 3), ("up", 1), ("up too", 1), ("down", 4)]
+
+
+def test_bootstrap_interval_against_the_normal_law():
+    scores = np.random.default_rng(2).normal(size=(2000, 2))
+    found = differences(scores, bootstrap=4000, permutations=2000)[1]
+    difference = scores[:, 1] - scores[:, 0]
+    half = 1.96 * difference.std(ddof=1) / np.sqrt(2000)
+    assert found.difference_low == pytest.approx(difference.mean() - half, abs=0.1 * half)
+    assert found.difference_high == pytest.approx(difference.mean() + half, abs=0.1 * half)
+    half = 1.96 * scores[:, 1].std(ddof=1) / np.sqrt(2000)
+    assert found.low == pytest.approx(scores[:, 1].mean() - half, abs=0.1 * half)
+    # Many documents: the permutation test is the t test.
+    assert found.p == pytest.approx(stats.ttest_rel(scores[:, 1], scores[:, 0])[1], abs=0.04)
+    assert found == differences(scores, bootstrap=4000, permutations=2000)[1]
+    assert found.low != differences(scores, bootstrap=400, permutations=20, seed=1)[1].low
+
+
+def test_holm_over_the_systems():
+    scores = np.array([[0.0, 1, -1], [0, 2, 2], [0, 3, 0.5], [0, 4, 1]])
+    found = differences(scores)
+    raw = [f.p for f in found[1:]]
+    assert raw[0] == 2 / 16
+    smaller, larger = sorted(raw)
+    assert sorted(f.p_holm for f in found[1:]) == [2 * smaller, max(2 * smaller, larger)]
+
+
+def test_documents_that_differ_most():
+    scores = np.array([[0.0, 1], [0, -3], [5, 5], [0, 1]])
+    found = largest_differences(scores, 1, 3)
+    assert [(d.document, d.difference) for d in found] == [(1, -3), (0, 1), (3, 1)]

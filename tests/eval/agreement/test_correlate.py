@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tac2010_maker
+from fake_scorer import FakeScorer
 from scipy import stats
 from tests_support import SHARED_DATA
 
@@ -23,13 +24,13 @@ from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import make_table
 from negsample.eval.agreement.result import baseline_verdicts, furthest_apart
 from negsample.eval.agreement.significance import MetricsComparison, beats_matrix
-from negsample.eval.metrics import METRICS
-from negsample.eval.metrics.base import Item, Metric, Scores
 from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows, write_correlation
 from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch
 from negsample.records import Judged
+from negsample.scoring.metrics import METRICS
+from negsample.scoring.scorer import Columns, Item, Scorer
 
 HUMAN = SHARED_DATA / "human"
 COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -145,19 +146,19 @@ def test_figures_equal_loops_of_scipy(tmp_path: Path) -> None:
     rows = judged()
     expected = {
         "words": np.array([len(row["summary"].split()) for row in rows], float),
-        "rouge1:value=recall": rouge1_recall(rows),
+        "rouge1(value=recall)": rouge1_recall(rows),
         "random": random_scores(rows, tmp_path / "random.jsonl"),
     }
     settings = Settings(
         (write(tmp_path / "made.jsonl", rows),),
-        metrics=("rouge1:value=recall",),
+        metrics=("rouge1(value=recall)",),
         scores=(f"random={tmp_path / 'random.jsonl'}",),
         bootstrap=50,
     )
     result = correlate.correlate(settings)
     (data,) = result.datasets
     assert check_figures(data.figures, rows, expected) == 3 * 2 * 3 * 3
-    assert [column.name for column in result.columns][:2] == ["rouge1:value=recall", "random"]
+    assert [column.name for column in result.columns][:2] == ["rouge1(value=recall)", "random"]
     assert all(f.low is not None and f.low <= f.value <= f.high for f in data.figures if f.level == "summary")
 
 
@@ -168,12 +169,12 @@ def test_real_judgments_equal_loops_of_scipy(tmp_path: Path) -> None:
         rows = [json.loads(line) for line in stream]
     expected = {
         "words": np.array([len(row["summary"].split()) for row in rows], float),
-        "rouge1:value=recall": rouge1_recall(rows),
+        "rouge1(value=recall)": rouge1_recall(rows),
         "random": random_scores(rows, tmp_path / "random.jsonl"),
     }
     settings = Settings(
         (str(path),),
-        metrics=("rouge1:value=recall",),
+        metrics=("rouge1(value=recall)",),
         scores=(f"random={tmp_path / 'random.jsonl'}",),
         bootstrap=0,
     )
@@ -184,15 +185,17 @@ def test_real_judgments_equal_loops_of_scipy(tmp_path: Path) -> None:
 def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: Counter[tuple[str, str]] = Counter()
 
-    def score(items: Sequence[Item]) -> Scores:
+    def score(items: Sequence[Item]) -> Columns:
         seen.update((item.document, item.summary) for item in items)
-        return Scores(np.array([float(len(item.summary)) for item in items]), [None] * len(items))
+        return Columns(
+            np.array([float(len(item.summary)) for item in items]), [None] * len(items), np.zeros(len(items), bool)
+        )
 
     rows = [
         Judged("d1", system, ("The document.",), text, scores={"good": 1.0})
         for system, text in (("a", "One."), ("b", "Two."), ("c", "One."))
     ]
-    metric = Metric("letters", "metric:letters", True, frozenset({"document"}), score)
+    metric = Scorer("letters", "metric:letters", True, frozenset({"document"}), score)
     (column,) = score_columns([columns._metric_source(metric)], [*rows, *rows])
     assert set(seen.values()) == {1}
     assert len(seen) == 2
@@ -200,11 +203,15 @@ def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def minus_words() -> Metric:
-        def score(items: Sequence[Item]) -> Scores:
-            return Scores(np.array([-float(len(item.summary.split())) for item in items]), [None] * len(items))
+    def minus_words() -> Scorer:
+        def score(items: Sequence[Item]) -> Columns:
+            return Columns(
+                np.array([-float(len(item.summary.split())) for item in items]),
+                [None] * len(items),
+                np.zeros(len(items), bool),
+            )
 
-        return Metric("brevity", "metric:brevity", False, frozenset(), score)
+        return Scorer("brevity", "metric:brevity", False, frozenset(), score)
 
     monkeypatch.setitem(METRICS._entries, "brevity", minus_words)
     settings = Settings((write(tmp_path / "made.jsonl", judged()),), metrics=("brevity",), bootstrap=0)
@@ -221,7 +228,7 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
     assert "brevity: lower is better, so its sign is turned" in (tmp_path / "out" / "report.html").read_text()
 
 
-class _Stub:
+class _Stub(FakeScorer):
     """Stands for an estimator: score is the share of the document's length, with two aspects, one sometimes absent."""
 
     signature = "model:stub"
@@ -229,12 +236,11 @@ class _Stub:
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> SimpleNamespace:
         scores = np.array([len(s) / len(d) for d, s in zip(documents, summaries, strict=True)])
         short = scores < 0.2
-        return SimpleNamespace(
-            scores=scores,
-            cut=np.zeros(len(scores), bool),
-            aspects={"coverage": 1 - scores, "form": np.where(short, np.nan, scores)},
-            reasons=["too short" if s else None for s in short],
-        )
+        aspects = {"coverage": 1 - scores, "form": np.where(short, np.nan, scores)}
+        return Columns(scores, ["too short" if s else None for s in short], np.zeros(len(scores), bool), aspects)
+
+    def scorer(self, name: str) -> "_Stub":
+        return self
 
 
 def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -485,7 +491,7 @@ def test_tac2010_from_archive_to_report(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as end:
         main(
             [
-                *("correlate", "--judgments", f"tac2010:{folder}", "--metric", "rouge1:value=recall"),
+                *("correlate", "--judgments", f"tac2010:{folder}", "--metric", "rouge1(value=recall)"),
                 *("--bootstrap", "20", "--human", "modified_pyramid", "--out", str(out)),
             ]
         )

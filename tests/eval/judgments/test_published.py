@@ -12,7 +12,6 @@ from tests_support import SHARED_DATA
 
 from negsample.errors import InputError
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.judgments.newsroom import plain_text
 
 DATA = SHARED_DATA / "human"
 ARTICLE = "The mill closed on Monday. Forty people lost their jobs. The owner blamed the price of flour."
@@ -119,22 +118,20 @@ def test_nothing_usable_and_unknown_names(tmp_path: Path) -> None:
         load_judgments(f"qags:{tmp_path}/none.jsonl")
     with pytest.raises(InputError, match="path is missing"):
         load_judgments("qags:")
+    with pytest.raises(InputError, match=r"is a folder; give a file of judgments, or NAME:.*tac2010"):
+        load_judgments(str(tmp_path))
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="../shared/data/human is not here")
 @pytest.mark.parametrize(
     ("name", "rows", "documents", "systems"),
-    [("summeval", 960, 60, 16), ("realsumm", 1440, 60, 24), ("newsroom60", 420, 60, 7), ("qags_xsum", 239, 239, 1)],
+    [("summeval", 960, 60, 16), ("newsroom60", 420, 60, 7), ("qags_xsum", 239, 239, 1)],
 )
 def test_shared_files_are_read_whole(name: str, rows: int, documents: int, systems: int) -> None:
-    unusable = Unusable()
-    read = load_judgments(str(DATA / f"{name}.jsonl.gz"), unusable)
-    assert (len(read), len({row.document_id for row in read}), len({row.system for row in read})) == (
-        rows,
-        documents,
-        systems,
-    )
+    read = load_judgments(str(DATA / f"{name}.jsonl.gz"), unusable := Unusable())
     assert not unusable
+    assert len(read) == rows
+    assert (len({row.document_id for row in read}), len({row.system for row in read})) == (documents, systems)
 
 
 # --- SummEval
@@ -189,12 +186,8 @@ def test_summeval(tmp_path: Path) -> None:
     assert set(rows[2].scores) == {"coherence", "fluency", "relevance"}
     assert unusable["a rating of 'consistency' is missing or not a number"] == 1
     assert sum(unusable.values()) == 3
-
-
-def test_summeval_unpaired_says_what_to_do(tmp_path: Path) -> None:
-    path = _lines(tmp_path / "model_annotations.aligned.jsonl", [_summeval(text=None)])
     with pytest.raises(InputError, match=r"pair_data\.py"):
-        load_judgments(f"summeval:{path}")
+        load_judgments(f"summeval:{_lines(tmp_path / 'unpaired.jsonl', [_summeval(text=None)])}")
 
 
 # --- Newsroom
@@ -204,7 +197,8 @@ def test_newsroom(tmp_path: Path) -> None:
     path = tmp_path / "newsroom-human-eval.csv"
     columns = ["ArticleID", "ArticleText", "ArticleTitle", "System", "SystemSummary"]
     ratings = ["CoherenceRating", "FluencyRating", "InformativenessRating", "RelevanceRating"]
-    article = "The mill &amp; the shop closed.<br><br>\nForty lost &lt;b&gt;jobs&lt;/b&gt;."
+    # A < b > is markup, a < b and c > d is none.
+    article = "The mill &amp; the shop closed.<br><br>\nForty lost &lt;b&gt;jobs&lt;/b&gt;; a &lt; c and d &gt; e."
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*columns, *ratings])
@@ -224,7 +218,7 @@ def test_newsroom(tmp_path: Path) -> None:
     }
     assert rows[1].scores["coherence"] == 4.5
     assert rows[1].scores["relevance"] == 4.0
-    assert rows[0].documents == ("The mill & the shop closed.\nForty lost jobs.",)
+    assert rows[0].documents == ("The mill & the shop closed.\nForty lost jobs; a < c and d > e.",)
     assert rows[0].summary == "The mill\nclosed."
     assert unusable == {
         "a rating of 'coherence' is missing or not a number": 1,
@@ -234,15 +228,8 @@ def test_newsroom(tmp_path: Path) -> None:
 
 
 def test_newsroom_with_references(tmp_path: Path) -> None:
-    columns = [
-        "ArticleID",
-        "ArticleText",
-        "ArticleTitle",
-        "System",
-        "SystemSummary",
-        "RelevanceRating",
-        "VerbosityRating",
-    ]
+    columns = ["ArticleID", "ArticleText", "ArticleTitle", "System", "SystemSummary"]
+    columns += ["RelevanceRating", "VerbosityRating"]
     with (tmp_path / "newsroom-human-eval.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
@@ -271,10 +258,6 @@ def test_newsroom_with_references(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(InputError, match=r"no newsroom-human-eval\.csv in it"):
         load_judgments(f"newsroom:{tmp_path / 'other'}")
-
-
-def test_newsroom_text_keeps_what_is_not_markup() -> None:
-    assert plain_text("if a &lt; b and c &gt; d<p>then</p>") == "if a < b and c > d\nthen"
 
 
 # --- QAGS
@@ -391,25 +374,3 @@ def test_realsumm_notices_documents_in_another_order(tmp_path: Path) -> None:
         (selected / name).write_text("\n".join(reversed(lines)) + "\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"not the one at line doc_id of ref\.txt"):
         load_judgments(f"realsumm:{folder}")
-
-
-def test_realsumm_flat_with_csv(tmp_path: Path) -> None:
-    (tmp_path / "src.txt").write_text("First document.\nSecond document.\n")
-    (tmp_path / "ref.txt").write_text("First.\nSecond.\n")
-    (tmp_path / "lead_out.txt").write_text("one\ntwo\n")
-    (tmp_path / "scores.csv").write_text(
-        "doc_id,system,litepyramid_recall\n0,lead_out.txt,0.5\n1,lead_out.txt,nan\n2,lead_out.txt,0.1\n0,other,0.3\n"
-    )
-    unusable = Unusable()
-    (row,) = load_judgments(f"realsumm:{tmp_path}", unusable)
-    assert (row.summary, row.references, row.scores) == ("one", ("First.",), {"litepyramid_recall": 0.5})
-    assert unusable == {
-        "litepyramid_recall is missing or not a number": 1,
-        "no document at line doc_id of src.txt": 1,
-        "no output file for system 'other'": 1,
-    }
-
-
-def test_a_folder_in_the_place_of_a_file_says_which_names_take_one(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"is a folder; give a file of judgments, or NAME:.*tac2010"):
-        load_judgments(str(tmp_path))

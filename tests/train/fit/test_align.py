@@ -20,16 +20,15 @@ from negsample.models.align.named_features import ASPECTS, MATCHES, feature_set
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
 from negsample.models.heads.align import untrained
-from negsample.models.language.pretrained import load_pretrained
+from negsample.models.language.networks import load_pretrained
 from negsample.negatives import NEGATIVES
 from negsample.sentences import split_sentences
 from negsample.train.config import make_config
-from negsample.train.data import align_features
-from negsample.train.data.align_features import ComputedFeatures, compute_features
-from negsample.train.data.prepare import Split
-from negsample.train.fit import align
+from negsample.train.data import Split
+from negsample.train.fit import align, align_features
 from negsample.train.fit import judge as judges
 from negsample.train.fit.align import beginning, compare_untrained, rank, ranking_loss
+from negsample.train.fit.align_features import ComputedFeatures, compute_features
 from negsample.train.fit.judge import Group, Stretches, group_loss, train_judge
 from negsample.train.job import train
 
@@ -331,9 +330,10 @@ def test_without_training_it_is_the_untrained_sum(pairs_file: Path, tiny_bert: P
     assert "judge" not in found
     assert all(row["gain"] == 0 for row in found["ranking"])
     document, summary = story(1)
-    from negsample.eval.metrics import Item, make_metric
+    from negsample.scoring.metrics import make_metric
+    from negsample.scoring.scorer import Item
 
-    metric = make_metric(f"align-untrained:encoder=(sentence-transformer:{tiny_bert})")
+    metric = make_metric(f"align-untrained(encoder=(sentence-transformer:{tiny_bert}))")
     score = metric.score([Item(document, summary)]).values[0]
     assert Estimator.load(tmp_path / "model").score([document], [summary])[0] == pytest.approx(score, abs=1e-5)
     missing = metric.score([Item(document, "!!")])
