@@ -11,8 +11,7 @@ from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.sample_size import article_sampling, average_ranks
 from negsample.eval.agreement.significance import williams
-from negsample.eval.fit.preset import SPLITS, fit_learned
-from negsample.eval.metrics.learned import Learned
+from negsample.eval.metrics.learned import SPLITS, Learned, fit_learned
 from negsample.number_text import number, short
 from negsample.papers.measure import Measured
 from negsample.text import word_count

@@ -16,8 +16,8 @@ from negsample.errors import InputError
 from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.sample_size import average_ranks
 from negsample.eval.agreement.significance import williams
-from negsample.eval.fit.preset import fit_learned
 from negsample.eval.metrics.base import score_judged
+from negsample.eval.metrics.learned import fit_learned
 from negsample.io.read import SAMPLE_PATH
 from negsample.papers import kinds, stand_in
 from negsample.papers import measure as measuring
