@@ -29,9 +29,9 @@ class Space:
 
 def reads_tokens(encoder: "Encoder") -> bool:
     """Whether ``encoder`` can give a vector for each word in its sentence (the encoder ``hf``)."""
-    from negsample.models.encoders.hf import TokenPooling
+    from negsample.models.encoders.transformer import TransformerEncoder
 
-    return isinstance(encoder, TokenPooling)
+    return isinstance(encoder, TransformerEncoder) and encoder.name == "hf"
 
 
 def make_space(texts: Sequence[str], encoder: "Encoder", *, words: bool, sentences: bool) -> Space:

@@ -7,10 +7,8 @@ import numpy as np
 
 from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.pretrained import need_model
-from negsample.models.language.conditional import PROMPTS, Asked, framed, losses_given
-from negsample.models.language.gguf import lm_folder
-from negsample.models.language.head_models import HeadModel, load_head
-from negsample.models.language.language_models import KINDS, lm_kind
+from negsample.models.language.language_model import PROMPTS, Asked, framed, load_lm, losses_given
+from negsample.models.language.networks import Pretrained
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.text import readable
 
@@ -28,8 +26,7 @@ def bartscore(*, model: str = "", direction: str = "faithfulness", device: str =
     """
     choice("direction", direction, DIRECTIONS)
     need_model("bartscore", model, "an encoder–decoder or a causal language model")
-    folder = str(lm_folder(model))
-    head = load_head(KINDS[lm_kind(folder)], folder, device)
+    head = load_lm(model, device=device)
     score = partial(_score, head=head, direction=direction)
     options = {"model": model, "direction": direction}
     needs = {"document"} if direction == "faithfulness" else {"references"}
@@ -37,9 +34,9 @@ def bartscore(*, model: str = "", direction: str = "faithfulness", device: str =
     return pair_metric("bartscore", bartscore, options, needs, score, more=more)
 
 
-def _score(items: Sequence[Item], *, head: HeadModel, direction: str) -> Columns:
-    decodes = bool(head.network.config.is_encoder_decoder)
-    before, after = framed(head, PROMPTS["encoder-decoder" if decodes else "causal"])
+def _score(items: Sequence[Item], *, head: Pretrained, direction: str) -> Columns:
+    decodes = head.kind == "encoder-decoder"
+    before, after = framed(head, PROMPTS[head.kind])
     half = head.window // 2
 
     def ids(text: str, special: bool) -> tuple[int, ...]:

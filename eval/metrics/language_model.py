@@ -6,7 +6,8 @@ from functools import partial
 
 from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.pretrained import need_model, pick_window
-from negsample.models.language.language_models import SMALLEST_WINDOW, LanguageModel, load_lm
+from negsample.models.language.language_model import SMALLEST_WINDOW, load_lm, token_losses
+from negsample.models.language.networks import Pretrained
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
 
@@ -38,18 +39,18 @@ def _metric(
 ) -> Scorer:
     need_model(name, model, f"a {kind} language model")
     choice("value", value, ("perplexity", "loss"))
-    lm = load_lm(kind, model, device)
-    size = pick_window(lm.head, window, SMALLEST_WINDOW)
+    lm = load_lm(model, kind, device)
+    size = pick_window(lm, window, SMALLEST_WINDOW)
     options = {"model": model, "value": value, "window": int(window)}
     score = partial(_score, lm=lm, window=size, value=value)
-    more = f"|read:{size}|weights:{lm.head.fingerprint[:12]}"
+    more = f"|read:{size}|weights:{lm.fingerprint[:12]}"
     return pair_metric(name, factory, options, (), score, higher_is_better=False, more=more)
 
 
-def _score(items: Sequence[Item], *, lm: LanguageModel, window: int, value: str) -> Columns:
+def _score(items: Sequence[Item], *, lm: Pretrained, window: int, value: str) -> Columns:
     texts = list(dict.fromkeys(item.summary for item in items))
     means: dict[str, float | str] = {}
-    for text, found in zip(texts, lm.losses(texts, window), strict=True):
+    for text, found in zip(texts, token_losses(lm, texts, window), strict=True):
         loss = float(found.mean()) if found.size else math.nan
         if not found.size:
             means[text] = "the summary has no token to predict"

@@ -2,10 +2,10 @@
 
 from negsample.errors import InputError
 from negsample.eval.metrics.base import number
-from negsample.models.language.head_models import HeadModel
+from negsample.models.language.networks import Pretrained
 
 
-def pick_window(model: HeadModel, window: int | str, smallest: int) -> int:
+def pick_window(model: Pretrained, window: int | str, smallest: int) -> int:
     """Tokens read at a time: the model's longest input, or ``window`` if not 0; InputError outside the range."""
     asked = number("window", window, 0, 10**9) or model.window
     if not smallest <= asked <= model.window:

@@ -209,11 +209,11 @@ def test_without_training_it_is_the_untrained_sum(settings, tiny_bert: Path, tmp
     assert "judge" not in found
     assert all(row["gain"] == 0 for row in found["ranking"])
     document, summary = story(1)
-    metric = make_metric(f"align-untrained(encoder=(sentence-transformer:{tiny_bert}))")
-    score = metric.score([Item(document, summary)]).values[0]
+    metric = make_metric(f"align-untrained(encoder=sentence-transformer:{tiny_bert})")
+    score = metric.score([Item(document, summary)]).scores[0]
     assert Estimator.load(tmp_path / "model").score([document], [summary])[0] == pytest.approx(score, abs=1e-5)
     missing = metric.score([Item(document, "!!")])
-    assert missing.reasons == ["the summary has no word, so no aspect can be judged"]
+    assert list(missing.reasons) == ["the summary has no word, so no aspect can be judged"]
 
 
 @pytest.mark.parametrize("copied", [False, True])

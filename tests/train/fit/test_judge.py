@@ -16,7 +16,7 @@ from tests_support import story
 
 from negsample.errors import InputError
 from negsample.models.align.judge import Judge, JudgeNetwork, load_judge
-from negsample.models.language.pretrained import load_pretrained
+from negsample.models.language.networks import load_pretrained
 from negsample.negatives import NEGATIVES
 from negsample.sentences import split_sentences
 from negsample.train.fit import judge as judges
@@ -133,9 +133,10 @@ def test_a_judge_that_was_killed_ends_with_the_same_weights(
         return real(*arguments)
 
     whole = trained("whole")
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(judges, "_backward", dying)
-        trained("broken")
+        with pytest.raises(KeyboardInterrupt):
+            trained("broken")
     again = trained("broken")
     assert all(torch.equal(whole[name], again[name]) for name in whole)
     texts = ["The baker sold a lamp.", "Lamp a sold baker the. " * 40, ""]
