@@ -26,14 +26,14 @@ from negsample.train.reinforce.config import make_reinforce_config
 from negsample.train.reinforce.job import reinforce
 
 REWARDS = {
-    "rougeL": "rougeL:against=references",
-    "s+wms": "s+wms:against=references",
+    "rougeL": "rougeL(against=references)",
+    "s+wms": "s+wms(against=references)",
     "ready": "ready",
     "coverage+support": "ready.coverage=1,ready.support=1@partial",
 }
 METRICS = (
-    "rouge1", "rouge2", "rougeL", "s+wms", "align-untrained", "align-untrained:aspect=coverage",
-    "align-untrained:aspect=support", "align-untrained:aspect=coherence", "align-untrained:aspect=form", "words",
+    "rouge1", "rouge2", "rougeL", "s+wms", "align-untrained", "align-untrained(aspect=coverage)",
+    "align-untrained(aspect=support)", "align-untrained(aspect=coherence)", "align-untrained(aspect=form)", "words",
 )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import numpy as np
 
 from negsample.eval.judgments import load_judgments
-from negsample.eval.metrics import Item, make_metric
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 from negsample.seeds import generator
 
 SUMMARIES = 1000
@@ -73,7 +74,7 @@ def main() -> int:
                 return np.array([scorer.score(item.references[0], item.summary)[kind].fmeasure for item in items])
 
             slow, expected = best_of_three(theirs)
-            fast, got = best_of_three(lambda metric=metric: metric.score(items).values)  # type: ignore[misc]
+            fast, got = best_of_three(lambda metric=metric: metric.score(items).scores)  # type: ignore[misc]
             difference = float(np.abs(got - expected).max())
             worst = max(worst, difference)
             totals = [totals[0] + slow, totals[1] + fast]

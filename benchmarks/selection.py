@@ -28,7 +28,7 @@ def main() -> None:
     (source,) = load_sources((arguments.judgments,), ())
     rows = sorted(source.rows, key=lambda row: row.documents[0])
     scored = estimator.score_pairs([row.documents[0] for row in rows], [row.summary for row in rows])
-    pickers = {"score": scored.scores, **(scored.aspects or {})}
+    pickers = scored.named()
     pickers["longest"] = np.array([word_count(row.summary) for row in rows])
     groups = defaultdict(list)
     for place, row in enumerate(rows):

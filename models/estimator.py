@@ -1,6 +1,7 @@
 """The estimator: pairs in, scores out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -17,7 +18,7 @@ from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.models.percentiles import FILE, read_percentiles, share_below
 from negsample.models.precision import check_precision, to_bf16
-from negsample.scoring import Scored, values_at
+from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, values_at
 from negsample.seeds import digest
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Estimator:
         if aspects:
             self.need_aspects()
         scored = self.score_pairs(documents, summaries, batch_size=batch_size)
-        return (scored.scores, scored.aspects or {}) if aspects else scored.scores
+        return (scored.scores, scored.aspects) if aspects else scored.scores
 
     def need_aspects(self) -> None:
         """Raises InputError where the model has no aspects."""
@@ -195,14 +196,33 @@ class Estimator:
         """Whether it knows what real summaries score; folders of earlier versions don't."""
         return self._percentiles is not None
 
-    def percentiles(self, scored: Scored) -> dict[str, np.ndarray] | None:
-        """What ``scored`` means: ``score`` and each aspect → float64 [n], the share in [0, 1] of real summaries of the
-        estimator's own corpus that score lower (NaN where the score is). None where the estimator has no such figures.
-        """
-        if self._percentiles is None:
-            return None
-        columns = {"score": scored.scores, **(scored.aspects or {})}
-        return {name: share_below(known, columns[name]) for name, known in self._percentiles.items() if name in columns}
+    def _ranked(self, scored: Columns) -> Columns:
+        """``scored`` with its percentiles, where the estimator knows what real summaries of its own corpus score."""
+        named = scored.named()
+        shares = {
+            name: share_below(known, named[name]) for name, known in (self._percentiles or {}).items() if name in named
+        }
+        return replace(scored, percentiles=shares)
+
+    def scorer(self, name: str = "", batch_size: int = 32) -> Scorer:
+        """The estimator as one of the things that score, called ``name``; a pair without text is answered by NaN and why."""
+
+        def score(items: Sequence[Item]) -> Columns:
+            reasons = [self._item_fault(item) for item in items]
+            good = [place for place, reason in enumerate(reasons) if reason is None]
+            return self._score_items([items[place] for place in good], batch_size).spread(good, reasons)
+
+        about = self.aspects, self.fitted_on, self.has_percentiles
+        return Scorer(name or "model", self.signature, True, self.needs, score, *about)
+
+    needs: frozenset[str] = frozenset({"document"})
+    fitted_on: frozenset[str] = frozenset()
+
+    def _item_fault(self, item: Item) -> str | None:
+        return fault_of(item.document, item.summary)
+
+    def _score_items(self, items: Sequence[Item], batch_size: int) -> Columns:
+        return self.score_pairs([i.document for i in items], [i.summary for i in items], batch_size=batch_size)
 
     def explain(self, document: str, summary: str) -> dict[str, Any]:
         """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``).
@@ -216,11 +236,10 @@ class Estimator:
         self.need_aspects()
         scored = self.score_pairs(documents, summaries)
         assert isinstance(self._features, AlignFeatures)
-        shares = self.percentiles(scored)
         explained = []
         for place, (document, summary) in enumerate(zip(documents, summaries, strict=True)):
             told = explain(self._features, self._network, document, summary, scored, place)
-            told.update({} if shares is None else {"percentile": values_at(shares, place)})
+            told.update({"percentile": values_at(scored.percentiles, place)} if scored.percentiles else {})
             explained.append(told)
         return explained
 
@@ -258,15 +277,14 @@ class Estimator:
 
         return score_batch(self, columns, document, summary, prefix)
 
-    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
+    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Columns:
         """As ``score``, with what was cut, and the aspects where the head has them."""
         logits, cut, reasons = self._answers(
             documents, summaries, batch_size, self._network, 1 + len(self._own_aspects)
         )
         outputs = torch.sigmoid(torch.from_numpy(logits)).numpy()
-        if not self._own_aspects:
-            return Scored(outputs[:, 0], cut)
-        return Scored(outputs[:, 0], cut, dict(zip(self._own_aspects, outputs.T[1:], strict=True)), reasons)
+        aspects = dict(zip(self._own_aspects, outputs.T[1:], strict=True))
+        return self._ranked(Columns(outputs[:, 0], reasons, cut, aspects))
 
     @property
     def evidence_directions(self) -> dict[str, int]:

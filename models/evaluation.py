@@ -10,7 +10,7 @@ from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.progress import Bar
 from negsample.resampling import percentile_interval
-from negsample.scoring import chunks
+from negsample.scoring.files import chunks
 from negsample.seeds import generator
 
 if TYPE_CHECKING:

@@ -18,14 +18,14 @@ from negsample.models.estimator import Estimator
 from negsample.models.features.align import AlignFeatures
 from negsample.models.fitted_values import Fitted
 from negsample.models.folder import save_folder
-from negsample.scoring import Scored
+from negsample.scoring.scorer import Columns
 from negsample.seeds import digest
 
 
 class FittedEstimator(Estimator):
     """Scores as a fit to people's scores has it: ``score`` in [0, 1], the aspects as they were, and the targets.
 
-    A target stands among the aspects, on people's own scale, with ``Scored.intervals``. Where an input is missing the
+    A target stands among the aspects, on people's own scale, with ``Columns.intervals``. Where an input is missing the
     overall score is that of the estimator without the fit, and the targets are missing, with the reason.
     """
 
@@ -37,7 +37,7 @@ class FittedEstimator(Estimator):
         if self.fitted.metrics and not self.computes_metrics:
             raise InputError(
                 f"this model was fitted with further metrics ({', '.join(m.name for m in self.fitted.metrics)}); "
-                "load it by negsample.eval.fit.load_model"
+                "load it by negsample.models.load"
             )
         self._inputs = (*self.evidence_directions, *(metric.name for metric in self.fitted.metrics))
         unknown = sorted({name for sums in self._sums() for name in sums} - set(self._inputs))
@@ -59,6 +59,11 @@ class FittedEstimator(Estimator):
         return f"{super().signature}|fitted:{people}"
 
     @property
+    def fitted_on(self) -> frozenset[str]:  # type: ignore[override]
+        """Keys of the documents whose judgments it was fitted to."""
+        return frozenset(self.fitted.documents)
+
+    @property
     def aspects(self) -> tuple[str, ...]:
         """The aspects of the head, then the targets."""
         return (*self._own_aspects, *self.fitted.targets)
@@ -69,7 +74,7 @@ class FittedEstimator(Estimator):
         """Values of ``fitted.metrics``, float64 [n, M], NaN where undefined, and why: here there are none."""
         return np.empty((len(documents), 0)), [None] * len(documents)
 
-    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
+    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Columns:
         """As `Estimator.score_pairs`, the targets among the aspects, with their intervals."""
         return self._scored(documents, summaries, None, batch_size)
 
@@ -79,7 +84,7 @@ class FittedEstimator(Estimator):
         summaries: Sequence[str],
         references: Sequence[Sequence[str]] | None,
         batch_size: int,
-    ) -> Scored:
+    ) -> Columns:
         values, cut, reasons = self._values(documents, summaries, references, batch_size)
         own = expit(values[:, : 1 + len(self._own_aspects)]).astype(np.float32)
         overall = expit(self._sum(values, self.fitted.score) + self.fitted.offset)
@@ -89,9 +94,8 @@ class FittedEstimator(Estimator):
             answered, ends = target.answer(self._sum(values, target.weights) + target.offset)
             aspects[name] = answered.astype(np.float32)
             intervals[name] = ends
-        return Scored(
-            np.where(np.isnan(overall), own[:, 0], overall).astype(np.float32), cut, aspects, reasons, intervals
-        )
+        scores = np.where(np.isnan(overall), own[:, 0], overall).astype(np.float32)
+        return self._ranked(Columns(scores, reasons, cut, aspects, intervals))
 
     def _values(
         self,
@@ -121,8 +125,6 @@ class FittedEstimator(Estimator):
         values = self._values([document], [summary], None, 1)[0][0]
         told["targets"] = {}
         for name, target in self.fitted.targets.items():
-            assert scored.aspects is not None
-            assert scored.intervals is not None
             value = scored.aspects[name][0]
             if np.isnan(value):
                 continue

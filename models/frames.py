@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.scoring.scorer import Item
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,35 +24,16 @@ def scored_columns(
 
     A text that is missing or blank has no score, and that is its reason. Percentiles only where the estimator has them.
     """
-    reasons = [_fault(d, s) for d, s in zip(documents, summaries, strict=True)]
-    good = [place for place, reason in enumerate(reasons) if reason is None]
-    scored = estimator.score_pairs([documents[i] for i in good], [summaries[i] for i in good], batch_size=batch_size)
-    shares = estimator.percentiles(scored) or {}
+    items = [Item(document, summary) for document, summary in zip(documents, summaries, strict=True)]
+    scored = estimator.scorer(batch_size=batch_size).score(items)
     columns: dict[str, Any] = {}
-    for name, values in {"score": scored.scores, **(scored.aspects or {})}.items():
-        columns[name] = _spread(values, good, len(reasons))
-        if name in shares:
+    for name, values in scored.named().items():
+        columns[name] = values.astype(np.float64)
+        if name in scored.percentiles:
             own = "percentile" if name == "score" else f"{name}_percentile"
-            columns[own] = _spread(shares[name], good, len(reasons))
-    for place, reason in zip(good, scored.reasons or [], strict=False):
-        reasons[place] = reason
-    columns["reason"] = [reason or "" for reason in reasons]
+            columns[own] = scored.percentiles[name]
+    columns["reason"] = [reason or "" for reason in scored.reasons]
     return {f"{prefix}{name}": column for name, column in columns.items()}
-
-
-def _fault(document: Any, summary: Any) -> str | None:
-    for name, text in (("document", document), ("summary", summary)):
-        if not isinstance(text, str):
-            return f"the {name} is missing" if text is None or text != text else f"the {name} is not text"
-        if not text.strip():
-            return f"the {name} is blank"
-    return None
-
-
-def _spread(values: np.ndarray, places: Sequence[int], count: int) -> np.ndarray:
-    found = np.full(count, np.nan)
-    found[list(places)] = values
-    return found
 
 
 def score_frame(

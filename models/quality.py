@@ -5,9 +5,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from negsample.gate import Gate, check_name
 from negsample.models.estimator import Estimator
-from negsample.outcomes import Outcome
+from negsample.scoring.gate import Gate, check_name
+from negsample.scoring.outcomes import Outcome
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ def assert_quality(
     for name in limits or {"": 0.0}:
         check_name(name, estimator.aspects)
     scored = estimator.score_pairs(documents, summaries)
-    columns = {"score": scored.scores, **(scored.aspects or {})}
+    columns = scored.named()
     gate = Gate(limits, each)
     for place in range(len(documents)):
         gate.add(f"pair {place}", Outcome(float(scored.scores[place]), aspects=_values(columns, place)))

@@ -97,7 +97,7 @@ def measure_sample() -> dict[str, Any]:
 
     pairs = list(load_pairs("sample"))
     scored = Estimator.load().score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs])
-    made = percentiles_of({"score": scored.scores, **(scored.aspects or {})}, "sample")
+    made = percentiles_of(scored.named(), "sample")
     return {"ready": READY.version, **made}
 
 

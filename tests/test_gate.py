@@ -3,8 +3,8 @@
 import pytest
 
 from negsample.errors import InputError
-from negsample.gate import Gate, parse_limits
-from negsample.outcomes import Outcome
+from negsample.scoring.gate import Gate, parse_limits
+from negsample.scoring.outcomes import Outcome
 
 
 def test_limits_as_they_are_written() -> None:

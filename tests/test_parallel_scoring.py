@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from fake_scorer import FakeScorer
 from processes import launch, side_by_side
 from tests_support import story
 from thread_processes import ThreadProcesses, Wire, together
 
-from negsample import scoring
 from negsample.cli import main
 from negsample.errors import InputError, RecordError
-from negsample.scoring import Scored, Settings
+from negsample.scoring import files as scoring
+from negsample.scoring.outcomes import Settings
+from negsample.scoring.scorer import Columns
 
 
 @dataclass
-class Lengths:
+class Lengths(FakeScorer):
     """Words of the summary / 7, and how many pairs it was asked for at a time."""
 
     signature: str = "lengths"
@@ -26,9 +28,8 @@ class Lengths:
 
     def score_pairs(self, documents, summaries, *, batch_size=32):
         self.calls.append(len(documents))
-        return Scored(
-            np.array([len(text.split()) / 7 for text in summaries], np.float32), np.zeros(len(documents), bool)
-        )
+        scores = np.array([len(text.split()) / 7 for text in summaries], np.float32)
+        return Columns(scores, [None] * len(scores), np.zeros(len(scores), bool))
 
 
 def table_scores(size, source, target, settings=scoring.DEFAULTS):

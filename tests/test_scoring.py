@@ -8,16 +8,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from fake_scorer import FakeScorer
 from scipy import stats
 
 from negsample.errors import InputError, RecordError
 from negsample.io.read import read_rows
 from negsample.io.write import open_writer
-from negsample.scoring import Outcome, Scored, Settings, Tally, score_lines, score_table
+from negsample.scoring.files import score_lines, score_table
+from negsample.scoring.outcomes import Outcome, Settings, Tally
+from negsample.scoring.scorer import Columns
 
 
 @dataclass
-class Lengths:
+class Lengths(FakeScorer):
     """A scorer whose score can be told by hand: words of the summary / 10; a document of over 5 words is cut."""
 
     signature: str = "lengths"
@@ -26,7 +29,7 @@ class Lengths:
     def score_pairs(self, documents, summaries, *, batch_size=32):
         self.calls.append(len(documents))
         scores = np.array([len(s.split()) / 10 for s in summaries], np.float32)
-        return Scored(scores, np.array([len(d.split()) > 5 for d in documents], bool))
+        return Columns(scores, [None] * len(scores), np.array([len(d.split()) > 5 for d in documents], bool))
 
 
 def write(path, records):

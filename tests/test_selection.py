@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from negsample.errors import RecordError
 from negsample.io.read import Row
-from negsample.outcomes import Outcome
-from negsample.selection import Choice, best
+from negsample.scoring.outcomes import Outcome
+from negsample.scoring.select import Choice, best
 
 
 def chosen(*candidates: tuple[str, float | None], by: str = "score") -> list[Choice]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics import METRICS, Metric, make_metric, score_judged
-from negsample.eval.metrics.base import Scores, mean_over_documents
+from negsample.eval.metrics.base import mean_over_documents, score_judged
 from negsample.progress import Bar
 from negsample.records import Judged, document_key
-from negsample.scoring import ReferenceScorer
+from negsample.scoring.metrics import METRICS, make_metric
+from negsample.scoring.scorer import Columns, Item, Scorer
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -30,7 +30,7 @@ BLANK = "a text is blank"
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """Scores of n summaries by one metric, higher is better.
+    """Columns of n summaries by one metric, higher is better.
 
     ``kind``: ``"model"``, ``"aspect"`` (of a model), ``"metric"``, ``"scores"`` (from a file) or ``"baseline"``.
     ``turned``: lower is better at the source, so ``values`` are the source's times −1. ``values`` float64 [n], NaN
@@ -62,7 +62,7 @@ class ScoreColumn:
 class ColumnSource:
     """A model or a metric: ``score(rows)`` answers with its own column, and those of its aspects.
 
-    ``needs``: as `Metric.needs`; a model needs the document. ``fitted_on``: keys of documents whose judgments a model was
+    ``needs``: as `Scorer.needs`; a model needs the document. ``fitted_on``: keys of documents whose judgments a model was
     fitted to.
     """
 
@@ -123,14 +123,14 @@ def score_columns(sources: Sequence[ColumnSource], rows: Sequence[Judged]) -> li
     return columns
 
 
-def _metric_source(metric: Metric) -> ColumnSource:
+def _metric_source(metric: Scorer) -> ColumnSource:
     kind = "baseline" if metric.name in BASELINES else "metric"
     turned = not metric.higher_is_better
     note = "lower is better, so its sign is turned" if turned else ""
 
     def score(rows: Sequence[Judged]) -> list[ScoreColumn]:
         found = score_judged(metric, rows)
-        values = -found.values if turned else found.values
+        values = -found.scores if turned else found.scores
         return [ScoreColumn(metric.name, kind, metric.signature, turned, values, found.reasons, note)]
 
     return ColumnSource(metric.name, metric.needs, score)
@@ -149,7 +149,7 @@ def _folder_names(folders: Sequence[str]) -> list[str]:
 
 
 def _model_source(name: str, estimator: "Estimator") -> ColumnSource:
-    needs: frozenset[str] = getattr(estimator, "needs", frozenset({"document"}))
+    needs = estimator.needs
     references = "references" in needs
 
     def score(rows: Sequence[Judged]) -> list[ScoreColumn]:
@@ -165,38 +165,35 @@ def _model_source(name: str, estimator: "Estimator") -> ColumnSource:
         absent = f"{BLANK}, or there is no reference" if references else BLANK
         for aspect, scores in found.items():
             at = [place.get(pair) for pair in pairs]
-            values = np.array([np.nan if k is None else scores.values[k] for k in at])
+            values = np.array([np.nan if k is None else scores.scores[k] for k in at])
             reasons = [absent if k is None else scores.reasons[k] for k in at]
-            means = mean_over_documents(Scores(values, reasons), [len(row.documents) for row in rows])
+            every = Columns(values, reasons, np.zeros(len(values), bool))
+            means = mean_over_documents(every, [len(row.documents) for row in rows])
             kind, end = ("aspect", f"|aspect:{aspect}") if aspect else ("model", "")
             full = f"{name}.{aspect}" if aspect else name
             about = f"{estimator.signature}{end}"
-            columns.append(ScoreColumn(full, kind, about, False, means.values, means.reasons, note))
+            columns.append(ScoreColumn(full, kind, about, False, means.scores, means.reasons, note))
         return columns
 
-    fitted = getattr(estimator, "fitted", None)
-    return ColumnSource(name, needs, score, frozenset(fitted.documents if fitted is not None else ()))
+    return ColumnSource(name, needs, score, estimator.fitted_on)
 
 
 def _score_pairs(
     estimator: "Estimator", pairs: Sequence[tuple[str, str, tuple[str, ...]]], name: str
-) -> tuple[dict[str, Scores], int]:
-    """Scores of ``pairs`` by aspect, "" for the model's own; and how many pairs were cut."""
+) -> tuple[dict[str, Columns], int]:
+    """Columns of ``pairs`` by aspect, "" for the model's own; and how many pairs were cut."""
     values = {"": np.full(len(pairs), np.nan)}
     why: list[str | None] = []
     cut = 0
+    scorer = estimator.scorer(name)
     with Bar(name, total=len(pairs)) as bar:
         for start in range(0, len(pairs), _CHUNK):
             part = pairs[start : start + _CHUNK]
-            documents, summaries = [pair[0] for pair in part], [pair[1] for pair in part]
-            if isinstance(estimator, ReferenceScorer):
-                scored = estimator.score_items(documents, summaries, [pair[2] for pair in part])
-            else:
-                scored = estimator.score_pairs(documents, summaries)
-            for aspect, found in {"": scored.scores, **(scored.aspects or {})}.items():
+            scored = scorer.score([Item(*pair) for pair in part])
+            for aspect, found in {"": scored.scores, **scored.aspects}.items():
                 values.setdefault(aspect, np.full(len(pairs), np.nan))[start : start + len(part)] = found
             cut += int(scored.cut.sum())
-            why += scored.reasons or [None] * len(part)
+            why += scored.reasons
             bar.advance(len(part))
 
     def reasons(column: np.ndarray) -> list[str | None]:
@@ -206,7 +203,8 @@ def _score_pairs(
             for reason, gone in zip(why, missing, strict=True)
         ]
 
-    return {aspect: Scores(column, reasons(column)) for aspect, column in values.items()}, cut
+    none = np.zeros(len(pairs), bool)
+    return {aspect: Columns(column, reasons(column), none) for aspect, column in values.items()}, cut
 
 
 def check_names(names: Iterable[str]) -> None:

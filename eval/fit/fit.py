@@ -16,10 +16,11 @@ from negsample.eval.fit.learning_curve import CurvePoint, learning_curve
 from negsample.eval.fit.people import People, check, people, shown_name, together
 from negsample.eval.fit.target import HeldOut, Problem, TargetFit, fit_target, held_out, problem
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted_values import Fitted, FittedTarget
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples, mean_interval
+from negsample.scoring.metrics import make_metric
 from negsample.seeds import generator
 from negsample.text import word_count
 
@@ -224,7 +225,7 @@ def _baselines(rows: Sequence[Judged], settings: Settings) -> tuple[dict[str, np
     columns, missed = {}, []
     for spec in TRIVIAL:
         try:
-            columns[spec] = score_judged(make_metric(spec), rows).values
+            columns[spec] = score_judged(make_metric(spec), rows).scores
         except InputError as error:
             missed.append(f"the baseline {spec} is not in the table: {error}")
     return columns, missed

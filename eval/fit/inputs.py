@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics import Metric, make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted_values import FurtherMetric
 from negsample.progress import Bar
 from negsample.records import Judged
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Scorer
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -42,7 +44,7 @@ class Inputs:
         return replace(self, values=self.values[rows], reasons=[self.reasons[i] for i in rows])
 
 
-def further_metrics(specs: Sequence[str], references: bool) -> list[Metric]:
+def further_metrics(specs: Sequence[str], references: bool) -> list[Scorer]:
     """The metrics ``specs``. Raises InputError where one needs references that there will not be."""
     metrics = [make_metric(spec) for spec in dict.fromkeys(specs)]
     for metric in metrics:
@@ -66,7 +68,7 @@ def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged],
     columns = [values]
     for spec, metric in zip(dict.fromkeys(specs), metrics, strict=True):
         found = score_judged(metric, seen)
-        turned = found.values if metric.higher_is_better else -found.values
+        turned = found.scores if metric.higher_is_better else -found.scores
         if not np.isfinite(turned).any() or np.nanstd(turned) == 0:
             why = next((reason for reason in found.reasons if reason), "it gives one value to all summaries")
             raise InputError(f"--metric {metric.name}: nothing to fit ({why}); leave it out")

@@ -8,12 +8,11 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.fit.inputs import further_metrics
-from negsample.eval.metrics import Item
 from negsample.models.estimator import Estimator
 from negsample.models.fitted import FittedEstimator
 from negsample.models.folder import read_description
 from negsample.models.hub import model_path
-from negsample.scoring import Scored
+from negsample.scoring.scorer import Columns, Item
 
 
 class MeasuringEstimator(FittedEstimator):
@@ -37,17 +36,14 @@ class MeasuringEstimator(FittedEstimator):
     ) -> tuple[np.ndarray, list[str | None]]:
         """Values of the metrics as the fit weighs them, float64 [n, M], NaN where undefined, and why."""
         if self.fitted.references and references is None:
-            raise InputError(
-                "this model was fitted with references; score records that have them "
-                "(negsample score, or score_items in Python)"
-            )
+            raise InputError("this model was fitted with references; score records that have them (negsample score)")
         seen = references if self.fitted.references and references is not None else [()] * len(documents)
         items = [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, seen, strict=True)]
         columns: list[np.ndarray] = []
         reasons: list[str | None] = [None] * len(items)
         for metric, then in zip(self._metrics, self.fitted.metrics, strict=True):
             found = metric.score(items)
-            columns.append((found.values * then.direction - then.centre) / then.spread)
+            columns.append((found.scores * then.direction - then.centre) / then.spread)
             reasons = [
                 why or (f"{then.name}: {reason}" if reason else None)
                 for why, reason in zip(reasons, found.reasons, strict=True)
@@ -56,15 +52,16 @@ class MeasuringEstimator(FittedEstimator):
 
 
 class ReferenceEstimator(MeasuringEstimator):
-    """A `MeasuringEstimator` that reads references (a `negsample.scoring.ReferenceScorer`)."""
+    """A `MeasuringEstimator` that reads references."""
 
     needs = frozenset({"document", "references"})
 
-    def score_items(
-        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> Scored:
-        """As ``score_pairs``, beside references."""
-        return self._scored(documents, summaries, references, 32)
+    def _item_fault(self, item: Item) -> str | None:
+        return super()._item_fault(item) or (None if item.references else "there is no reference")
+
+    def _score_items(self, items: Sequence[Item], batch_size: int) -> Columns:
+        texts = [i.document for i in items], [i.summary for i in items], [i.references for i in items]
+        return self._scored(*texts, batch_size)
 
 
 def load_model(model: str | Path | None = None, device: str | None = None, precision: str = "float32") -> Estimator:

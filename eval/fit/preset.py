@@ -11,10 +11,10 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.agreement.correlation import correlation_matrix
-from negsample.eval.metrics import make_metric, score_judged
-from negsample.eval.metrics.base import choice
+from negsample.eval.metrics.base import choice, score_judged
 from negsample.eval.metrics.learned import HeldOut, Learned
 from negsample.records import Judged
+from negsample.scoring.metrics import make_metric
 from negsample.seeds import generator
 
 SPLITS = 1000
@@ -87,7 +87,7 @@ def _columns(
     for name in human:
         if name not in known:
             raise InputError(f"no human score is called {name!r}; known: {', '.join(known)}")
-    columns = {metric.name: score_judged(metric, chosen).values for metric in map(make_metric, specs)}
+    columns = {metric.name: score_judged(metric, chosen).scores for metric in map(make_metric, specs)}
     scores = {name: np.array([row.scores.get(name, np.nan) for row in chosen]) for name in human}
     if not columns or not scores:
         raise InputError("give at least one metric and one human score to fit")

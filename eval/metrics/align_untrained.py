@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
+from negsample.eval.metrics.base import choice, pair_metric
 from negsample.models.align.named_features import ASPECTS
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
 if TYPE_CHECKING:
     from negsample.models.features.align import AlignFeatures
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 _BATCH = 64
 
 
-def align_untrained(*, aspect: str = "score", encoder: str = "sentence-transformer") -> Metric:
+def align_untrained(*, aspect: str = "score", encoder: str = "sentence-transformer") -> Scorer:
     """``align-untrained``: head ``align`` as it is before training, without a judge; in [0, 1].
 
     ``aspect``: ``score`` (all of them), ``coverage``, ``support``, ``coherence`` or ``form``. ``encoder``: any
@@ -26,7 +27,7 @@ def align_untrained(*, aspect: str = "score", encoder: str = "sentence-transform
     return pair_metric("align-untrained", align_untrained, options, {"document"}, score)
 
 
-def _score(items: Sequence[Item], *, aspect: str, encoder: str) -> Scores:
+def _score(items: Sequence[Item], *, aspect: str, encoder: str) -> Columns:
     import torch
 
     from negsample.models.features.align import stack

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from negsample.eval.metrics.base import Item, Metric, Scores, collect, pair_metric
+from negsample.eval.metrics.base import pair_metric
 from negsample.eval.metrics.targets import compare_with_targets, needs_of, target_options, targets_of
 from negsample.eval.metrics.vectors import NO_VECTOR, pooled_encoder, unit_vectors, weights_of
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -26,7 +27,7 @@ def angular_similarity(u: np.ndarray, v: np.ndarray) -> float:
 
 def aes(
     *, encoder: str = "use-multilingual", against: str = "auto", references: str = "max", pool: str = "whole"
-) -> Metric:
+) -> Scorer:
     """``aes``: angular similarity of a summary and its reference or document, in [0, 1], higher is better.
 
     A corpus's AES is the mean over its pairs. ``encoder``: Moeed et al. have USE version 2 (DAN), whole texts; the
@@ -43,7 +44,7 @@ def aes(
 
 def score_aes(
     items: Sequence[Item], *, encoder: "Encoder", against: str = "auto", references: str = "max", pool: str = "whole"
-) -> Scores:
+) -> Columns:
     """Compute ``aes`` with an encoder that is made already."""
     texts = sorted({text for item in items for text in (item.summary, *targets_of(item, against))})
     vector_of = unit_vectors(texts, encoder, pool)

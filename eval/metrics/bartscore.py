@@ -5,18 +5,19 @@ from functools import partial
 
 import numpy as np
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
+from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.pretrained import need_model
 from negsample.models.language.conditional import PROMPTS, Asked, framed, losses_given
 from negsample.models.language.gguf import lm_folder
 from negsample.models.language.head_models import HeadModel, load_head
 from negsample.models.language.language_models import KINDS, lm_kind
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.text import readable
 
 DIRECTIONS = ("faithfulness", "precision", "recall")
 
 
-def bartscore(*, model: str = "", direction: str = "faithfulness", device: str = "auto") -> Metric:
+def bartscore(*, model: str = "", direction: str = "faithfulness", device: str = "auto") -> Scorer:
     """``bartscore``: mean log P of a text's tokens given another text, in nats, at most 0; higher is better.
 
     ``direction`` (Yuan et al. 2021 §3.2): ``faithfulness``, the summary given the document; ``precision``, the summary
@@ -36,7 +37,7 @@ def bartscore(*, model: str = "", direction: str = "faithfulness", device: str =
     return pair_metric("bartscore", bartscore, options, needs, score, more=more)
 
 
-def _score(items: Sequence[Item], *, head: HeadModel, direction: str) -> Scores:
+def _score(items: Sequence[Item], *, head: HeadModel, direction: str) -> Columns:
     decodes = bool(head.network.config.is_encoder_decoder)
     before, after = framed(head, PROMPTS["encoder-decoder" if decodes else "causal"])
     half = head.window // 2

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.eval.metrics import METRICS, build
 from negsample.registry import Registry
+from negsample.scoring.metrics import METRICS
+from negsample.spec import build
 
 CORPUS_METRICS = Registry("corpus metric", {"fed": "negsample.eval.metrics.frechet:fed"}, plural="corpus_metrics")
 
@@ -32,7 +33,7 @@ class CorpusMetric:
 
 
 def make_corpus_metric(spec: str) -> CorpusMetric:
-    """Make the corpus metric that ``spec`` names, e.g. ``"fed"`` or ``"fed:encoder=sentence-transformer,pool=mean"``.
+    """Make the corpus metric that ``spec`` names, e.g. ``"fed"`` or ``"fed(encoder=sentence-transformer,pool=mean)"``.
 
     Raises InputError for an unknown name, option or value.
     """

@@ -1,7 +1,7 @@
 """Cosine of the vectors of two texts, by one encoder or averaged over several (Sun & Nenkova 2019).
 
-Their measures: ``enc-2``, ``enc-3``: ``cosine:encoder=use,pool=whole``, ``use-large``; InferSent likewise; ``avg``,
-``max``: ``cosine:encoder=(word2vec:path=PATH),pool=whole`` with that encoder's ``pool=mean`` or ``pool=max``; ELMo's
+Their measures: ``enc-2``, ``enc-3``: ``cosine(encoder=use,pool=whole)``, ``use-large``; InferSent likewise; ``avg``,
+``max``: ``cosine(encoder=(word2vec:path=PATH),pool=whole)`` with that encoder's ``pool=mean`` or ``pool=max``; ELMo's
 ``-a`` and ``-m``: ``hf:pool=mean``, ``hf:pool=max``; ``enc-avg``: the metric of that name, or ``encoder=A+B+C``.
 """
 
@@ -11,9 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import Item, Metric, Scores, collect, number, pair_metric, split_outside, unquote
+from negsample.eval.metrics.base import number, pair_metric
 from negsample.eval.metrics.targets import compare_with_targets, needs_of, target_options, targets_of
 from negsample.eval.metrics.vectors import NO_VECTOR, pooled_encoder, unit_vectors, weights_of
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
+from negsample.spec import split_outside, unquote
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -32,7 +34,7 @@ def cosine(
     references: str = "max",
     pool: str = "mean",
     first: int | str = 0,
-) -> Metric:
+) -> Scorer:
     """``cosine``: cosine of the vectors of the summary and of the document or reference, in [−1, 1], higher is better.
 
     ``encoder``: any specification that ``make_encoder`` knows; several joined by ``+`` (one with commas or a ``+`` of
@@ -49,7 +51,7 @@ def cosine(
 
 def enc_avg(
     *, encoder: str = OFFLINE, against: str = "document", references: str = "max", first: int | str = 0
-) -> Metric:
+) -> Scorer:
     """``enc-avg``: the mean of the cosines by several encoders of whole texts, in [−1, 1], higher is better.
 
     Sun & Nenkova 2019, §2. Options as for ``cosine``. The default encoders are the packaged ones; theirs are USE
@@ -64,7 +66,7 @@ def _tokens(first: int | str) -> int:
     return number("first", first, 0, 10**9)
 
 
-def _metric(name: str, factory: Callable[..., Metric], options: dict[str, Any]) -> Metric:
+def _metric(name: str, factory: Callable[..., Scorer], options: dict[str, Any]) -> Scorer:
     given = {"pool": "whole", **options}
     encoders = [pooled_encoder(spec, given["pool"]) for spec in split_encoders(given.pop("encoder"))]
     score = partial(score_cosine, encoders=encoders, **given)
@@ -90,7 +92,7 @@ def score_cosine(
     references: str = "max",
     pool: str = "mean",
     first: int = 0,
-) -> Scores:
+) -> Columns:
     """Compute ``cosine`` with encoders that are made already."""
     if first:
         items = [Item(first_tokens(item.document, first), item.summary, item.references) for item in items]

@@ -10,15 +10,16 @@ from types import ModuleType
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, describe, number
+from negsample.eval.metrics.base import choice, describe, number
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
 _PACKAGES = {"bert-score": "bert_score", "blanc": "blanc"}
 
 
 def external(
     package: str, *, model: str = "", value: str = "", against: str = "", device: str = "cpu", batch: int | str = 32
-) -> Metric:
-    """``external:bert-score`` or ``external:blanc``: the score that the installed package gives. Higher is better.
+) -> Scorer:
+    """``external(bert-score)`` or ``external(blanc)``: the score that the installed package gives. Higher is better.
 
     BERTScore (Zhang et al. 2020) needs references; ``value``: ``f1`` (default), ``precision``, ``recall``; of several
     references the package takes the best; ``against=document`` compares with the document. BLANC (Vasilyev et al. 2020)
@@ -36,10 +37,11 @@ def external(
     run = partial({"bert-score": _bert_score, "blanc": _blanc}[package], module, model, value, device, at_once)
     options = {"package": package, "model": model, "value": value, "against": against}
     defaults = {"package": package, "model": "", "value": values[0], "against": sides[0]}
-    name, signature = describe("external", options, defaults)
-    name = f"external:{package}" + name.removeprefix("external").replace(":", ",", 1)
+    _, signature = describe("external", options, defaults)
+    changed = [f"{key}={options[key]}" for key in ("model", "value", "against") if options[key] != defaults[key]]
+    name = f"external({','.join([package, *changed])})"
     score = partial(_score, package=package, run=run, against=against)
-    return Metric(name, f"{signature}|{package}:{_version(package)}", True, frozenset({against}), score)
+    return Scorer(name, f"{signature}|{package}:{_version(package)}", True, frozenset({against}), score)
 
 
 def _import(package: str) -> ModuleType:
@@ -59,7 +61,7 @@ def _version(package: str) -> str:
 Run = Callable[[Sequence[str], Sequence[tuple[str, ...]]], Sequence[float]]
 
 
-def _score(items: Sequence[Item], *, package: str, run: Run, against: str) -> Scores:
+def _score(items: Sequence[Item], *, package: str, run: Run, against: str) -> Columns:
     targets = [item.references if against == "references" else (item.document,) for item in items]
     targets = [tuple(text for text in texts if text.strip()) for texts in targets]
     usable = [row for row, item in enumerate(items) if item.summary.strip() and targets[row]]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import defaults_of, describe
+from negsample.eval.metrics.base import describe
 from negsample.eval.metrics.corpus import CorpusMetric, CorpusScore
 from negsample.eval.metrics.vectors import NO_VECTOR, pooled_encoder, text_vectors, weights_of
+from negsample.spec import defaults_of
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder

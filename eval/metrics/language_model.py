@@ -4,12 +4,13 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
+from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.pretrained import need_model, pick_window
 from negsample.models.language.language_models import SMALLEST_WINDOW, LanguageModel, load_lm
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
 
-def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Metric:
+def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Scorer:
     """``mlm``: pseudo-perplexity of the summary, exp(−1/N·Σ_t log P(w_t | the other tokens)); ≥ 1, lower is better.
 
     Each of the N tokens is masked in turn (Wang & Cho 2019; Salazar et al. 2020, §2.1). ``model``: folder or hub id of
@@ -21,7 +22,7 @@ def mlm(*, model: str = "", value: str = "perplexity", window: int | str = 0, de
     return _metric("mlm", mlm, "masked", model, value, window, device)
 
 
-def perplexity(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Metric:
+def perplexity(*, model: str = "", value: str = "perplexity", window: int | str = 0, device: str = "auto") -> Scorer:
     """``perplexity``: exp(−1/N·Σ_t log P(w_t | the tokens before it)) under a causal model; ≥ 1, lower is better.
 
     ``model``: folder or hub id of a causal language model; none is packaged. The first token is predicted from the
@@ -33,8 +34,8 @@ def perplexity(*, model: str = "", value: str = "perplexity", window: int | str 
 
 
 def _metric(
-    name: str, factory: Callable[..., Metric], kind: str, model: str, value: str, window: int | str, device: str
-) -> Metric:
+    name: str, factory: Callable[..., Scorer], kind: str, model: str, value: str, window: int | str, device: str
+) -> Scorer:
     need_model(name, model, f"a {kind} language model")
     choice("value", value, ("perplexity", "loss"))
     lm = load_lm(kind, model, device)
@@ -45,7 +46,7 @@ def _metric(
     return pair_metric(name, factory, options, (), score, higher_is_better=False, more=more)
 
 
-def _score(items: Sequence[Item], *, lm: LanguageModel, window: int, value: str) -> Scores:
+def _score(items: Sequence[Item], *, lm: LanguageModel, window: int, value: str) -> Columns:
     texts = list(dict.fromkeys(item.summary for item in items))
     means: dict[str, float | str] = {}
     for text, found in zip(texts, lm.losses(texts, window), strict=True):

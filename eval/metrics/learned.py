@@ -15,9 +15,11 @@ import numpy as np
 
 from negsample import __version__
 from negsample.errors import InputError
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, quote
+from negsample.eval.metrics.base import choice
 from negsample.io.files import atomic_json, failure
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.seeds import digest
+from negsample.spec import parse, quote, write
 
 _FORMAT = "negsample-learned-metric"
 
@@ -111,41 +113,41 @@ def p2(model: str) -> Learned:
     """
     if not model:
         raise InputError(
-            "metric 'learned:preset=p2' needs an extractive question-answering model: "
-            "give learned:preset=p2,model=FOLDER or a hub id (none is packaged)"
+            "metric 'learned(preset=p2)' needs an extractive question-answering model: "
+            "give learned(preset=p2, model=FOLDER or a hub id) (none is packaged)"
         )
     reading = f"model={quote(model)},against=document"
     return Learned(
-        columns=("rougeL:against=references", f"summaqa-conf:{reading}", f"summaqa-f1:{reading}"),
+        columns=("rougeL(against=references)", f"summaqa-conf({reading})", f"summaqa-f1({reading})"),
         weights=(0.8576, 2.274, 0.6413),
         human=("readability", "relevance"),
         source="Scialom et al. 2019, equation 1",
     )
 
 
-def learned(file: str = "", *, preset: str = "", model: str = "") -> Metric:
-    """``learned:FILE`` or ``learned:preset=p2,model=QA``: intercept + Σ weight·metric. Higher is better.
+def learned(file: str = "", *, preset: str = "", model: str = "") -> Scorer:
+    """``learned:FILE`` or ``learned(preset=p2, model=QA)``: intercept + Σ weight·metric. Higher is better.
 
     FILE is what ``Learned.save`` wrote; its columns are any metrics of the project, which are computed here. The preset
     has the published weights, range [0, 3.7729]. Needs what its columns need. Missing where a column is, with the
     column's reason.
     """
     if bool(file) == bool(preset):
-        raise InputError("metric 'learned': give either learned:FILE or learned:preset=p2,model=…")
+        raise InputError("metric 'learned': give either learned:FILE or learned(preset=p2, model=…)")
     if preset:
         choice("preset", preset, ("p2",))
-        name = f"learned:preset={preset}" + (f",model={quote(model)}" if model else "")
+        name = write("learned", {"preset": preset, "model": model}, {"preset": "", "model": ""})
         return learned_metric(p2(model), name)
     if model:
         raise InputError("metric 'learned': model= belongs to preset=p2; a file's columns name their own models")
-    return learned_metric(Learned.load(file), f"learned:{quote(file)}")
+    return learned_metric(Learned.load(file), f"learned({quote(file)})")
 
 
-def learned_metric(fitted: Learned, name: str = "learned") -> Metric:
+def learned_metric(fitted: Learned, name: str = "learned") -> Scorer:
     """The metric that computes ``fitted.columns`` and adds them up. Raises InputError where a column can't be made."""
-    from negsample.eval.metrics import make_metric
+    from negsample.scoring.metrics import make_metric
 
-    nested = [column for column in fitted.columns if column.partition(":")[0] == "learned"]
+    nested = [column for column in fitted.columns if parse(column).name == "learned"]
     if nested:
         raise InputError(f"{name}: the column {nested[0]!r} is a learned metric itself; name plain metrics")
     inputs = [make_metric(column) for column in fitted.columns]
@@ -154,17 +156,17 @@ def learned_metric(fitted: Learned, name: str = "learned") -> Metric:
     inner = digest(fitted.intercept, fitted.weights, *(metric.signature for metric in inputs), size=6).hex()
     signature = f"metric:learned|{fitted.intercept:+.6g}{formula}|inputs:{inner}|version:{__version__}"
     needs = frozenset[str]().union(*(metric.needs for metric in inputs))
-    return Metric(name, signature, True, needs, partial(_score, fitted=fitted, inputs=inputs))
+    return Scorer(name, signature, True, needs, partial(_score, fitted=fitted, inputs=inputs))
 
 
-def _score(items: Sequence[Item], *, fitted: Learned, inputs: Sequence[Metric]) -> Scores:
+def _score(items: Sequence[Item], *, fitted: Learned, inputs: Sequence[Scorer]) -> Columns:
     columns = [metric.score(items) for metric in inputs]
-    values = fitted.predict(np.stack([column.values for column in columns], axis=1))
+    values = fitted.predict(np.stack([column.scores for column in columns], axis=1))
 
     def one(row: int) -> float | str:
         for metric, column in zip(inputs, columns, strict=True):
             if column.reasons[row] is not None:
-                return f"{metric.name.partition(':')[0]}: {column.reasons[row]}"
+                return f"{parse(metric.name).name}: {column.reasons[row]}"
         return float(values[row])
 
     return collect(map(one, range(len(items))))

@@ -19,10 +19,11 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics.bags import make_space, reads_tokens
-from negsample.eval.metrics.base import Item, Metric, Scores, collect, pair_metric
+from negsample.eval.metrics.base import pair_metric
 from negsample.eval.metrics.targets import compare_with_targets, needs_of, target_options, targets_of
 from negsample.eval.metrics.transport import mover_distance
 from negsample.eval.metrics.vectors import weights_of
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -32,7 +33,7 @@ _POINTS = {"wms": (True, False), "sms": (False, True), "s+wms": (True, True)}
 _BLOCK = 500_000
 
 
-def wms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Metric:
+def wms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Scorer:
     """``wms``: word mover's similarity, exp(−WMD), in (0, 1], higher is better (Clark et al. 2019, eq. 1–3).
 
     ``encoder``: word vectors (``glove``, ``word2vec:path=…,unit=word``), one for a word type; or ``hf``, one for each
@@ -44,7 +45,7 @@ def wms(*, encoder: str = "glove", against: str = "auto", references: str = "max
     return _metric("wms", wms, encoder, against, references)
 
 
-def sms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Metric:
+def sms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Scorer:
     """``sms``: sentence mover's similarity, in (0, 1], higher is better (Clark et al. 2019, eq. 4).
 
     Options as for ``wms``; a sentence's vector is the mean of its words' vectors. ``encoder`` may also be an encoder of
@@ -53,7 +54,7 @@ def sms(*, encoder: str = "glove", against: str = "auto", references: str = "max
     return _metric("sms", sms, encoder, against, references)
 
 
-def s_wms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Metric:
+def s_wms(*, encoder: str = "glove", against: str = "auto", references: str = "max") -> Scorer:
     """``s+wms``: sentence and word mover's similarity, in (0, 1], higher is better (Clark et al. 2019, eq. 5).
 
     Options as for ``wms``. Weight may move between words and sentences, so both must live in one space: an encoder of
@@ -62,7 +63,7 @@ def s_wms(*, encoder: str = "glove", against: str = "auto", references: str = "m
     return _metric("s+wms", s_wms, encoder, against, references)
 
 
-def _metric(name: str, factory: Callable[..., Metric], encoder: str, against: str, references: str) -> Metric:
+def _metric(name: str, factory: Callable[..., Scorer], encoder: str, against: str, references: str) -> Scorer:
     from negsample.models.encoders import make_encoder
 
     options = {"encoder": encoder, **target_options(against, references)}
@@ -79,7 +80,7 @@ def _metric(name: str, factory: Callable[..., Metric], encoder: str, against: st
 
 def _score(
     items: Sequence[Item], *, encoder: "Encoder", words: bool, sentences: bool, against: str, references: str
-) -> Scores:
+) -> Columns:
     results: list[float | str] = [""] * len(items)
     for block in _blocks(items, against):
         texts = {text for row in block for text in (items[row].summary, *targets_of(items[row], against))}

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
+from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.tokens import ngram_set
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.text import word_tokens
 
 
-def _score(items: Sequence[Item], *, n: int, length: str) -> Scores:
+def _score(items: Sequence[Item], *, n: int, length: str) -> Columns:
     grams_of = lru_cache(maxsize=None)(lambda text: ngram_set(word_tokens(text), n))
     words_in = lru_cache(maxsize=None)(lambda text: len(word_tokens(text)))
 
@@ -24,8 +25,8 @@ def _score(items: Sequence[Item], *, n: int, length: str) -> Scores:
     return collect(map(one, items))
 
 
-def _novelty(n: int) -> Callable[..., Metric]:
-    def make(*, length: str = "auto") -> Metric:
+def _novelty(n: int) -> Callable[..., Scorer]:
+    def make(*, length: str = "auto") -> Scorer:
         options = {"length": choice("length", length, ("auto", "none"))}
         # Higher is more abstractive; Scialom et al. 2019 find it slightly negative against people.
         return pair_metric(f"novelty{n}", make, options, {"document"}, partial(_score, n=n, length=length))

@@ -16,5 +16,5 @@ def pick_window(model: HeadModel, window: int | str, smallest: int) -> int:
 def need_model(metric: str, model: str, task: str) -> str:
     """``model``; InputError where it is blank, for no weights of this kind come with the package."""
     if not model:
-        raise InputError(f"metric {metric!r} needs {task}: give {metric}:model=FOLDER or a hub id (none is packaged)")
+        raise InputError(f"metric {metric!r} needs {task}: give {metric}(model=FOLDER) or a hub id (none is packaged)")
     return model

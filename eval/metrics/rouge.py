@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, flag, pair_metric
+from negsample.eval.metrics.base import choice, flag, pair_metric
 from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
 from negsample.eval.metrics.targets import AGAINST, needs_of, targets_of
 from negsample.eval.metrics.tokens import STOP_WORDS, ngrams, rouge_tokens
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.sentences import split_sentences
 from negsample.text import mostly_foreign, word_tokens
 
@@ -179,7 +180,7 @@ def _score(
     split: Splitter,
     references: str,
     against: str,
-) -> Scores:
+) -> Columns:
     read_summary, read_target, compare = _prepare(kind, tokens, split)
     counted = "tokenize=words counts those of any script"
     lacking = f"no word that ROUGE counts (a–z, 0–9; {counted})" if tokenize == "rouge" else "no word"
@@ -218,7 +219,7 @@ def _score(
 
 def _metric(
     kind: str,
-    factory: Callable[..., Metric],
+    factory: Callable[..., Scorer],
     value: str,
     stem: bool | str,
     stopwords: str,
@@ -226,7 +227,7 @@ def _metric(
     against: str,
     tokenize: str,
     **sentences: str,
-) -> Metric:
+) -> Scorer:
     options = {
         "value": choice("value", value, ("precision", "recall", "f1")),
         "stem": flag("stem", stem),
@@ -249,7 +250,7 @@ def _metric(
     return pair_metric(kind, factory, options, needs_of(against), score)
 
 
-def _rouge(kind: str) -> Callable[..., Metric]:
+def _rouge(kind: str) -> Callable[..., Scorer]:
     def make(
         *,
         value: str = "f1",
@@ -258,7 +259,7 @@ def _rouge(kind: str) -> Callable[..., Metric]:
         references: str = "max",
         against: str = "auto",
         tokenize: str = "rouge",
-    ) -> Metric:
+    ) -> Scorer:
         return _metric(kind, make, value, stem, stopwords, references, against, tokenize)
 
     make.__name__ = make.__qualname__ = kind.lower()
@@ -285,7 +286,7 @@ def rougelsum(
     against: str = "auto",
     tokenize: str = "rouge",
     sentences: str = "rule",
-) -> Metric:
+) -> Scorer:
     """The metric ``rougeLsum``: options as for ``rouge1``, and ``sentences``: ``rule`` (the project's own splitter,
     the default) or ``newline`` (line breaks only: what rouge-score does)."""
     choice("sentences", sentences, ("rule", "newline"))

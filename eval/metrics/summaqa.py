@@ -6,11 +6,13 @@ from operator import attrgetter
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, defaults_of, pair_metric
+from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.cloze import Finder, Question, questions, rule_entities, spacy_finder
 from negsample.eval.metrics.pretrained import need_model
 from negsample.eval.metrics.qa_model import Answer, QaModel, load_qa, squad_f1
 from negsample.eval.metrics.targets import AGAINST, needs_of, targets_of
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
+from negsample.spec import defaults_of
 
 
 def summaqa_f1(
@@ -23,7 +25,7 @@ def summaqa_f1(
     stride: int | str = 0,
     longest: int | str = 30,
     device: str = "auto",
-) -> Metric:
+) -> Scorer:
     """``summaqa-f1``: mean over the questions of the token F1 of the answer found in the summary.
 
     QA_fscore of Scialom et al. 2019. F1 as SQuAD has it (``qa_model.squad_f1``); range [0, 1], higher is better. Every
@@ -50,7 +52,7 @@ def summaqa_conf(
     stride: int | str = 0,
     longest: int | str = 30,
     device: str = "auto",
-) -> Metric:
+) -> Scorer:
     """``summaqa-conf``: mean over the questions of the model's confidence, in [0, 1], higher is better.
 
     QA_conf of Scialom et al. 2019. ``confidence``: ``true``, the probability (start·end) of the true answer, the
@@ -64,10 +66,10 @@ def summaqa_conf(
 
 def _metric(
     name: str,
-    factory: Callable[..., Metric],
+    factory: Callable[..., Scorer],
     given: Mapping[str, Any],
     value: Callable[[Question, Answer], float],
-) -> Metric:
+) -> Scorer:
     """Make the metric of what its ``factory`` was given, which stands in the signature in the factory's order."""
     options = {key: given[key] for key in defaults_of(factory) if key != "device"}
     model, against, mask = options["model"], choice("against", options["against"], AGAINST), options["mask"]
@@ -105,7 +107,7 @@ def _score(
     against: str,
     mask: str,
     value: Callable[[Question, Answer], float],
-) -> Scores:
+) -> Columns:
     questions_of = lru_cache(maxsize=None)(lambda text: tuple(questions(text, find, mask)))
     asked: list[list[Question]] = []
     for item in items:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from negsample.eval.metrics.base import Item, choice
+from negsample.eval.metrics.base import choice
+from negsample.scoring.scorer import Item
 
 AGAINST = ("auto", "references", "document")
 SEVERAL = ("max", "mean")

@@ -5,8 +5,9 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, pair_metric
+from negsample.eval.metrics.base import choice, pair_metric
 from negsample.eval.metrics.tokens import content_words
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.sentences import split_sentences
 from negsample.text import word_tokens
 
@@ -109,7 +110,7 @@ def nearest_importances(
     return values
 
 
-def textrank(*, match: str = "inserted", pool: str = "mean", stopwords: str = "keep") -> Metric:
+def textrank(*, match: str = "inserted", pool: str = "mean", stopwords: str = "keep") -> Scorer:
     """``textrank``: importance of the summary's sentences among the document's; above 0, 1 is the average sentence.
 
     Scialom et al. say only that they use TextRank's importance scores "to assess the quality of abstractive summaries".
@@ -131,7 +132,7 @@ def textrank(*, match: str = "inserted", pool: str = "mean", stopwords: str = "k
     )
 
 
-def _score(items: Sequence[Item], *, match: str, pool: str, stopwords: str) -> Scores:
+def _score(items: Sequence[Item], *, match: str, pool: str, stopwords: str) -> Columns:
     tokens = content_words if stopwords == "remove" else word_tokens
 
     def read(text: str) -> list[list[str]]:

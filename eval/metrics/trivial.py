@@ -5,22 +5,23 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
-from negsample.eval.metrics.base import Item, Metric, Scores, choice, collect, number, pair_metric
+from negsample.eval.metrics.base import choice, number, pair_metric
 from negsample.eval.metrics.tokens import content_words, ngram_set, ngrams
+from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.sentences import split_sentences
 from negsample.text import word_count, word_tokens
 
 
-def words() -> Metric:
+def words() -> Scorer:
     """``words``: number of words of the summary (``text.word_count``). Needs nothing; 0 for a blank summary."""
     return pair_metric("words", words, {}, (), _words)
 
 
-def _words(items: Sequence[Item]) -> Scores:
+def _words(items: Sequence[Item]) -> Columns:
     return collect(float(word_count(item.summary)) for item in items)
 
 
-def copied(*, n: int | str = 1) -> Metric:
+def copied(*, n: int | str = 1) -> Scorer:
     """``copied``: share of the summary's n-grams (tokens, so repeats count) that stand in the document, in [0, 1].
 
     ``n`` from 1 (the default: the share of copied words) to 9. Words are compared in lower case without punctuation.
@@ -30,7 +31,7 @@ def copied(*, n: int | str = 1) -> Metric:
     return pair_metric("copied", copied, {"n": order}, {"document"}, partial(_copied, n=order))
 
 
-def _copied(items: Sequence[Item], *, n: int) -> Scores:
+def _copied(items: Sequence[Item], *, n: int) -> Columns:
     grams_of = lru_cache(maxsize=None)(lambda text: ngram_set(word_tokens(text), n))
 
     def one(item: Item) -> float | str:
@@ -43,7 +44,7 @@ def _copied(items: Sequence[Item], *, n: int) -> Scores:
     return collect(map(one, items))
 
 
-def tf_recall() -> Metric:
+def tf_recall() -> Scorer:
     """``tf-recall``: how much of the document's content words, by frequency, the summary names, in [0, 1].
 
     Σ over the content-word types of the summary of tf_document / Σ over all content-word types of tf_document.
@@ -52,7 +53,7 @@ def tf_recall() -> Metric:
     return pair_metric("tf-recall", tf_recall, {}, {"document"}, _tf_recall)
 
 
-def _tf_recall(items: Sequence[Item]) -> Scores:
+def _tf_recall(items: Sequence[Item]) -> Columns:
     frequencies_of = lru_cache(maxsize=None)(lambda text: Counter(content_words(text)))
 
     def one(item: Item) -> float | str:
@@ -67,7 +68,7 @@ def _tf_recall(items: Sequence[Item]) -> Scores:
     return collect(map(one, items))
 
 
-def lead_overlap(*, sentences: int | str = 3, value: str = "recall") -> Metric:
+def lead_overlap(*, sentences: int | str = 3, value: str = "recall") -> Scorer:
     """``lead-overlap``: unigram overlap of the summary with the document's first sentences, in [0, 1].
 
     ``sentences``: how many (3). ``value``: ``recall`` (the default: the share of the lead's words that the summary
@@ -80,7 +81,7 @@ def lead_overlap(*, sentences: int | str = 3, value: str = "recall") -> Metric:
     return pair_metric("lead-overlap", lead_overlap, options, {"document"}, score)
 
 
-def _lead_overlap(items: Sequence[Item], *, count: int, value: str) -> Scores:
+def _lead_overlap(items: Sequence[Item], *, count: int, value: str) -> Columns:
     lead_of = lru_cache(maxsize=None)(lambda text: Counter(word_tokens(" ".join(split_sentences(text)[:count]))))
 
     def one(item: Item) -> float | str:

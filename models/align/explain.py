@@ -13,7 +13,7 @@ from negsample.models.align.alignment import Alignment, DocumentView
 from negsample.models.align.named_features import matches, repeated_runs, telling_facts
 from negsample.models.align.reader import Text
 from negsample.models.align.words import read_words
-from negsample.scoring import values_at
+from negsample.scoring.scorer import values_at
 from negsample.text import as_written
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def explain(
     pair = features.view_pairs([document], [summary])[0]
     told: dict[str, Any] = {
         "score": round(float(scored.scores[place]), 7),
-        "aspects": values_at(scored.aspects or {}, place),
+        "aspects": values_at(scored.aspects, place),
     }
     if pair.alignment is None:
         told["reason"] = features.reason(document, summary)

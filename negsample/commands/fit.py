@@ -124,7 +124,7 @@ def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch",
     if model is not None or not settings.metrics or not settings.targets:
         raise InputError(
             "--preset weighs metrics alone: give --metric NAME and --target HUMAN, and no --model "
-            "(an aspect is a metric too: --metric align-untrained:aspect=coverage)"
+            "(an aspect is a metric too: --metric align-untrained(aspect=coverage))"
         )
     rows = load_judgments(settings.judgments, columns=settings.columns)
     half = "" if settings.every_half or not any(row.half for row in rows) else "tune"

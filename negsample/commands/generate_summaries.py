@@ -44,7 +44,7 @@ def generate_summaries(
     from negsample.io.read import read_rows, text_field
     from negsample.io.write import open_writer
     from negsample.progress import Bar
-    from negsample.scoring import chunks
+    from negsample.scoring.files import chunks
 
     if on_bad not in ("stop", "skip"):
         raise InputError(f"--on-bad {on_bad}: give stop or skip")

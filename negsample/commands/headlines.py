@@ -48,11 +48,11 @@ def p4_table1(
     smoke: options.Smoke = False,
 ) -> None:
     """Stories with their headlines, the nearest to the story first: as Table 1 of Moeed et al. 2020 shows one."""
-    from negsample.eval.metrics import make_metric
     from negsample.papers.headline_systems import examples, plain
+    from negsample.scoring.metrics import make_metric
 
     watch, records = _begin(out, headlines, judged=False, smoke=smoke)
-    similarity = make_metric(f"aes:encoder=({encoder})")
+    similarity = make_metric(f"aes(encoder=({encoder}))")
     found = examples(records, similarity, shown)
     text = examples_text(found)
     rows = [
@@ -184,7 +184,7 @@ def _begin(out: str, paths: Sequence[str] | None, *, judged: bool, smoke: bool) 
 
 
 def _metrics(names: Sequence[str], encoder: str) -> list[str]:
-    return [f"aes:encoder=({encoder})" if name == "aes" and encoder != _ENCODER else name for name in names]
+    return [f"aes(encoder=({encoder}))" if name == "aes" and encoder != _ENCODER else name for name in names]
 
 
 def _write(

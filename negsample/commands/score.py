@@ -15,9 +15,9 @@ from negsample.errors import InputError
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
-    from negsample.outcomes import Outcome
     from negsample.processes import Processes
-    from negsample.scoring import Scorer, Settings, Tally
+    from negsample.scoring.outcomes import Outcome, Settings, Tally
+    from negsample.scoring.scorer import Scorer
 
 
 def score(
@@ -73,9 +73,10 @@ def score(
     ] = 1024,
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
-    from negsample.gate import Gate, parse_limits
     from negsample.io.files import format_of
-    from negsample.scoring import Settings, line_chunks, score_lines, score_table, table_chunks
+    from negsample.scoring.files import line_chunks, score_lines, score_table, table_chunks
+    from negsample.scoring.gate import Gate, parse_limits
+    from negsample.scoring.outcomes import Settings
 
     inputs, targets, references = inputs or [], targets or [], references or []
     if on_bad not in ("stop", "skip"):
@@ -98,7 +99,7 @@ def score(
             raise InputError("--on goes without accelerate launch, -s, --limit, --fail-under and --each")
         # Actors may begin in folders of their own.
         place = os.path.abspath(model) if model is not None and Path(model).exists() else model
-        load = partial(make_scorer, place, metric, aspects, precision)
+        load = partial(make_scorer, place, metric, aspects, precision, batch_size)
         settings = Settings(document_field, summary_field, batch_size, on_bad, aspects is not False, output_field)
         _score_on(on, load, inputs, output, settings, workers, records_per_part)
         return
@@ -118,12 +119,10 @@ def score(
     # What is wrong at the beginning of a file is told before a model is loaded.
     if "-" not in read:
         next(table_chunks(table) if source is None else line_chunks(source, systems, references), None)
-    scorer = make_scorer(model, metric, aspects, precision)
-    known = aspects_of(scorer) if aspects is not False else ()
+    scorer = make_scorer(model, metric, aspects, precision, batch_size)
+    known = scorer.aspects if aspects is not False else ()
     gate = Gate(parse_limits(fail_under or [], known), each)
-    settings = Settings(
-        document_field, summary_field, batch_size, on_bad, bool(known), output_field, has_percentiles(scorer)
-    )
+    settings = Settings(document_field, summary_field, batch_size, on_bad, bool(known), output_field, scorer.ranked)
     shown = ScoredTable()
 
     def see(row: "Row", outcome: "Outcome") -> None:
@@ -187,35 +186,29 @@ def _same(one: str, other: str) -> bool:
 
 
 def make_scorer(
-    model: str | None, metric: str | None, aspects: bool | None = None, precision: str = "float32"
+    model: str | None,
+    metric: str | None,
+    aspects: bool | None = None,
+    precision: str = "float32",
+    batch_size: int = 32,
 ) -> "Scorer":
     """The metric, the model, or else the ready estimator. Raises InputError for both, and for aspects that aren't there."""
     if model is not None and metric is not None:
         raise InputError("give --model DIR or --metric NAME, one of them")
     if metric is not None:
-        from negsample.eval.metric_scorer import MetricScorer
+        from negsample.scoring.metrics import make_metric
 
         if aspects:
             raise InputError("--aspects goes with --model; a metric has none")
         if precision != "float32":
             raise InputError("--precision goes with --model; a metric has its own")
-        return MetricScorer(metric)
+        return make_metric(metric)
     from negsample.eval.fit.model import load_model
 
     estimator = load_model(model, precision=precision)
     if aspects:
         estimator.need_aspects()
-    return estimator
-
-
-def aspects_of(scorer: "Scorer") -> tuple[str, ...]:
-    """The aspects that a scorer tells apart; a metric has none."""
-    return tuple(getattr(scorer, "aspects", ()))
-
-
-def has_percentiles(scorer: "Scorer") -> bool:
-    """Whether a scorer knows what real summaries score."""
-    return bool(getattr(scorer, "has_percentiles", False))
+    return estimator.scorer(batch_size=batch_size)
 
 
 def print_tallies(tallies: dict[str, "Tally"], signature: str, stream: TextIO) -> None:

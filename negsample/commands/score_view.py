@@ -6,7 +6,7 @@ from negsample.commands.terminal import console, print_table
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
-    from negsample.outcomes import Outcome
+    from negsample.scoring.outcomes import Outcome
 
 # Records that are shown.
 _SHOWN = 20

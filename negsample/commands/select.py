@@ -10,7 +10,7 @@ from negsample.commands import options
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
-    from negsample.selection import Choice
+    from negsample.scoring.select import Choice
 
 
 def select(
@@ -37,12 +37,13 @@ def select(
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Keep the best of several candidate summaries of each document, with its lead over the next best."""
-    from negsample.commands.score import aspects_of, has_percentiles, make_scorer
-    from negsample.gate import check_name
+    from negsample.commands.score import make_scorer
     from negsample.io.files import format_of
     from negsample.io.write import open_writer
-    from negsample.scoring import Settings, line_chunks, score_stream, table_chunks
-    from negsample.selection import best
+    from negsample.scoring.files import line_chunks, score_stream, table_chunks
+    from negsample.scoring.gate import check_name
+    from negsample.scoring.outcomes import Settings
+    from negsample.scoring.select import best
 
     inputs, targets = inputs or [], targets or []
     if on_bad not in ("stop", "skip"):
@@ -59,11 +60,9 @@ def select(
     # What is wrong at the beginning of a file is told before a model is loaded.
     pieces = chain([next(pieces)], pieces)
     scorer = make_scorer(model, metric)
-    aspects = aspects_of(scorer)
+    aspects = scorer.aspects
     check_name(by, aspects)
-    settings = Settings(
-        document_field, summary_field, batch_size, on_bad, bool(aspects), percentiles=has_percentiles(scorer)
-    )
+    settings = Settings(document_field, summary_field, batch_size, on_bad, bool(aspects), percentiles=scorer.ranked)
     chosen = best(score_stream(scorer, pieces, settings), key, by)
     records = [choice.fields(settings) for choice in chosen]
     if source is not None:

@@ -31,7 +31,9 @@ from negsample.io.read import NoRecordsError
 from negsample.io.resume import work_folder
 from negsample.io.run_record import Stopwatch, versions
 from negsample.progress import Bar
-from negsample.scoring import CHUNK, Scorer, Settings, Tally
+from negsample.scoring.files import CHUNK
+from negsample.scoring.outcomes import Settings, Tally
+from negsample.scoring.scorer import Scorer
 
 SUMMARY = "_SUMMARY.json"
 # Times that a part is tried again after its actor has died: what kills every one must not do so for ever.
@@ -76,7 +78,7 @@ def score_on_ray(
     _refuse_overlaps(files, inputs, out)
     scorer = load()
     signature = scorer.signature
-    known = bool(getattr(scorer, "aspects", ())), bool(getattr(scorer, "has_percentiles", False))
+    known = bool(scorer.aspects), scorer.ranked
     settings = replace(settings, aspects=settings.aspects and known[0], percentiles=known[1])
     arguments = {"scorer": signature, "inputs": [*inputs], "settings": asdict(settings), "part": size}
     unread: dict[str, str] = {}

@@ -18,17 +18,9 @@ from negsample.io.files import format_of
 from negsample.io.read import Row, read_rows
 from negsample.io.saved import is_saved
 from negsample.io.write import open_writer, schema_of, told_schema
-from negsample.scoring import (
-    Outcome,
-    Scorer,
-    Settings,
-    Tally,
-    added_columns,
-    chunks,
-    kept_fields,
-    score_stream,
-    scored_record,
-)
+from negsample.scoring.files import added_columns, chunks, kept_fields, score_stream, scored_record
+from negsample.scoring.outcomes import Outcome, Settings, Tally
+from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
 
 # Records of a file by which it is told what its columns hold.
@@ -181,13 +173,13 @@ def output_schema(schemas: Sequence[Any], scorer: Scorer, settings: Settings) ->
     except (pa.ArrowException, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         raise InputError(f"the files hold different things in one column ({reason}); make them one type") from error
-    aspects = dict.fromkeys(getattr(scorer, "aspects", ()), 0.5)
+    aspects = dict.fromkeys(scorer.aspects, 0.5)
     model = Outcome(
         0.5,
         reason="text",
         aspects=aspects if settings.aspects else None,
         percentiles={"score": 0.5, **aspects} if settings.percentiles else None,
-        intervals=dict.fromkeys(getattr(getattr(scorer, "fitted", None), "targets", ()), (0.0, 1.0)),
+        intervals=dict.fromkeys(scorer.aspects, (0.0, 1.0)) if scorer.fitted_on else {},
     )
     own = schema_of("", [model.fields(settings.added())], added_columns(scorer, settings))
     return told_schema(pa.schema([*(field for field in kept if field.name not in own.names), *own]))

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics import make_metric
 from negsample.eval.metrics.corpus import make_corpus_metric
 from negsample.eval.report import plots
 from negsample.papers.headlines import TASKS, Headline, items_of
 from negsample.resampling import percentile_interval
+from negsample.scoring.metrics import make_metric
 from negsample.seeds import generator
 
 if TYPE_CHECKING:
-    from negsample.eval.metrics import Metric
     from negsample.eval.metrics.corpus import CorpusMetric
+    from negsample.scoring.scorer import Scorer
 
 FED = "fed"
 # The tasks' colours in the paper's Figure 2, and marks that tell them apart without.
@@ -66,7 +66,7 @@ class FedPoint:
     judged: int
 
 
-def examples(headlines: Sequence[Headline], similarity: "Metric", count: int = 5) -> list[Example]:
+def examples(headlines: Sequence[Headline], similarity: "Scorer", count: int = 5) -> list[Example]:
     """Stories with all their headlines: ``count`` of those that have most, in their order (Table 1 has one, with three).
 
     Headlines are sorted by ``similarity`` to the story, where the paper has picked a good, an average and a bad one.
@@ -76,7 +76,7 @@ def examples(headlines: Sequence[Headline], similarity: "Metric", count: int = 5
         groups.setdefault((headline.dataset, headline.story), []).append(headline)
     most = sorted(groups, key=lambda key: -len(groups[key]))[:count]
     shown = [headline for key in groups if key in most for headline in groups[key]]
-    near, like = (similarity.score(items_of(shown, task)).values for task in ("Gen-Story", "Gen-Ref"))
+    near, like = (similarity.score(items_of(shown, task)).scores for task in ("Gen-Story", "Gen-Ref"))
     values = {id(one): (_known(a), _known(b)) for one, a, b in zip(shown, near, like, strict=True)}
     found = []
     for key in (key for key in groups if key in most):
@@ -116,7 +116,7 @@ def system_figures(
         rng = generator(seed, "headlines", dataset, system)
         for task in TASKS:
             items = items_of(own, task)
-            columns = {name: metric.score(items).values for name, metric in made.items()}
+            columns = {name: metric.score(items).scores for name, metric in made.items()}
             columns["people"] = np.array([headline.scores.get(task, np.nan) for headline in own])
             for name, values in columns.items():
                 good = values[np.isfinite(values)]

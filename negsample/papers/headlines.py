@@ -15,10 +15,11 @@ import numpy as np
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.agreement.correlation import p_value
-from negsample.eval.metrics import Item, make_metric
 from negsample.io.read import Row, number_field, read_rows, text_field
 from negsample.io.yaml_text import read_mapping
 from negsample.models.evaluation import pearson
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 from negsample.sentences import STORY_SENTENCES, headline_of, split_sentences, story_of
 from negsample.text import word_tokens
 
@@ -189,7 +190,7 @@ def p4_table3(
     for task in TASKS:
         items = items_of(headlines, task)
         for name, metric in made.items():
-            scores[name, task] = metric.score(items).values * (1 if metric.higher_is_better else -1)
+            scores[name, task] = metric.score(items).scores * (1 if metric.higher_is_better else -1)
     datasets = list(dict.fromkeys(headline.dataset for headline in headlines))
     entries = []
     for dataset in [*datasets, OVERALL] if len(datasets) > 1 else datasets:

@@ -20,6 +20,7 @@ from negsample.papers.definition import TableSpec
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
+from negsample.scoring.metrics import make_metric
 from negsample.seeds import digest
 
 SCORES = "scores"
@@ -85,7 +86,7 @@ def measure(spec: TableSpec, sources: Sequence[Source], settings: Settings, out:
                     "key": key,
                     "row": label,
                     "signature": metric.signature,
-                    "values": [float(value) if np.isfinite(value) else None for value in scores.values],
+                    "values": [float(value) if np.isfinite(value) else None for value in scores.scores],
                     "missing": dict(Counter(reason for reason in scores.reasons if reason is not None)),
                 }
                 path.parent.mkdir(exist_ok=True)

@@ -19,13 +19,14 @@ from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.levels import LEVELS, judged_table
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import nist_rouge
-from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
 from negsample.io.files import atomic_json
 from negsample.io.resume import trying, waiting
 from negsample.models.folder import read_description
 from negsample.number_text import aligned, interval, number
 from negsample.progress import Bar
 from negsample.records import Judged
+from negsample.scoring.metrics import make_metric
 from negsample.seeds import digest
 
 # The three that the paper prints. Which of the two modified pyramid scores of manual.peer.A it means it doesn't say (public code
@@ -174,9 +175,9 @@ def rouge_columns(data: TacData) -> dict[tuple[str, str], ScoreColumn]:
         for kind, metric in ROUGE.items():
             for letter, value in _VALUES.items():
                 name = f"{kind} {letter}"
-                made = make_metric(f"{metric}:value={value},stem=true,references=mean,against=references")
+                made = make_metric(f"{metric}(value={value},stem=true,references=mean,against=references)")
                 own = score_judged(made, data.rows)
-                found[name, COMPUTED] = ScoreColumn(name, "metric", made.signature, False, own.values, own.reasons)
+                found[name, COMPUTED] = ScoreColumn(name, "metric", made.signature, False, own.scores, own.reasons)
                 if data.nist:
                     given = [data.nist.get((row.document_id, row.system), {}).get(name) for row in data.rows]
                     reasons = [None if x is not None else "no line in rouge_A.m.out" for x in given]

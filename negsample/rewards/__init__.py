@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics import Item
 from negsample.rewards.length import Band, Partial, within_spread
 from negsample.rewards.terms import Source, Term, make_terms
 from negsample.rewards.watch import Watch
+from negsample.scoring.scorer import Item
 from negsample.seeds import digest
 from negsample.text import word_count
 

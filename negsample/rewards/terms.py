@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics import Item, make_metric
-from negsample.eval.metrics.base import split_outside, unquote
 from negsample.eval.metrics.learned import p2
 from negsample.models.align.named_features import ASPECTS
 from negsample.registry import distinct, suggestion
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
+from negsample.spec import parse, split_outside, unquote
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -59,18 +60,18 @@ def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[
 
     ``spec`` is one NAME, or ``NAME=WEIGHT,NAME=WEIGHT,…``. A NAME is a model folder, or ``ready`` or ``align`` (the
     ready estimator), each also with an aspect behind it (``align.support``); a metric, or one with options, which stands
-    in parentheses where several are named (``(rougeL:value=recall)=1,sms=0.5``); ``QA_learned:model=QA`` and
-    ``QA_equally:model=QA`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
+    in parentheses where several are named (``(rougeL(value=recall))=1,sms=0.5``); ``QA_learned(model=QA)`` and
+    ``QA_equally(model=QA)`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
     given, replace those of ``spec``. Raises InputError for anything else.
     """
-    head, _, option = spec.partition(":")
+    head = spec.partition("(")[0].strip()
     if head in _PAPER:
         if weights is not None:
             raise InputError(f"reward {spec!r} has its weights from the paper; leave weights out")
-        key, _, model = option.partition("=")
-        if key != "model" or not model:
-            raise InputError(f"reward {head!r} needs a question-answering model: {head}:model=FOLDER or a hub id")
-        known = p2(unquote(model))
+        options = parse(spec).options
+        if list(options) != ["model"]:
+            raise InputError(f"reward {head!r} needs a question-answering model: {head}(model=FOLDER or a hub id)")
+        known = p2(options["model"])
         published = known.weights if head == "QA_learned" else (1.0,) * len(known.weights)
         pairs = zip(known.columns, published, strict=True)
         return [Term(name, weight, _metric(name)) for name, weight in pairs], False
@@ -86,16 +87,17 @@ def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[
 
 
 def _named_weights(spec: str) -> list[tuple[str, float]]:
-    pieces, outside = split_outside(spec, ","), split_outside(spec, ":")
-    if pieces is None or outside is None:
+    pieces = split_outside(spec, ",")
+    if pieces is None:
         raise InputError(f"reward {spec!r}: a parenthesis is not closed or not opened")
-    # One metric with options, or one folder, is its own specification; its commas and equal signs are its own.
-    if len(outside) > 1 or Path(spec).expanduser().is_dir():
+    # A folder may have commas and equal signs of its own.
+    if Path(spec).expanduser().is_dir():
         return [(spec, 1.0)]
     found = []
     for piece in pieces:
-        name, equals, number = piece.rpartition("=")
-        if not equals:
+        *parts, number = split_outside(piece, "=") or [piece]
+        name = "=".join(parts)
+        if not parts:
             name, number = piece, "1"
         if not name.strip():
             raise InputError(f"reward {spec!r}: a part has no name; write NAME=WEIGHT,NAME=WEIGHT")
@@ -136,13 +138,8 @@ def _model(name: str) -> Source:
     estimator = _estimator(name)
 
     def score(items: Sequence[Item]) -> dict[str, np.ndarray]:
-        good = [place for place, item in enumerate(items) if item.document.strip() and item.summary.strip()]
-        found = estimator.score_pairs([items[i].document for i in good], [items[i].summary for i in good])
-        columns = {}
-        for aspect, scores in {"": found.scores, **(found.aspects or {})}.items():
-            columns[aspect] = np.full(len(items), np.nan)
-            columns[aspect][good] = scores
-        return columns
+        found = estimator.scorer(name).score(items)
+        return {name: np.asarray(column, np.float64) for name, column in {"": found.scores, **found.aspects}.items()}
 
     return Source(name, estimator.signature, frozenset({"document"}), score)
 
@@ -150,4 +147,4 @@ def _model(name: str) -> Source:
 def _metric(spec: str) -> Source:
     metric = make_metric(spec)
     sign = 1.0 if metric.higher_is_better else -1.0
-    return Source(metric.name, metric.signature, metric.needs, lambda items: {"": sign * metric.score(items).values})
+    return Source(metric.name, metric.signature, metric.needs, lambda items: {"": sign * metric.score(items).scores})

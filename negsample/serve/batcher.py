@@ -10,10 +10,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from negsample.scoring import Scored, values_at
+from negsample.scoring.scorer import Columns, values_at
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +26,8 @@ _SECONDS = 0.05
 class PairReader(Protocol):
     """What scores pairs and explains their scores: an estimator."""
 
-    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
+    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Columns:
         """Score n pairs."""
-        ...
-
-    def percentiles(self, scored: Scored) -> "dict[str, np.ndarray] | None":
-        """The share of real summaries that score lower, of the score and each aspect; None where that is not known."""
         ...
 
     def explain_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[dict[str, Any]]:
@@ -141,13 +137,12 @@ class Batcher:
         if explain:
             return self._reader.explain_pairs(documents, summaries)
         scored = self._reader.score_pairs(documents, summaries)
-        shares = self._reader.percentiles(scored)
         return [
             {
                 "score": round(float(score), 7),
-                "aspects": values_at(scored.aspects, place),
-                "percentile": values_at(shares, place),
-                "reason": scored.reasons[place] if scored.reasons else None,
+                "aspects": values_at(scored.aspects, place) if scored.aspects else None,
+                "percentile": values_at(scored.percentiles, place) if scored.percentiles else None,
+                "reason": scored.reasons[place],
             }
             for place, score in enumerate(scored.scores)
         ]

@@ -132,7 +132,7 @@ def test_the_base_is_kept_and_a_fit_can_be_fitted_again(
 
 def test_references_where_they_will_be_there(negsample, base: Path, judgments: Path, tmp_path: Path) -> None:
     out = tmp_path / "with"
-    options = ["--metric", "rouge1:against=references", "--target", "relevance", "--bootstrap", 0]
+    options = ["--metric", "rouge1(against=references)", "--target", "relevance", "--bootstrap", 0]
     fit = ["fit", "--judgments", judgments, "--model", base, "--out", out, *options]
     assert "--references" in negsample(*fit, check=2).stderr
     assert not out.exists()

@@ -18,13 +18,13 @@ def write(path, records):
 
 def test_a_metric_reads_references_where_there_are_any(negsample, tmp_path):
     write(tmp_path / "in.jsonl", RECORDS)
-    done = negsample("score", "--metric", "rouge1:value=recall", "in.jsonl", "-o", "out.jsonl", cwd=tmp_path)
+    done = negsample("score", "--metric", "rouge1(value=recall)", "in.jsonl", "-o", "out.jsonl", cwd=tmp_path)
     scores = [json.loads(line)["score"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     # The reference "the cat" is recalled whole; one of two words of "dogs run"; two of five of the document.
     assert scores == pytest.approx([1.0, 0.5, 0.4])
     assert "metric:rouge1" in done.stdout
     against = negsample(
-        "score", "--metric", "rouge1:value=recall,against=document", "in.jsonl", "-o", "-", cwd=tmp_path, check=2
+        "score", "--metric", "rouge1(value=recall,against=document)", "in.jsonl", "-o", "-", cwd=tmp_path, check=2
     )
     assert "in.jsonl, line 2" in against.stderr
 
@@ -43,7 +43,7 @@ def test_undefined_scores_are_null_with_a_reason(negsample, tmp_path):
 def test_text_files_with_references(negsample, tmp_path):
     for name, lines in {"s": "a b c\nd e f\n", "r": "a b\nd\n", "t": "a b\nx\n"}.items():
         (tmp_path / name).write_text(lines)
-    done = negsample("score", "--metric", "rouge1:value=recall", "-s", "s", "-r", "r", "-t", "t", cwd=tmp_path)
+    done = negsample("score", "--metric", "rouge1(value=recall)", "-s", "s", "-r", "r", "-t", "t", cwd=tmp_path)
     assert "mean 0.5000" in done.stdout
 
 
@@ -76,7 +76,7 @@ def test_corpus_distance_and_map(negsample, tmp_path):
     (tmp_path / "a.txt").write_text("The cat sat.\nDogs run far.\nBirds sing.\n")
     (tmp_path / "b.txt").write_text("The cat sat.\nDogs run far.\nBirds sing.\n")
     (tmp_path / "c.txt").write_text("Interest rates rose.\nThe bank closed.\nBonds fell.\n")
-    options = ["--metric", "fed:encoder=glove:unit=sentence"]
+    options = ["--metric", "fed(encoder=glove:unit=sentence)"]
     negsample("corpus", *options, "a.txt", "b.txt", "--json", "same.json", cwd=tmp_path)
     same = json.loads((tmp_path / "same.json").read_text())
     assert same["value"] == pytest.approx(0, abs=1e-6)

@@ -75,7 +75,7 @@ def test_wrong_calls_are_told(negsample, tmp_path: Path, pairs_file: Path) -> No
     out = ["--out", tmp_path / "out"]
     assert "nothing says" in negsample("reinforce", *out, check=2).stderr
     wrong = negsample(
-        "reinforce", f"corpus={pairs_file}", "references=false", "reward=rouge1:against=references", *out, check=2
+        "reinforce", f"corpus={pairs_file}", "references=false", "reward=rouge1(against=references)", *out, check=2
     )
     assert "compares with references" in wrong.stderr
     made = negsample("generate-summaries", pairs_file, "--model", "led", "-o", tmp_path / "x.jsonl", check=2).stderr

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from fake_scorer import FakeScorer
 from tests_support import story
 
 from negsample.commands.score import make_scorer
@@ -21,7 +22,9 @@ from negsample.engines import on_ray
 from negsample.engines.on_ray import SUMMARY, score_on_ray
 from negsample.errors import InputError
 from negsample.io.write import write_table
-from negsample.scoring import Scored, Settings, Tally, score_table
+from negsample.scoring.files import score_table
+from negsample.scoring.outcomes import Settings, Tally
+from negsample.scoring.scorer import Columns
 
 ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
 
@@ -33,7 +36,7 @@ PATIENCE = 240
 
 
 @dataclass
-class Deadly:
+class Deadly(FakeScorer):
     """Words of the summary; ends its process by SIGKILL when it meets ``document``, once (``marker``) or always."""
 
     document: str = ""
@@ -45,7 +48,8 @@ class Deadly:
             if self.marker:
                 self.marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return Scored(np.array([len(s.split()) for s in summaries], np.float32), np.zeros(len(summaries), bool))
+        n = len(summaries)
+        return Columns(np.array([len(s.split()) for s in summaries], np.float32), [None] * n, np.zeros(n, bool))
 
 
 # A driver to be killed: in its scorer the fifth part and those after it take for ever.
@@ -55,14 +59,17 @@ from pathlib import Path
 import numpy as np
 from negsample.engines import on_ray
 from negsample.engines.on_ray import score_on_ray
-from negsample.scoring import Scored, Settings
+from fake_scorer import FakeScorer
+from negsample.scoring.outcomes import Settings
+from negsample.scoring.scorer import Columns
 
-class Slow:
+class Slow(FakeScorer):
     signature = "words of the summary"
     def score_pairs(self, documents, summaries, *, batch_size=32):
         if any(f"week {number}." in text for text in documents for number in range(8, 20)):
             time.sleep(3600)
-        return Scored(np.array([len(s.split()) for s in summaries], np.float32), np.zeros(len(summaries), bool))
+        n = len(summaries)
+        return Columns(np.array([len(s.split()) for s in summaries], np.float32), [None] * n, np.zeros(n, bool))
 
 score_on_ray(Slow, [sys.argv[1]], Path(sys.argv[2]), Settings(), address=sys.argv[3], workers=2, size=4)
 """

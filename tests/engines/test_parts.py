@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fake_scorer import FakeScorer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,21 +26,21 @@ from negsample.engines.parts import (
 )
 from negsample.errors import InputError
 from negsample.io.write import write_table
-from negsample.scoring import DEFAULTS, Scored, Settings, Tally
+from negsample.scoring.outcomes import DEFAULTS, Settings, Tally
+from negsample.scoring.scorer import Columns
 
 
-class Words:
+class Words(FakeScorer):
     """Words of the summary, in tenths; half of that is its aspect ``form``; a summary of over four words is cut."""
 
     signature = "words"
     aspects = ("form",)
+    ranked = True
 
     def score_pairs(self, documents, summaries, *, batch_size=32):
         words = np.array([len(text.split()) for text in summaries])
-        return Scored((words / 10).astype(np.float32), words > 4, {"form": words / 20}, [None] * len(words))
-
-    def percentiles(self, scored):
-        return {"score": scored.scores / 2, "form": scored.scores}
+        scores, none = (words / 10).astype(np.float32), [None] * len(words)
+        return Columns(scores, none, words > 4, {"form": words / 20}, percentiles={"score": scores / 2, "form": scores})
 
 
 @pytest.fixture(scope="module")

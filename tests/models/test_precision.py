@@ -51,12 +51,12 @@ def test_scores_are_near_those_of_float32_and_the_signature_says_so(model):
 
 @pytest.mark.parametrize("name", ["hf", "sentence-transformer"])
 def test_the_embedding_cache_keeps_the_precisions_apart(name, tiny_bert, tmp_path):
-    full = make_encoder(f"{name}:model={tiny_bert}")
+    full = make_encoder(f"{name}(model={tiny_bert})")
     half = full.in_bf16()
     assert full.model.network.encoder.layer[0].output.dense.weight.dtype == torch.float32
     assert half.model.network.encoder.layer[0].output.dense.weight.dtype == torch.bfloat16
     assert half.fingerprint != full.fingerprint
-    assert make_encoder(f"{name}:model={tiny_bert}").in_bf16().fingerprint == half.fingerprint
+    assert make_encoder(f"{name}(model={tiny_bert})").in_bf16().fingerprint == half.fingerprint
     texts = [story(n)[1] for n in range(5)]
     one, other = full.encode(texts), half.encode(texts)
     assert other.dtype == np.float32

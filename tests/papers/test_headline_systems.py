@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
-from negsample.eval.metrics import make_metric
 from negsample.papers.headline_systems import draw_fed, examples, fed_points, system_figures
 from negsample.papers.headlines import OVERALL, TASKS, HeadlineAgreement, HeadlineTable, load_headlines, published
+from negsample.scoring.metrics import make_metric
 
-FED = "fed:encoder=(glove:unit=sentence)"
+FED = "fed(encoder=(glove:unit=sentence))"
 ROWS = [
     {
         "story": "storm closed port. ships waited.",
@@ -64,7 +64,7 @@ def test_the_same_texts_in_another_order_are_no_distance_apart(tmp_path: Path) -
 
 def test_examples_are_the_stories_with_most_headlines_the_nearest_first(tmp_path: Path) -> None:
     found = examples(
-        load_headlines(write(tmp_path / "h.jsonl", ROWS), judged=False), make_metric("rouge1:value=recall"), 1
+        load_headlines(write(tmp_path / "h.jsonl", ROWS), judged=False), make_metric("rouge1(value=recall)"), 1
     )
     assert [(one.story, one.reference) for one in found] == [("prices rose in march.", "prices rose fast")]
     # Recalled: two of the story's four words and the whole reference; nothing of either.

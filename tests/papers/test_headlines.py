@@ -9,7 +9,6 @@ from scipy.stats import pearsonr
 
 from negsample.errors import InputError
 from negsample.eval.agreement.correlation import p_value
-from negsample.eval.metrics import Item, make_metric
 from negsample.papers.headlines import (
     METRICS,
     OVERALL,
@@ -20,6 +19,8 @@ from negsample.papers.headlines import (
     load_headlines,
     p4_table3,
 )
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 
 # Moeed et al. 2020, Table 3: r and p of each dataset (20 headlines; Overall 80), metric and task (Gen-Story, Ref-Story,
 # Gen-Ref).

@@ -17,13 +17,14 @@ from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.sample_size import average_ranks
 from negsample.eval.agreement.significance import williams
 from negsample.eval.fit.preset import fit_learned
-from negsample.eval.metrics import METRICS, make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
 from negsample.io.read import SAMPLE_PATH
 from negsample.papers import kinds, stand_in
 from negsample.papers import measure as measuring
 from negsample.papers.definition import TableSpec, table_spec
 from negsample.papers.measure import Measured, Settings, judged_sources, measure
 from negsample.records import Judged
+from negsample.scoring.metrics import METRICS, make_metric
 
 NAMES = [command.__name__ for command in COMMANDS]
 MADE = TableSpec(
@@ -32,7 +33,7 @@ MADE = TableSpec(
     "nobody",
     "correlations",
     ("a", "b"),
-    "ROUGE-L  rougeL\nSMS  rouge1:value=recall\nBERT  mlm:model=({BERT})",
+    "ROUGE-L  rougeL\nSMS  rouge1(value=recall\nBERT)  mlm(model=({BERT}))",
     (),
     (),
     coefficients=("spearman",),
@@ -92,8 +93,8 @@ def test_parts_stand_where_they_are_named() -> None:
     spec = table_spec("p1-table1").with_parts(["InferSent=infersent:weights=/w,vectors=/v"])
     metrics, lacking = spec.metrics()
     assert not lacking
-    assert metrics["doc:InferSent"] == "cosine:encoder=(infersent:weights=/w,vectors=/v),against=document,pool=whole"
-    assert metrics["ref:enc-avg"].startswith("enc-avg:encoder=(use-multilingual)+(sentence-transformer)+(glove:unit=")
+    assert metrics["doc:InferSent"] == "cosine(encoder=(infersent:weights=/w,vectors=/v),against=document,pool=whole)"
+    assert metrics["ref:enc-avg"].startswith("enc-avg(encoder=(use-multilingual)+(sentence-transformer)+(glove:unit=")
     assert table_spec("p1-table1").metrics()[1] == dict.fromkeys(
         ("ref:InferSent", "doc:InferSent"), "no InferSent is packaged; give --part InferSent=SPEC"
     )
@@ -122,7 +123,7 @@ def test_correlations_and_stars(tmp_path: Path) -> None:
     assert measured.not_run == {"BERT": "no BERT is packaged; give --part BERT=SPEC"}
     for source, table in zip(measured.sources, measured.tables, strict=True):
         human = [row.scores["kept"] for row in source.rows]
-        scores = {name: score_judged(make_metric(text), source.rows).values for name, text in spec.metrics()[0].items()}
+        scores = {name: score_judged(make_metric(text), source.rows).scores for name, text in spec.metrics()[0].items()}
         r = {name: spearmanr(values, human).statistic for name, values in scores.items()}
         own = {record["row"]: record for record in found.records if record["dataset"] == table.dataset}
         for name, value in r.items():
@@ -243,14 +244,14 @@ def test_scores_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     broken = next(file for file in (tmp_path / "scores").iterdir() if '"SMS"' in file.read_text())
     broken.write_text("{")
     made(tmp_path)
-    assert scored == ["rouge1:value=recall"]
+    assert scored == ["rouge1(value=recall)"]
     made(tmp_path, sources=stand_in.damaged_sources(MADE, seed=1))
     assert len(scored) == 1 + 6
 
 
 def test_what_can_not_be_measured(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not one of its metrics could be made: no BERT is packaged"):
-        made(tmp_path, replace(MADE, rows="BERT  mlm:model=({BERT})"))
+        made(tmp_path, replace(MADE, rows="BERT  mlm(model=({BERT}))"))
     with pytest.raises(InputError, match="--human kep: no judgments have that score; did you mean kept"):
         made(tmp_path, human=("kep",))
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from negsample.errors import InputError
-from negsample.eval.metric_scorer import MetricScorer
 from negsample.models.encoders.sentence_transformer import SentenceTransformer
 from negsample.models.estimator import Estimator
 from negsample.rewards import Reward, reward
 from negsample.rewards.terms import make_terms
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 
 DOCUMENT = "The harbour was closed on Monday. A storm broke two cranes. Repairs will cost 3 million euros."
 OTHER = "Voters chose a new mayor. She is the first woman in the post."
@@ -19,12 +20,12 @@ OTHER = "Voters chose a new mayor. She is the first woman in the post."
 
 def test_one_metric_gives_its_own_score_whatever_the_batch() -> None:
     documents, summaries = [DOCUMENT, OTHER, DOCUMENT], ["A storm broke two cranes.", "A new mayor.", "Mayor cranes"]
-    expected = MetricScorer("rouge1:against=document").score_items(documents, summaries, [()] * 3).scores
-    function = reward("rouge1:against=document")
+    expected = make_metric("rouge1(against=document)").score(list(map(Item, documents, summaries))).scores
+    function = reward("rouge1(against=document)")
     assert function([""] * 3, summaries, document=documents) == pytest.approx(list(expected))
     assert function([""], summaries[2:], document=documents[2:]) == pytest.approx([expected[2]])
     # Of a metric of which less is better, less is rewarded.
-    novelty = MetricScorer("copied").score_items(documents, summaries, [()] * 3).scores
+    novelty = make_metric("copied").score(list(map(Item, documents, summaries))).scores
     assert reward("copied")([""] * 3, summaries, document=documents) == pytest.approx(list(novelty))
 
 
@@ -60,7 +61,7 @@ def test_messages_and_the_names_of_columns_are_the_users() -> None:
     assert found == pytest.approx([1.0, 1.0])
     assert function.__name__ == "rouge1"
     with pytest.raises(InputError, match="no column 'highlights'"):
-        reward("rouge1:against=references", references="highlights")(asked, answers, article=["x", "y"])
+        reward("rouge1(against=references)", references="highlights")(asked, answers, article=["x", "y"])
     with pytest.raises(InputError, match="no column 'document'"):
         reward("copied")(asked, answers, article=["x", "y"])
 
@@ -69,15 +70,15 @@ def test_the_parts_of_a_sum_are_brought_to_one_spread() -> None:
     # Words: 1, 3 and 2, 4: within documents the squares of (−1, 1, −1, 1) sum to 4 over 2 free ones: spread √2.
     summaries = ["un", "un deux trois", "un deux", "un deux trois quatre"]
     documents = [DOCUMENT, DOCUMENT, OTHER, OTHER]
-    function = reward("words=2,(copied:n=1)=1")
+    function = reward("words=2,(copied(n=1))=1")
     function.calibrate(documents, summaries, [()] * 4)
-    copied = reward("copied:n=1").score(documents, summaries, [()] * 4)
+    copied = reward("copied(n=1)").score(documents, summaries, [()] * 4)
     assert copied.tolist() == [0.0] * 4  # no spread, so it stays as it is
     found = function.score(documents, summaries, [()] * 4)
     assert found == pytest.approx(np.array([1, 3, 2, 4]) * 2 / math.sqrt(2))
     # Settled: another batch changes nothing.
     assert function.score([DOCUMENT], ["un " * 30], [()]) == pytest.approx([30 * 2 / math.sqrt(2)])
-    again = reward("words=2,(copied:n=1)=1")
+    again = reward("words=2,(copied(n=1))=1")
     again.load_state(function.state())
     assert again.score([DOCUMENT], ["un"], [()]) == pytest.approx([2 / math.sqrt(2)])
 
@@ -100,7 +101,7 @@ def test_what_cant_be_scored_is_none_or_the_lowest_and_is_counted(caplog: pytest
 
 
 def test_where_there_are_no_references_what_needs_them_is_left_out_and_else_weighs_double() -> None:
-    function = reward("words=1,(rouge1:against=references)=1", unsupervised=0.5)
+    function = reward("words=1,(rouge1(against=references))=1", unsupervised=0.5)
     function.load_state({"spreads": [1.0, 1.0], "lowest": None, "length": []})
     found = function([""] * 2, ["two cranes"] * 2, references=["two cranes", None])
     assert found == pytest.approx([2 + 2 * 1.0, 2.0])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from negsample.scoring import Scored
+from negsample.scoring.scorer import Columns
 from negsample.sentences import split_sentences
 from negsample.serve.app import make_app
 from negsample.serve.batcher import Batcher
@@ -30,18 +30,16 @@ class Reader:
         self.go = threading.Event()
         self.go.set()
 
-    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
+    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Columns:
         """Shares, float64 [n]."""
         self.batches.append(len(documents))
         self.go.wait()
         if "fail" in summaries:
             raise RuntimeError("/home/somebody/secret.py failed")
         found = np.array([share(d, s) for d, s in zip(documents, summaries, strict=True)])
-        return Scored(found, np.zeros(len(found), bool), {"support": found}, [None] * len(found))
-
-    def percentiles(self, scored: Scored) -> dict[str, np.ndarray] | None:
-        """Half of the scores."""
-        return {"score": scored.scores / 2}
+        none = [None] * len(found)
+        half = {"score": found / 2}
+        return Columns(found, none, np.zeros(len(found), bool), {"support": found}, percentiles=half)
 
     def explain_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[dict[str, Any]]:
         """Explanations as an estimator's, by the words in common."""

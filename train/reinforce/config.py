@@ -63,9 +63,9 @@ class ReinforceConfig(Reading):
     prompt: str = "\nTL;DR:"
     beams: int = number(5, least=1)
     top_k: int = number(0, least=0)
-    reward: str = "rougeL:against=references"
+    reward: str = "rougeL(against=references)"
     length: str = "free"
-    oracle: str = "rougeL:against=references"
+    oracle: str = "rougeL(against=references)"
     ml_epochs: int = number(3, least=0)
     epochs: int = number(10, least=0)
     gamma: float = number(0.97, least=0, most=1)

@@ -121,11 +121,11 @@ def test_missing_summaries_are_named_with_counts(tmp_path: Path) -> None:
 
 
 def test_undefined_scores_stop_or_are_left_out_for_all(tmp_path: Path) -> None:
-    # copied:n=3 is undefined for a summary of fewer than three words.
+    # copied(n=3) is undefined for a summary of fewer than three words.
     path = write(tmp_path / "all.jsonl", records(same=(3, 2, 3, 3, 3, 3, 3)))
     with pytest.raises(InputError, match="fewer than 3 words"):
-        compare(Settings(metrics=("copied:n=3",), inputs=(path,)))
-    result = compare(Settings(metrics=("copied:n=3", "words"), inputs=(path,), on_bad="skip"))
+        compare(Settings(metrics=("copied(n=3)",), inputs=(path,)))
+    result = compare(Settings(metrics=("copied(n=3)", "words"), inputs=(path,), on_bad="skip"))
     copied, words = result.sections
     assert (copied.systems[0].documents, words.systems[0].documents) == (6, 7)
     assert sum(copied.left_out.values()) == 1
@@ -146,7 +146,7 @@ def test_lines_must_correspond(files: dict[str, str], tmp_path: Path) -> None:
 
 def test_references_are_read_line_by_line(files: dict[str, str], tmp_path: Path) -> None:
     reference = lines(tmp_path / "test.target", (6, 6, 6, 6, 6, 7, 6))
-    result = compare(settings(files, metrics=("rouge1:value=recall",), references=(reference,)))
+    result = compare(settings(files, metrics=("rouge1(value=recall)",), references=(reference,)))
     # min(words, words of the reference) / words of the reference.
     expected = sum(min(b, r) / r for b, r in zip(BETTER, (6, 6, 6, 6, 6, 7, 6), strict=True)) / 7
     assert result.sections[0].systems[1].mean == pytest.approx(expected)

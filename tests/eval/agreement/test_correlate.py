@@ -23,13 +23,13 @@ from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import make_table
 from negsample.eval.agreement.result import baseline_verdicts, furthest_apart
 from negsample.eval.agreement.significance import MetricsComparison, beats_matrix
-from negsample.eval.metrics import METRICS
-from negsample.eval.metrics.base import Item, Metric, Scores
 from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows, write_correlation
 from negsample.io.files import check_new, new_folder
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch
 from negsample.records import Judged
+from negsample.scoring.metrics import METRICS
+from negsample.scoring.scorer import Columns, Item, Scorer
 
 HUMAN = SHARED_DATA / "human"
 COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
@@ -145,19 +145,19 @@ def test_figures_equal_loops_of_scipy(tmp_path: Path) -> None:
     rows = judged()
     expected = {
         "words": np.array([len(row["summary"].split()) for row in rows], float),
-        "rouge1:value=recall": rouge1_recall(rows),
+        "rouge1(value=recall)": rouge1_recall(rows),
         "random": random_scores(rows, tmp_path / "random.jsonl"),
     }
     settings = Settings(
         (write(tmp_path / "made.jsonl", rows),),
-        metrics=("rouge1:value=recall",),
+        metrics=("rouge1(value=recall)",),
         scores=(f"random={tmp_path / 'random.jsonl'}",),
         bootstrap=50,
     )
     result = correlate.correlate(settings)
     (data,) = result.datasets
     assert check_figures(data.figures, rows, expected) == 3 * 2 * 3 * 3
-    assert [column.name for column in result.columns][:2] == ["rouge1:value=recall", "random"]
+    assert [column.name for column in result.columns][:2] == ["rouge1(value=recall)", "random"]
     assert all(f.low is not None and f.low <= f.value <= f.high for f in data.figures if f.level == "summary")
 
 
@@ -168,12 +168,12 @@ def test_real_judgments_equal_loops_of_scipy(tmp_path: Path) -> None:
         rows = [json.loads(line) for line in stream]
     expected = {
         "words": np.array([len(row["summary"].split()) for row in rows], float),
-        "rouge1:value=recall": rouge1_recall(rows),
+        "rouge1(value=recall)": rouge1_recall(rows),
         "random": random_scores(rows, tmp_path / "random.jsonl"),
     }
     settings = Settings(
         (str(path),),
-        metrics=("rouge1:value=recall",),
+        metrics=("rouge1(value=recall)",),
         scores=(f"random={tmp_path / 'random.jsonl'}",),
         bootstrap=0,
     )
@@ -184,15 +184,15 @@ def test_real_judgments_equal_loops_of_scipy(tmp_path: Path) -> None:
 def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: Counter[tuple[str, str]] = Counter()
 
-    def score(items: Sequence[Item]) -> Scores:
+    def score(items: Sequence[Item]) -> Columns:
         seen.update((item.document, item.summary) for item in items)
-        return Scores(np.array([float(len(item.summary)) for item in items]), [None] * len(items))
+        return Columns(np.array([float(len(item.summary)) for item in items]), [None] * len(items))
 
     rows = [
         Judged("d1", system, ("The document.",), text, scores={"good": 1.0})
         for system, text in (("a", "One."), ("b", "Two."), ("c", "One."))
     ]
-    metric = Metric("letters", "metric:letters", True, frozenset({"document"}), score)
+    metric = Scorer("letters", "metric:letters", True, frozenset({"document"}), score)
     (column,) = score_columns([columns._metric_source(metric)], [*rows, *rows])
     assert set(seen.values()) == {1}
     assert len(seen) == 2
@@ -200,11 +200,11 @@ def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def minus_words() -> Metric:
-        def score(items: Sequence[Item]) -> Scores:
-            return Scores(np.array([-float(len(item.summary.split())) for item in items]), [None] * len(items))
+    def minus_words() -> Scorer:
+        def score(items: Sequence[Item]) -> Columns:
+            return Columns(np.array([-float(len(item.summary.split())) for item in items]), [None] * len(items))
 
-        return Metric("brevity", "metric:brevity", False, frozenset(), score)
+        return Scorer("brevity", "metric:brevity", False, frozenset(), score)
 
     monkeypatch.setitem(METRICS._entries, "brevity", minus_words)
     settings = Settings((write(tmp_path / "made.jsonl", judged()),), metrics=("brevity",), bootstrap=0)
@@ -485,7 +485,7 @@ def test_tac2010_from_archive_to_report(tmp_path: Path, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as end:
         main(
             [
-                *("correlate", "--judgments", f"tac2010:{folder}", "--metric", "rouge1:value=recall"),
+                *("correlate", "--judgments", f"tac2010:{folder}", "--metric", "rouge1(value=recall)"),
                 *("--bootstrap", "20", "--human", "modified_pyramid", "--out", str(out)),
             ]
         )

@@ -170,5 +170,5 @@ def test_what_is_missing_is_left_out_and_told() -> None:
 
 def test_a_metric_that_needs_references_must_be_asked_for() -> None:
     with pytest.raises(InputError, match="reads references; add --references"):
-        further_metrics(["rouge1:against=references"], False)
+        further_metrics(["rouge1(against=references)"], False)
     assert [metric.name for metric in further_metrics(["words", "words"], False)] == ["words"]

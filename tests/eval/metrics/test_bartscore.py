@@ -8,8 +8,8 @@ import torch
 from tiny_lm import WORDS, build
 
 from negsample.errors import InputError
-from negsample.eval.metrics import make_metric
-from negsample.eval.metrics.base import Item
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 
 DOCUMENT, SUMMARY = "The cat sat on the mat.", "A cat sat."
 REFERENCES = ("The cat sat.", "A long cat.")
@@ -43,9 +43,9 @@ def test_as_the_loss_of_the_model_itself(bart: Path) -> None:
         "recall": np.mean([plain(bart, SUMMARY, reference) for reference in REFERENCES]),
     }
     for direction, value in expected.items():
-        metric = make_metric(f"bartscore:model={bart},direction={direction}")
+        metric = make_metric(f"bartscore(model={bart},direction={direction})")
         assert metric.needs == ({"document"} if direction == "faithfulness" else {"references"})
-        assert metric.score([item, Item("On.", "On.", ("On.",))]).values[0] == pytest.approx(value, abs=1e-5)
+        assert metric.score([item, Item("On.", "On.", ("On.",))]).scores[0] == pytest.approx(value, abs=1e-5)
 
 
 def test_a_causal_model_reads_tldr(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_causal_model_reads_tldr(tmp_path: Path) -> None:
     with torch.no_grad():
         logs = torch.log_softmax(model(input_ids=torch.tensor([before + target])).logits[0], dim=-1)
     expected = np.mean([float(logs[len(before) - 1 + i, token]) for i, token in enumerate(target)])
-    found = make_metric(f"bartscore:model={folder}").score([Item(DOCUMENT, SUMMARY)]).values[0]
+    found = make_metric(f"bartscore(model={folder})").score([Item(DOCUMENT, SUMMARY)]).scores[0]
     assert found == pytest.approx(expected, abs=1e-5)
 
 
@@ -66,6 +66,6 @@ def test_what_is_refused(bart: Path, tiny_bert: Path) -> None:
     with pytest.raises(InputError, match="needs an encoder"):
         make_metric("bartscore")
     with pytest.raises(InputError, match="faithfulness"):
-        make_metric(f"bartscore:model={bart},direction=both")
+        make_metric(f"bartscore(model={bart},direction=both)")
     with pytest.raises(InputError, match="no masked or causal language model"):
-        make_metric(f"bartscore:model={tiny_bert}")
+        make_metric(f"bartscore(model={tiny_bert})")

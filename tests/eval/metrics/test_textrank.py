@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.eval.metrics import Item, make_metric
 from negsample.eval.metrics.textrank import MOST_SENTENCES, importances, pagerank, similarities
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 
 DOCUMENT = "The river rose in the night. The river left the town wet. Bakers opened late. The town dried in the sun."
 
 
 def value(spec: str, document: str, summary: str) -> float:
-    return float(make_metric(spec).score([Item(document, summary)]).values[0])
+    return float(make_metric(spec).score([Item(document, summary)]).scores[0])
 
 
 def test_pagerank_by_hand() -> None:
@@ -63,10 +64,10 @@ def test_nearest_gives_an_extract_textranks_own_scores() -> None:
     ranks = importances(tokens)
     assert ranks.mean() == pytest.approx(1.0)
     assert len(set(ranks.round(6))) == 4
-    nearest = "textrank:match=nearest"
+    nearest = "textrank(match=nearest)"
     assert value(nearest, document, "Sail boats daily.") == pytest.approx(ranks[1])
     assert value(nearest, document, "Boats daily. Kings sail boats.") == pytest.approx((ranks[3] + ranks[0]) / 2)
-    both = value(nearest + ",pool=sum", document, "Boats daily. Kings sail boats.")
+    both = value(nearest[:-1] + ",pool=sum)", document, "Boats daily. Kings sail boats.")
     assert both == pytest.approx(ranks[3] + ranks[0])
     # A one-word sentence is nearest to itself although the formula gives it no similarity.
     assert value(nearest, document, "Rain.") == pytest.approx(ranks[2])
@@ -103,9 +104,9 @@ def test_a_summary_cannot_vote_for_itself() -> None:
 
 def test_function_words_can_be_removed() -> None:
     # "the" and "in" alone join these two; without them nothing does, and the summary has no word left.
-    scores = make_metric("textrank:stopwords=remove").score([Item(DOCUMENT, "The, in the!")])
+    scores = make_metric("textrank(stopwords=remove)").score([Item(DOCUMENT, "The, in the!")])
     assert scores.reasons == ["the summary has no words that count"]
-    assert value("textrank:stopwords=keep", DOCUMENT, "The, in the!") > 0
+    assert value("textrank(stopwords=keep)", DOCUMENT, "The, in the!") > 0
 
 
 def test_hostile_input() -> None:
@@ -118,16 +119,16 @@ def test_hostile_input() -> None:
     scores = make_metric("textrank").score(items)
     assert [reason is None for reason in scores.reasons] == [False, False, True, True, False, True, True, False]
     assert scores.reasons[4] == "more than 4000 sentences"
-    assert np.isfinite(scores.values[[2, 3, 5, 6]]).all()
+    assert np.isfinite(scores.scores[[2, 3, 5, 6]]).all()
     # One at a time gives the same numbers.
-    alone = [make_metric("textrank").score([item]).values[0] for item in items]
-    assert np.array_equal(scores.values, alone, equal_nan=True)
+    alone = [make_metric("textrank").score([item]).scores[0] for item in items]
+    assert np.array_equal(scores.scores, alone, equal_nan=True)
 
 
 def test_names_and_options() -> None:
-    metric = make_metric("textrank:pool=sum")
-    assert metric.name == "textrank:pool=sum"
+    metric = make_metric("textrank(pool=sum)")
+    assert metric.name == "textrank(pool=sum)"
     assert metric.needs == {"document"}
     assert metric.higher_is_better
     with pytest.raises(InputError, match="inserted"):
-        make_metric("textrank:match=insert")
+        make_metric("textrank(match=insert)")

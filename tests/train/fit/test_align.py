@@ -331,9 +331,10 @@ def test_without_training_it_is_the_untrained_sum(pairs_file: Path, tiny_bert: P
     assert "judge" not in found
     assert all(row["gain"] == 0 for row in found["ranking"])
     document, summary = story(1)
-    from negsample.eval.metrics import Item, make_metric
+    from negsample.scoring.metrics import make_metric
+    from negsample.scoring.scorer import Item
 
-    metric = make_metric(f"align-untrained:encoder=(sentence-transformer:{tiny_bert})")
+    metric = make_metric(f"align-untrained(encoder=(sentence-transformer:{tiny_bert}))")
     score = metric.score([Item(document, summary)]).values[0]
     assert Estimator.load(tmp_path / "model").score([document], [summary])[0] == pytest.approx(score, abs=1e-5)
     missing = metric.score([Item(document, "!!")])

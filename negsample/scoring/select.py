@@ -6,9 +6,9 @@ from typing import Any
 
 from negsample.errors import RecordError
 from negsample.io.read import Row
-from negsample.outcomes import DEFAULTS, Outcome, Settings
 from negsample.records import document_key
-from negsample.scoring import kept_fields
+from negsample.scoring.files import kept_fields
+from negsample.scoring.outcomes import DEFAULTS, Outcome, Settings
 
 
 @dataclass

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from negsample.errors import InputError
-from negsample.outcomes import Outcome
 from negsample.registry import suggestion
+from negsample.scoring.outcomes import Outcome
 
 # Records that a message names.
 _NAMED = 10

@@ -9,89 +9,24 @@ pairs, and may differ in the last digit).
 import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from negsample.errors import InputError, RecordError
 from negsample.io.files import format_of
 from negsample.io.lines import aligned_lines
 from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.io.write import Writer, open_writer
-from negsample.outcomes import DEFAULTS, Outcome, Settings, Tally
 from negsample.progress import Bar
+from negsample.scoring.outcomes import DEFAULTS, Outcome, Settings, Tally
+from negsample.scoring.scorer import Columns, Item, Scorer, values_at
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from negsample.processes import Processes
 
 T = TypeVar("T")
 # Records in memory at a time, in each process.
 CHUNK = 1024
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Scores float [n] (an estimator's float32, in [0, 1]; NaN where a metric is undefined), and which pairs were longer
-    than the model reads, bool [n].
-
-    ``aspects``: for a head that has them, the name of each → float32 [n] in [0, 1], NaN where it can't be judged, and
-    ``reasons`` [n] says why (None where nothing is missing). Of a model fitted to people's scores the targets stand among
-    the aspects, on people's scale, and ``intervals`` has for each float [n, 2].
-    """
-
-    scores: "np.ndarray"
-    cut: "np.ndarray"
-    aspects: "dict[str, np.ndarray] | None" = None
-    reasons: list[str | None] | None = None
-    intervals: "dict[str, np.ndarray] | None" = None
-
-
-class PairScorer(Protocol):
-    """What scores pairs of texts: an estimator."""
-
-    @property
-    def signature(self) -> str:
-        """One line from which another person gets the same numbers."""
-        ...
-
-    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Scored:
-        """Score n pairs."""
-        ...
-
-
-@runtime_checkable
-class Ranked(Protocol):
-    """What knows how real summaries score: an estimator."""
-
-    def percentiles(self, scored: Scored) -> "dict[str, np.ndarray] | None":
-        """``score`` and each aspect → the share of real summaries that score lower [n]; None where that is not known."""
-        ...
-
-
-@runtime_checkable
-class ReferenceScorer(Protocol):
-    """What reads references beside the pairs: a metric (``negsample.eval.metric_scorer``)."""
-
-    @property
-    def signature(self) -> str:
-        """One line from which another person gets the same numbers."""
-        ...
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """What every record must have: a subset of ``{"document", "references"}``."""
-        ...
-
-    def score_items(
-        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> Scored:
-        """Score n records: NaN with a reason where the metric is undefined."""
-        ...
-
-
-Scorer = PairScorer | ReferenceScorer
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
@@ -101,72 +36,59 @@ def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
         yield chunk
 
 
-def _texts(row: Row, needs: frozenset[str] | None, settings: Settings) -> tuple[str, str, list[str]]:
-    """Return document, summary and references of a record; ``needs`` as a metric's, None for an estimator."""
+def _item(row: Row, needs: frozenset[str], settings: Settings) -> Item:
+    """The texts of a record that a scorer with these ``needs`` reads."""
     if row.error is not None:
         raise row.error
-    references = [] if needs is None else texts_field(row, "references", "reference")
-    if needs is not None and "references" in needs and not references:
+    references = texts_field(row, "references", "reference") if needs != {"document"} else []
+    if "references" in needs and not references:
         raise RecordError(row.where, "field 'references' is missing or empty", "this metric compares with references")
     # A metric that can use either does without the document where there are references.
-    unneeded = bool(references) and "document" not in (needs or ())
+    unneeded = bool(references) and "document" not in needs
     without = unneeded and row.fields.get(settings.document_field) in (None, "")
     document = "" if without else text_field(row, settings.document_field)
-    return document, text_field(row, settings.summary_field), references
+    return Item(document, text_field(row, settings.summary_field), tuple(references))
 
 
 def score_rows(scorer: Scorer, rows: Sequence[Row], settings: Settings = DEFAULTS) -> list[Outcome]:
     """Score each row. Raises the first RecordError, unless bad records are skipped."""
     outcomes: list[Outcome | None] = []
-    documents, summaries, references = [], [], []
-    needs = scorer.needs if isinstance(scorer, ReferenceScorer) else None
+    items = []
     for row in rows:
         try:
-            document, summary, others = _texts(row, needs, settings)
+            items.append(_item(row, scorer.needs, settings))
         except RecordError as error:
             if settings.on_bad != "skip":
                 raise error.or_skip() from None
             outcomes.append(Outcome(None, where=error.where, reason=error.reason))
         else:
-            documents.append(document)
-            summaries.append(summary)
-            references.append(others)
             outcomes.append(None)
-    if isinstance(scorer, ReferenceScorer):
-        scored = scorer.score_items(documents, summaries, references)
-    else:
-        scored = scorer.score_pairs(documents, summaries, batch_size=settings.batch_size)
-    shares = scorer.percentiles(scored) if settings.percentiles and isinstance(scorer, Ranked) else None
-    good = iter(_outcomes(scored, settings.aspects, shares))
+    good = iter(_outcomes(scorer.score(items), settings))
     return [next(good) if outcome is None else outcome for outcome in outcomes]
 
 
-def _outcomes(scored: Scored, aspects: bool, shares: "dict[str, np.ndarray] | None" = None) -> Iterator[Outcome]:
-    for place, (score, cut) in enumerate(zip(scored.scores, scored.cut, strict=True)):
-        reason = scored.reasons[place] if scored.reasons else None
-        percentiles = values_at(shares, place)
-        if aspects and scored.aspects is not None:
-            judged = values_at(scored.aspects, place)
+def _outcomes(found: Columns, settings: Settings) -> Iterator[Outcome]:
+    for place, (score, cut) in enumerate(zip(found.scores, found.cut, strict=True)):
+        reason = found.reasons[place]
+        percentiles = values_at(found.percentiles, place) if settings.percentiles else None
+        if settings.aspects and found.aspects:
             ends = {
                 name: (float(both[place, 0]), float(both[place, 1]))
-                for name, both in (scored.intervals or {}).items()
+                for name, both in found.intervals.items()
                 if not math.isnan(both[place, 0])
             }
             yield Outcome(
-                float(score), bool(cut), reason=reason, aspects=judged, percentiles=percentiles, intervals=ends
+                float(score),
+                bool(cut),
+                reason=reason,
+                aspects=values_at(found.aspects, place),
+                percentiles=percentiles,
+                intervals=ends,
             )
         elif reason and math.isnan(score):
             yield Outcome(None, reason=reason)
         else:
             yield Outcome(float(score), bool(cut), percentiles=percentiles)
-
-
-def values_at(columns: "dict[str, np.ndarray] | None", place: int) -> dict[str, float | None] | None:
-    """What each of ``columns`` has for one record, to 7 digits, None for NaN; None where there are none."""
-    if columns is None:
-        return None
-    values = {name: float(column[place]) for name, column in columns.items()}
-    return {name: None if math.isnan(value) else round(value, 7) for name, value in values.items()}
 
 
 def score_stream(
@@ -268,9 +190,9 @@ def added_columns(scorer: Scorer, settings: Settings) -> list[str]:
         added.append(percentile)
     if settings.aspects:
         added += [aspects, shares] if settings.percentiles else [aspects]
-        if getattr(scorer, "fitted", None) is not None:
+        if scorer.fitted_on:
             added.append(intervals)
-    if settings.on_bad == "skip" or settings.aspects or isinstance(scorer, ReferenceScorer):
+    if settings.on_bad == "skip" or settings.aspects or scorer.signature.startswith("metric:"):
         added.append(reason)
     return added
 

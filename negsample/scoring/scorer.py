@@ -1,0 +1,112 @@
+"""The one interface of everything that scores summaries: estimators, fitted models, metrics, language models."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One record to score. ``document`` may be ``""`` for a scorer that reads references only."""
+
+    document: str
+    summary: str
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a scorer says of n items, as flat arrays.
+
+    ``scores``: float [n], NaN where missing; ``reasons`` [n]: why something is missing, else None; ``cut``: bool [n],
+    which items were longer than the scorer reads. ``aspects``: name → float [n], NaN where it can't be judged; of a model
+    fitted to people's scores the targets stand among them, on people's scale, and ``intervals`` has for each float [n, 2].
+    ``percentiles``: ``score`` and each aspect → the share in [0, 1] of real summaries that score lower, float [n].
+    """
+
+    scores: np.ndarray
+    reasons: list[str | None]
+    cut: np.ndarray
+    aspects: dict[str, np.ndarray] = field(default_factory=dict)
+    intervals: dict[str, np.ndarray] = field(default_factory=dict)
+    percentiles: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def named(self) -> dict[str, np.ndarray]:
+        """``score``, then each aspect → float [n]."""
+        return {"score": self.scores, **self.aspects}
+
+    def spread(self, places: Sequence[int], reasons: Sequence[str | None]) -> "Columns":
+        """These columns at ``places`` among as many items as ``reasons`` has; the others are missing, and that is why."""
+
+        def wide(column: np.ndarray) -> np.ndarray:
+            found = np.full((len(reasons), *column.shape[1:]), False if column.dtype == bool else np.nan, column.dtype)
+            found[list(places)] = column
+            return found
+
+        why = list(reasons)
+        for place, reason in zip(places, self.reasons, strict=True):
+            why[place] = reason
+        groups = ({k: wide(v) for k, v in g.items()} for g in (self.aspects, self.intervals, self.percentiles))
+        return Columns(wide(self.scores), why, wide(self.cut), *groups)
+
+    def take(self, places: Sequence[int]) -> "Columns":
+        """The columns of the items at ``places``, in their order."""
+        at = list(places)
+        groups = ({k: v[at] for k, v in g.items()} for g in (self.aspects, self.intervals, self.percentiles))
+        return Columns(self.scores[at], [self.reasons[place] for place in at], self.cut[at], *groups)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """What scores items: ``score(items)`` maps n of them to ``Columns`` of n.
+
+    ``name`` is canonical: a metric's with the options that differ from their defaults (``rouge1(value=recall)``).
+    ``signature`` is enough for another person to get the same number. ``needs`` names what every item must have: a
+    subset of ``{"document", "references"}``; a metric that takes whichever is there needs neither. An item's score does
+    not depend on the others or on their order. ``aspects``: what it tells apart beside its score. ``fitted_on``: keys of
+    the documents whose judgments a model was fitted to. ``ranked``: whether it knows what real summaries score
+    (``Columns.percentiles``).
+    """
+
+    name: str
+    signature: str
+    higher_is_better: bool
+    needs: frozenset[str]
+    score: Callable[[Sequence[Item]], Columns] = field(repr=False)
+    aspects: tuple[str, ...] = ()
+    fitted_on: frozenset[str] = frozenset()
+    ranked: bool = False
+
+    def called(self, name: str) -> "Scorer":
+        """The same, by another name."""
+        return replace(self, name=name)
+
+
+def collect(results: Iterable[float | str]) -> Columns:
+    """Make ``Columns`` of one result an item: a finite number, or a text that says why there is none."""
+    found = list(results)
+    reasons = [
+        result if isinstance(result, str) else None if np.isfinite(result) else "the value is not finite"
+        for result in found
+    ]
+    values = [np.nan if reason is not None else result for result, reason in zip(found, reasons, strict=True)]
+    return Columns(np.array(values, dtype=np.float64), reasons, np.zeros(len(found), bool))
+
+
+def fault_of(document: Any, summary: Any) -> str | None:
+    """Why a pair can't be scored: a text is missing (None or NaN), is not text, or is blank; None where it can."""
+    for name, text in (("document", document), ("summary", summary)):
+        if not isinstance(text, str):
+            return f"the {name} is missing" if text is None or text != text else f"the {name} is not text"
+        if not text.strip():
+            return f"the {name} is blank"
+    return None
+
+
+def values_at(columns: Mapping[str, np.ndarray], place: int) -> dict[str, float | None]:
+    """What each of ``columns`` has for one item, to 7 digits, None for NaN."""
+    values = {name: float(column[place]) for name, column in columns.items()}
+    return {name: None if math.isnan(value) else round(value, 7) for name, value in values.items()}
