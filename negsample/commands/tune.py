@@ -82,7 +82,7 @@ def _find_corpora(search: "Search") -> None:
     """InputError where no trial could read its corpora; those that differ between trials are left to them."""
     from negsample.settings import field_types, make_settings
     from negsample.train.config import Reading
-    from negsample.train.data.examples import find_corpora
+    from negsample.train.data import find_corpora
 
     reading = field_types(Reading)
 

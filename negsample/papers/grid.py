@@ -27,7 +27,7 @@ from negsample.models.features.rows import RowFeatures
 from negsample.progress import silence
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.data.prepare import Split, open_split, prepare_split
+from negsample.train.data import Split, open_split, prepare_split
 from negsample.train.job import own_state, parts_of
 
 POLL_SECONDS = 1.0

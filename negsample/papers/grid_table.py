@@ -20,8 +20,7 @@ from negsample.papers.tables_report import CSV_COLUMNS, TABLES, csv_rows, figure
 from negsample.registry import distinct
 from negsample.settings import convert, read_file, read_words
 from negsample.train.config import TrainConfig, make_config
-from negsample.train.data.examples import make_examples
-from negsample.train.data.prepare import SPLITS
+from negsample.train.data import SPLITS, make_examples
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the

@@ -103,7 +103,7 @@ def system_figures(
     One headline a story counts (``draw`` 1). Intervals: headlines resampled. Raises InputError for a metric that is not
     known.
     """
-    made = {spec.partition(":")[0]: make_metric(spec) for spec in metrics}
+    made = {spec.partition("(")[0]: make_metric(spec) for spec in metrics}
     distance = make_corpus_metric(corpus_metric)
     groups: dict[tuple[str, str], list[Headline]] = {}
     for headline in headlines:

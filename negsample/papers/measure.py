@@ -14,7 +14,7 @@ from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.correlate import Source, load_sources
 from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.judgments.collect import is_mean
-from negsample.eval.metrics import make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
 from negsample.io.files import atomic_json
 from negsample.papers.definition import TableSpec
 from negsample.progress import Bar

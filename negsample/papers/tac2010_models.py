@@ -18,7 +18,7 @@ from negsample.papers.grid_table import Table, TableCell
 from negsample.papers.stand_ins import smoke
 from negsample.registry import suggestion
 from negsample.train.config import read_config
-from negsample.train.data.examples import find_corpora
+from negsample.train.data import find_corpora
 
 CORPORA = ("cnn_dailymail", "billsum", "arxiv", "big_patent")
 RECIPES = ("crosspair", "add", "delete", "replace")

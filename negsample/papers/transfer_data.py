@@ -25,7 +25,7 @@ from negsample.progress import track
 from negsample.records import Pair, document_key
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.data.examples import make_examples, pairs_of
+from negsample.train.data import make_examples, pairs_of
 
 _TRAIN, _VALIDATION, _TEST, _NONE = range(4)
 # Fewer validation documents than this say little about when to stop.

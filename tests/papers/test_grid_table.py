@@ -22,7 +22,7 @@ from negsample.papers.grid_table import run_table, split_specs
 from negsample.papers.published import published
 from negsample.papers.tables_report import TABLES
 from negsample.train.config import make_config
-from negsample.train.data.examples import make_examples
+from negsample.train.data import make_examples
 
 
 def quiet(line):

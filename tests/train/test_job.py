@@ -12,7 +12,7 @@ from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.negatives.recipe import parse_recipe
 from negsample.train.config import make_config
-from negsample.train.data.examples import make_examples
+from negsample.train.data import make_examples
 from negsample.train.job import make_accelerator, train
 
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tac2010_maker
+from fake_scorer import FakeScorer
 from scipy import stats
 from tests_support import SHARED_DATA
 
@@ -186,7 +187,9 @@ def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def score(items: Sequence[Item]) -> Columns:
         seen.update((item.document, item.summary) for item in items)
-        return Columns(np.array([float(len(item.summary)) for item in items]), [None] * len(items))
+        return Columns(
+            np.array([float(len(item.summary)) for item in items]), [None] * len(items), np.zeros(len(items), bool)
+        )
 
     rows = [
         Judged("d1", system, ("The document.",), text, scores={"good": 1.0})
@@ -202,7 +205,11 @@ def test_every_summary_is_scored_once(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def minus_words() -> Scorer:
         def score(items: Sequence[Item]) -> Columns:
-            return Columns(np.array([-float(len(item.summary.split())) for item in items]), [None] * len(items))
+            return Columns(
+                np.array([-float(len(item.summary.split())) for item in items]),
+                [None] * len(items),
+                np.zeros(len(items), bool),
+            )
 
         return Scorer("brevity", "metric:brevity", False, frozenset(), score)
 
@@ -221,7 +228,7 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
     assert "brevity: lower is better, so its sign is turned" in (tmp_path / "out" / "report.html").read_text()
 
 
-class _Stub:
+class _Stub(FakeScorer):
     """Stands for an estimator: score is the share of the document's length, with two aspects, one sometimes absent."""
 
     signature = "model:stub"
@@ -229,12 +236,11 @@ class _Stub:
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> SimpleNamespace:
         scores = np.array([len(s) / len(d) for d, s in zip(documents, summaries, strict=True)])
         short = scores < 0.2
-        return SimpleNamespace(
-            scores=scores,
-            cut=np.zeros(len(scores), bool),
-            aspects={"coverage": 1 - scores, "form": np.where(short, np.nan, scores)},
-            reasons=["too short" if s else None for s in short],
-        )
+        aspects = {"coverage": 1 - scores, "form": np.where(short, np.nan, scores)}
+        return Columns(scores, ["too short" if s else None for s in short], np.zeros(len(scores), bool), aspects)
+
+    def scorer(self, name: str) -> "_Stub":
+        return self
 
 
 def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,9 @@ import tac2010_maker
 from negsample.errors import InputError
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import article_text, nist_rouge
-from negsample.eval.metrics import Item, make_metric, score_judged
+from negsample.eval.metrics.base import score_judged
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Item
 
 maker = tac2010_maker
 DOCUMENTS = "TAC2010_Summarization_Documents/GuidedSumm10_test_docs_files"
@@ -134,7 +136,7 @@ def test_article_text_without_paragraphs_or_end_tags() -> None:
 
 def test_a_metric_on_ten_documents_is_their_mean(tmp_path: Path) -> None:
     row = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=True)}")[0]
-    metric = make_metric("rouge1:value=recall,against=document")
+    metric = make_metric("rouge1(value=recall,against=document)")
     alone = metric.score([Item(document, row.summary) for document in row.documents]).values
     assert score_judged(metric, [row]).values[0] == pytest.approx(alone.mean(), abs=1e-12)
     assert len(alone) == 10

@@ -173,7 +173,7 @@ def test_metric_equal_to_rouge_score_over_several_references() -> None:
 
     items = [Item("", text(), tuple(text() for _ in range(rng.randint(1, 4)))) for _ in range(60)]
     for kind in KINDS:
-        spec = kind + (":sentences=newline" if kind == "rougeLsum" else "")
+        spec = kind + ("(sentences=newline)" if kind == "rougeLsum" else "")
         for value, name in (("precision", "precision"), ("recall", "recall"), ("f1", "fmeasure")):
             got = values(f"{spec[:-1]},value={value})" if "(" in spec else f"{spec}(value={value})", *items)
             expected = [

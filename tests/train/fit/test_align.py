@@ -24,12 +24,11 @@ from negsample.models.language.pretrained import load_pretrained
 from negsample.negatives import NEGATIVES
 from negsample.sentences import split_sentences
 from negsample.train.config import make_config
-from negsample.train.data import align_features
-from negsample.train.data.align_features import ComputedFeatures, compute_features
-from negsample.train.data.prepare import Split
-from negsample.train.fit import align
+from negsample.train.data import Split
+from negsample.train.fit import align, align_features
 from negsample.train.fit import judge as judges
 from negsample.train.fit.align import beginning, compare_untrained, rank, ranking_loss
+from negsample.train.fit.align_features import ComputedFeatures, compute_features
 from negsample.train.fit.judge import Group, Stretches, group_loss, train_judge
 from negsample.train.job import train
 

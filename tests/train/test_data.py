@@ -1,16 +1,78 @@
-"""Each example once an epoch, in an order that depends on the seed and the epoch alone; sets of negatives in turn."""
+"""Texts read once and kept on disk; each example once an epoch, in an order that depends on seed and epoch alone."""
 
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from negsample.errors import InputError
+from negsample.io.files import appears
+from negsample.train import data
 from negsample.train.config import make_config
-from negsample.train.data.batches import BatchOrder, redrawn, share
+from negsample.train.data import BatchOrder, open_split, prepare_split, redrawn, share
 from negsample.train.job import train
 
 LENGTHS = st.lists(st.integers(1, 500), min_size=1, max_size=300).map(np.array)
+EXAMPLES = [("aaaa", "bb"), ("aaaa", "b"), ("cccccccc", "bb"), ("cccccccc", "dddddd"), ("e", "f"), ("aaaa", "aaaa")]
+
+
+class Letters:
+    """Features: the bytes of a text; a pair is cut at 12 of them."""
+
+    dtype, width, unit = "uint8", 1, "letter"
+
+    def __init__(self):
+        self.asked = []
+
+    def read(self, texts):
+        self.asked += texts
+        return [np.frombuffer(text.encode(), np.uint8) for text in texts]
+
+    def lengths(self, documents, summaries):
+        return np.minimum(documents + summaries, 12)
+
+    def was_cut(self, documents, summaries):
+        return documents + summaries > 12
+
+
+def prepared(folder, features):
+    """The split of EXAMPLES, read by ``features``."""
+    lines = [
+        json.dumps({"id": str(n), "document": document, "summary": summary, "label": n % 2})
+        for n, (document, summary) in enumerate(EXAMPLES)
+    ]
+    (folder / "examples.jsonl").write_text("\n".join(lines) + "\n")
+    prepare_split(folder / "examples.jsonl", folder / "split", features)
+    return open_split(folder / "split")
+
+
+@pytest.mark.parametrize("block", [1, 4, 100])
+def test_each_text_is_read_once_and_found_again(block, tmp_path, monkeypatch):
+    # Of the second two examples nothing is new, in blocks of two; what comes after them still finds its own rows.
+    monkeypatch.setattr(data, "_CHUNK", 2)
+    monkeypatch.setattr(data, "_BLOCK", block)
+    features = Letters()
+    split = prepared(tmp_path, features)
+    # "aaaa" is a document and a summary.
+    assert sorted(features.asked) == ["aaaa", "aaaa", "b", "bb", "cccccccc", "dddddd", "e", "f"]
+    documents, summaries = split.read(np.array([5, 4, 1]))
+    assert [bytes(text).decode() for text in documents + summaries] == ["aaaa", "e", "aaaa", "aaaa", "f", "b"]
+    assert [split.id(number) for number in (0, 5)] == ["0", "5"]
+    assert split.labels.tolist() == [0, 1, 0, 1, 0, 1]
+    with pytest.raises(IndexError):
+        split.documents[4]
+    assert split.costs(Letters()).tolist() == [6, 5, 10, 12, 2, 8]
+    assert split.cut(Letters()) == 1
+    documents, summaries = split.units(np.array([3, 0]))
+    assert (documents.tolist(), summaries.tolist()) == ([8, 4], [6, 2])
+
+
+def test_a_split_that_another_machine_can_not_see(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "appears", lambda path: appears(path, 0.0))
+    with pytest.raises(InputError, match="--out on a file system that all machines share"):
+        open_split(tmp_path / "split")
 
 
 def flat(batches):
@@ -76,9 +138,6 @@ def test_batches_hold_examples_of_like_length():
     # Work over padding: nearly none when grouped (the mean length is about 500), nearly double when mixed.
     assert grouped < 1.1 * lengths.sum()
     assert mixed > 1.7 * lengths.sum()
-
-
-# --- sets of negatives
 
 
 def test_sets_of_negatives_by_hand():

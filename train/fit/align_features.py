@@ -12,7 +12,7 @@ from negsample.io.files import appears, replacing
 from negsample.models.align.named_features import feature_set
 from negsample.models.features.align import AlignFeatures, Compared, stack, text_of
 from negsample.progress import Bar
-from negsample.train.data.prepare import Split
+from negsample.train.data import Split
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
