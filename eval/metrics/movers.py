@@ -19,9 +19,12 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics.bags import Bag, make_space, reads_tokens
-from negsample.eval.metrics.base import Against, Results, Score, Several, compare_with_targets, metric, targets_of
+from negsample.eval.metrics.base import Against, Score, Several, compare_with_targets, metric, targets_of
 from negsample.eval.metrics.vectors import weights_of
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Columns, Item, collect
+
+if TYPE_CHECKING:
+    from negsample.models.encoders import Encoder
 
 if TYPE_CHECKING:
     pass
@@ -85,25 +88,36 @@ def _by_moving(
             "give glove, word2vec:path=PATH,unit=word, or hf (or use sms)"
         )
 
-    def score(items: Sequence[Item]) -> Results:
-        results: list[float | str] = [""] * len(items)
-        for block in _blocks(items, against):
-            texts = {text for row in block for text in (items[row].summary, *targets_of(items[row], against))}
-            space = make_space(sorted(texts), made, words=words, sentences=sentences)
+    options = {"words": words, "sentences": sentences, "against": against, "references": references}
+    return lambda items: score_moved(items, encoder=made, **options), weights_of(made)
 
-            def problem(text: str, space=space) -> str | None:  # type: ignore[no-untyped-def]
-                bag = space.bags[text]
-                return bag if isinstance(bag, str) else None
 
-            def similarity(summary: str, target: str, space=space) -> float | str:  # type: ignore[no-untyped-def]
-                distance = mover_distance(space.vectors, space.bags[summary], space.bags[target])
-                return distance if isinstance(distance, str) else float(np.exp(-distance))
+def score_moved(
+    items: Sequence[Item],
+    *,
+    encoder: "Encoder",
+    words: bool,
+    sentences: bool,
+    against: str = "auto",
+    references: str = "max",
+) -> Columns:
+    """Compute a mover's similarity with an encoder that is made already, over ``words``, ``sentences`` or both."""
+    results: list[float | str] = [""] * len(items)
+    for block in _blocks(items, against):
+        texts = {text for row in block for text in (items[row].summary, *targets_of(items[row], against))}
+        space = make_space(sorted(texts), encoder, words=words, sentences=sentences)
 
-            for row in block:
-                results[row] = compare_with_targets(items[row], against, references, problem, similarity)
-        return results
+        def problem(text: str, space=space) -> str | None:  # type: ignore[no-untyped-def]
+            bag = space.bags[text]
+            return bag if isinstance(bag, str) else None
 
-    return score, weights_of(made)
+        def similarity(summary: str, target: str, space=space) -> float | str:  # type: ignore[no-untyped-def]
+            distance = mover_distance(space.vectors, space.bags[summary], space.bags[target])
+            return distance if isinstance(distance, str) else float(np.exp(-distance))
+
+        for row in block:
+            results[row] = compare_with_targets(items[row], against, references, problem, similarity)
+    return collect(results)
 
 
 def _blocks(items: Sequence[Item], against: str) -> Iterator[list[int]]:
