@@ -14,8 +14,8 @@ from negsample.text import readable
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
-    from negsample.models.encoders.hf import TokenPooling
-    from negsample.models.language.transformer_models import TokenModel
+    from negsample.models.encoders.transformer import TransformerEncoder
+    from negsample.models.language.networks import Pretrained
 
 NO_WORD = "has no content word"
 UNKNOWN = "has more content words that the encoder does not know than others"
@@ -40,9 +40,9 @@ class Space:
 
 def reads_tokens(encoder: "Encoder") -> bool:
     """Whether ``encoder`` can give a vector for each word in its sentence (the encoder ``hf``)."""
-    from negsample.models.encoders.hf import TokenPooling
+    from negsample.models.encoders.transformer import TransformerEncoder
 
-    return isinstance(encoder, TokenPooling)
+    return isinstance(encoder, TransformerEncoder) and encoder.name == "hf"
 
 
 def make_space(texts: Sequence[str], encoder: "Encoder", *, words: bool, sentences: bool) -> Space:
@@ -146,7 +146,7 @@ def _sentence_space(split: Mapping[str, Sequence[str]], distinct: Sequence[str],
 # --- words in their sentences, in the role of Clark et al. 2019's ELMo
 
 
-def words_in_context(encoder: "TokenPooling", sentences: Sequence[str]) -> list[np.ndarray]:
+def words_in_context(encoder: "TransformerEncoder", sentences: Sequence[str]) -> list[np.ndarray]:
     """For each sentence the vectors of its content words, in order; float32 [words, d] each.
 
     Each sentence is read whole and alone, and function words and punctuation are left out afterwards (Clark et al.
@@ -159,7 +159,6 @@ def words_in_context(encoder: "TokenPooling", sentences: Sequence[str]) -> list[
     import torch
 
     from negsample.models.encoders.base import as_texts
-    from negsample.models.language.transformer_models import run_batches
 
     if not encoder.model.tokenizer.is_fast:
         raise InputError(
@@ -174,7 +173,7 @@ def words_in_context(encoder: "TokenPooling", sentences: Sequence[str]) -> list[
             owners += [number] * len(parts)
     found: list[np.ndarray] = [np.zeros((0, encoder.dim), dtype=np.float32)] * len(pieces)
     with torch.inference_mode():
-        for batch in run_batches(encoder.model, pieces, encoder.counts, encoder.layers):
+        for batch in encoder.batches(pieces):
             offsets = encoder.model.tokenizer(
                 [pieces[row] for row in batch.rows],
                 truncation=True,
@@ -204,7 +203,7 @@ def _means(text: str, vectors: np.ndarray, where: np.ndarray) -> np.ndarray:
     return np.array(rows, dtype=np.float32).reshape(len(rows), vectors.shape[1])
 
 
-def _within(model: "TokenModel", text: str) -> list[str]:
+def _within(model: "Pretrained", text: str) -> list[str]:
     """``text``, or pieces of it that fit the model's longest input, cut between words."""
     tokenizer: Any = model.tokenizer
     if len(tokenizer(text, verbose=False)["input_ids"]) <= model.limit:

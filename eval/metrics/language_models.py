@@ -8,10 +8,16 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics.base import Results, Score, metric, number
-from negsample.models.language.conditional import PROMPTS, Asked, framed, losses_given
-from negsample.models.language.gguf import lm_folder
-from negsample.models.language.head_models import HeadModel, load_head
-from negsample.models.language.language_models import KINDS, SMALLEST_WINDOW, lm_kind, load_lm
+from negsample.models.language.language_model import (
+    PROMPTS,
+    SMALLEST_WINDOW,
+    Asked,
+    framed,
+    load_lm,
+    losses_given,
+    token_losses,
+)
+from negsample.models.language.networks import Pretrained
 from negsample.scoring.scorer import Item
 from negsample.text import readable
 
@@ -46,13 +52,13 @@ def perplexity(
 
 
 def _by_losses(name: str, kind: str, model: str, value: str, window: int, device: str) -> tuple[Score, str]:
-    lm = load_lm(kind, need_model(name, model, f"a {kind} language model"), device)
-    size = pick_window(lm.head, window, SMALLEST_WINDOW)
+    lm = load_lm(need_model(name, model, f"a {kind} language model"), kind, device)
+    size = pick_window(lm, window, SMALLEST_WINDOW)
 
     def score(items: Sequence[Item]) -> Results:
         texts = list(dict.fromkeys(item.summary for item in items))
         means: dict[str, float | str] = {}
-        for text, found in zip(texts, lm.losses(texts, size), strict=True):
+        for text, found in zip(texts, token_losses(lm, texts, size), strict=True):
             loss = float(found.mean()) if found.size else math.nan
             if not found.size:
                 means[text] = "the summary has no token to predict"
@@ -62,7 +68,7 @@ def _by_losses(name: str, kind: str, model: str, value: str, window: int, device
                 means[text] = math.exp(loss) if loss < 700 else "the perplexity is too large for a number"
         return [means[item.summary] for item in items]
 
-    return score, f"|read:{size}|weights:{lm.head.fingerprint[:12]}"
+    return score, f"|read:{size}|weights:{lm.fingerprint[:12]}"
 
 
 def _side(options: Any) -> tuple[str]:
@@ -81,10 +87,9 @@ def bartscore(
     reads ``TL;DR:`` between the two. What is given is cut at what the model can read, its beginning kept; so is the other
     text, at half of that. Missing where a text has no token.
     """
-    folder = str(lm_folder(need_model("bartscore", model, "an encoder–decoder or a causal language model")))
-    head = load_head(KINDS[lm_kind(folder)], folder, device)
-    decodes = bool(head.network.config.is_encoder_decoder)
-    before, after = framed(head, PROMPTS["encoder-decoder" if decodes else "causal"])
+    head = load_lm(need_model("bartscore", model, "an encoder–decoder or a causal language model"), device=device)
+    decodes = head.kind == "encoder-decoder"
+    before, after = framed(head, PROMPTS[head.kind])
 
     def ids(text: str, special: bool) -> tuple[int, ...]:
         return tuple(head.tokenizer(readable(text), add_special_tokens=special, verbose=False)["input_ids"])
@@ -116,7 +121,7 @@ def bartscore(
 # --- options of the metrics that use a transformers model with a trained head
 
 
-def pick_window(model: HeadModel, window: int, smallest: int) -> int:
+def pick_window(model: Pretrained, window: int, smallest: int) -> int:
     """Tokens read at a time: the model's longest input, or ``window`` if not 0; InputError outside the range."""
     asked = number("window", window, 0, 10**9) or model.window
     if not smallest <= asked <= model.window:

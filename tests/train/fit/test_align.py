@@ -20,7 +20,7 @@ from negsample.models.align.named_features import ASPECTS, MATCHES, feature_set
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
 from negsample.models.heads.align import untrained
-from negsample.models.language.pretrained import load_pretrained
+from negsample.models.language.networks import load_pretrained
 from negsample.negatives import NEGATIVES
 from negsample.sentences import split_sentences
 from negsample.train.config import make_config
