@@ -1,0 +1,254 @@
+"""A fit to people's judgments: its page, the plain values of fit.json and fit.csv, and the model card."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import negsample
+from negsample.eval.agreement.columns import TRIVIAL
+from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficient_symbol, level_title
+from negsample.eval.judgments import parted
+from negsample.eval.learn.learn import FITTED, OVERALL, FitResult, TargetResult
+from negsample.eval.metrics.learned import PresetResult
+from negsample.eval.report import plots
+from negsample.eval.report.page import render, write_files
+from negsample.io.files import new_folder
+from negsample.io.run_record import Stopwatch, fingerprints, write_run
+from negsample.number_text import interval, number, p_text
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
+
+CSV_COLUMNS = tuple("target metric level coefficient value low high p n documents systems given_length".split())
+# A weight below this moves the answer by less than is worth a word.
+_SHOWN = 0.02
+# Loss of agreement that counts as none when it is told how many judgments are enough.
+_ENOUGH = 0.01
+CURVES = ("fitted", "the overall score as it was", "the aspect that is best on those fitted")
+
+
+def write_fit(
+    result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch, command: list[str]
+) -> None:
+    """Write the model folder ``out``: the estimator (which came from ``base``) with its fit, ``fit/`` with ``report.html``,
+    ``fit.json`` and ``fit.csv``, and ``run.json``.
+    """
+    from negsample.models.fitted import save_fitted
+
+    settings, plain = result.settings, fit_json(result)
+    with new_folder(out) as folder:
+        (folder / "fit").mkdir()
+        save_fitted(estimator, result.fitted, folder, fit_card(Path(out).name, result, base))
+        contents = {
+            "fit.json": plain,
+            "fit.csv": (fit_table(result), CSV_COLUMNS),
+            "report.html": fit_page(result, command),
+        }
+        write_files(folder / "fit", contents)
+        write_run(
+            folder / "run.json",
+            watch,
+            command=command,
+            device=str(estimator.device),
+            config=plain["settings"],
+            seed=settings.seed,
+            data=fingerprints([parted(settings.judgments)[1]]),
+            fitted=dict(result.fitted.about) | {"document_keys": list(result.fitted.documents)},
+            base={"model": base, "signature": estimator.signature},
+            signatures={metric.name: metric.signature for metric in result.fitted.metrics},
+        )
+
+
+def write_preset(
+    result: PresetResult, out: str, watch: Stopwatch, command: list[str], judgments: str, seed: int
+) -> None:
+    """Write ``learned.json`` (``--metric learned:OUT/learned.json``), ``table.csv`` and ``run.json`` in the folder ``out``."""
+    rows = [{"columns": name, **asdict(held)} for name, held in result.table.items()]
+    with new_folder(out) as folder:
+        result.learned.save(folder / "learned.json")
+        write_files(folder, {"table.csv": (rows, ("columns", "mean", "sd", "splits", "undefined"))})
+        data = fingerprints([parted(judgments)[1]])
+        write_run(folder / "run.json", watch, command=command, seed=seed, data=data, learned=asdict(result.learned))
+
+
+def fit_json(result: FitResult) -> dict[str, Any]:
+    """Return everything but texts and scores, as JSON takes it."""
+    return {
+        "format": "negsample-fit",
+        "format_version": 1,
+        "settings": asdict(result.settings),
+        "summaries": result.rows,
+        "documents": result.documents,
+        "notes": list(result.notes),
+        "overall": {"weights": weights(result, result.overall.weights), "strength": result.overall.weights.strength},
+        "targets": [
+            {
+                "human": target.human,
+                "name": target.name,
+                "level": target.level,
+                "coefficient": target.coefficient,
+                "verdict": verdict(target),
+                "recommended": target.name if target.better else target.best,
+                "weights": weights(result, target.fit.weights),
+                "strength": target.fit.weights.strength,
+                "half_width": target.fit.half_width,
+                "coverage": dict(zip(("value", "low", "high"), target.coverage, strict=True)),
+                "against_best_aspect": asdict(target.against),
+                "learning_curve": [asdict(point) for point in target.curve],
+                "left_out": target.left_out,
+                "figures": [asdict(figure) for figure in target.figures],
+            }
+            for target in result.targets
+        ],
+    }
+
+
+def fit_table(result: FitResult) -> Iterator[dict[str, Any]]:
+    """Yield one row a target, metric, level and coefficient."""
+    for target in result.targets:
+        for figure in target.figures:
+            values = {name: getattr(figure, name) for name in CSV_COLUMNS[1:]}
+            yield {"target": target.human, **values}
+
+
+def weights(result: FitResult, found: Any) -> dict[str, float]:
+    """Input → how many spreads of the answer one spread of the input moves it; below 0 where more of it is worse. Largest
+    first.
+    """
+    values = result.inputs.values
+    spread = values[np.isfinite(values).all(axis=1)].std(axis=0)
+    moved = {
+        name: direction * float(weight * size)
+        for (name, direction), weight, size in zip(result.inputs.directions.items(), found.raw, spread, strict=True)
+        if weight * size > 0
+    }
+    return dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
+
+
+def in_words(moved: dict[str, float]) -> str:
+    """The weights in one line, the smallest left out: ``"coverage ×0.81, repeated_pairs ×−0.14"``."""
+    shown = [f"{name} ×{number(value, 2)}" for name, value in moved.items() if abs(value) >= _SHOWN]
+    more = len(moved) - len(shown)
+    return ", ".join(shown) + (f", and {more} below ×{_SHOWN}" if more else "")
+
+
+def verdict(target: TargetResult) -> str:
+    """Whether the fit is worth having beside the best aspect, in one sentence."""
+    against = target.against
+    symbol = coefficient_symbol(target.coefficient)
+    if against.difference is None:
+        return f"The fit could not be compared with {target.best}: {against.reason}; use {target.best}."
+    told = (
+        f"{symbol} {number(against.value_first)} against {number(against.value_second)}, difference "
+        f"{number(against.difference, sign=True)} ({interval(against.low, against.high, sign=True)}), "
+        f"p {p_text(against.p_permutation)}"
+    )
+    if target.better:
+        return f"Better than {target.best}, the best of the unfitted, beyond noise: {told}."
+    return f"Not better than {target.best}, the best of the unfitted, beyond noise ({told}): use {target.best}."
+
+
+def enough(target: TargetResult) -> str:
+    """How many judged documents are enough, in one sentence."""
+    if not target.curve:
+        return "Too few documents for a learning curve."
+    last = target.curve[-1]
+    point = next(p for p in target.curve if p.mean >= last.mean - _ENOUGH)
+    if point is last and len(target.curve) > 1:
+        return f"The curve still rises at {last.documents} documents ({last.summaries:.0f} summaries): more judgments would help."
+    return (
+        f"{point.documents} documents ({point.summaries:.0f} judged summaries) come within {_ENOUGH} of what "
+        f"{last.documents} give."
+    )
+
+
+def fit_page(result: FitResult, command: Sequence[str]) -> str:
+    """Return the page, as HTML."""
+    return render(
+        "learn.html.j2",
+        command,
+        result=result,
+        curves=CURVES,
+        percent=f"{100 * result.settings.confidence:g} %",
+        overall=in_words(weights(result, result.overall.weights)),
+        targets=[_target(result, target) for target in result.targets],
+    )
+
+
+def _target(result: FitResult, target: TargetResult) -> dict[str, Any]:
+    levels = [level for level in LEVELS if any(f.level == level and f.value is not None for f in target.figures)]
+    levels.sort(key=lambda level: level != target.level)
+    # The curve of the fit has a band of one standard deviation; the others stand beside it.
+    values = [[(p.mean, p.sd), (p.unfitted, 0.0), (p.aspect, 0.0)] for p in target.curve]
+    spots = [
+        (name, [(p.documents, v, v - sd, v + sd) for p, (v, sd) in zip(target.curve, column, strict=True)])
+        for name, column in zip(CURVES, zip(*values, strict=True), strict=False)
+    ]
+    return {
+        "about": target,
+        "verdict": verdict(target),
+        "enough": enough(target),
+        "words": in_words(weights(result, target.fit.weights)),
+        "levels": [(level, level_title(level)) for level in levels],
+        "lines": [
+            {
+                "name": name,
+                "tag": "cross-validated" if name in (FITTED, OVERALL) else "baseline" if name in TRIVIAL else "",
+                "figures": [target.figure(name, level) for level in levels],
+            }
+            for name in ranked(target)
+        ],
+        "plot": plots.curve_plot(
+            spots,
+            (-1.0, 1.0),
+            "judged documents",
+            level_title(target.level),
+            f"Agreement with {target.human} on documents left out, by the number of judged documents",
+        )
+        if len(target.curve) > 1
+        else None,
+    }
+
+
+def ranked(target: TargetResult) -> list[str]:
+    """The rows of a target's table, best first."""
+    values = {f.metric: target.figure(f.metric).value for f in target.figures}
+    return sorted(values, key=lambda name: 2.0 if (value := values[name]) is None else -value)
+
+
+def fit_card(name: str, result: FitResult, base: str) -> str:
+    """The model card, as Markdown."""
+    about = result.fitted.about
+    lines = []
+    for target in result.targets:
+        figure = target.figure(FITTED)
+        lines.append(
+            f"- `{target.name}` (people's {target.human}): {target.level}-level {MAIN_COEFFICIENT[target.level]} "
+            f"{'not defined' if figure.value is None else f'{figure.value:.3f}'} on documents left out; "
+            f"{result.settings.confidence:.0%} intervals held {target.coverage[0]:.0%}. {verdict(target)}"
+        )
+    listed = "\n".join(lines)
+    return f"""---
+library_name: negsample
+tags: [summarization, evaluation]
+---
+# {name}
+
+An estimator of summary quality fitted to people's scores by negsample {negsample.__version__}: {about["summaries"]} judged
+summaries of {about["documents"]} documents ({", ".join(about["datasets"])}; half: {about["half"]}). It started from {base}.
+
+{listed}
+
+Overall score: {in_words(weights(result, result.overall.weights))}.
+
+Measured on these documents it looks too good: `negsample correlate` warns of them. What was learned here need not hold for
+other texts and other people.
+
+```python
+from negsample.models import load
+load("{name}").score(documents, summaries, aspects=True)
+```
+"""
