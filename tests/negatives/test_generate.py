@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
-from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives import generate as module
 from negsample.negatives.index import PairStore
 from negsample.negatives.recipe import parse_recipe
 from negsample.negatives.split import SPLITS
@@ -36,7 +36,11 @@ def corpus(count):
 
 
 def options(recipe="delete", **more):
-    return GenerateOptions(parse_recipe(recipe), **more)
+    return {"recipe": parse_recipe(recipe), **more}
+
+
+def generate(pairs, options, out):
+    return module.generate(pairs, out=out, **options)
 
 
 def alike(summary):
@@ -241,10 +245,10 @@ def test_the_smallest_corpora(tmp_path):
     generate(corpus(3), options("delete"), tmp_path / "three")
 
 
-def test_wrong_options():
+def test_wrong_options(tmp_path):
     for name, value in (("negatives", 0), ("redraws", 0), ("vocabulary", "zipf")):
         with pytest.raises(InputError, match=f"{name} '?{value}"):
-            options(**{name: value})
+            generate(corpus(20), options(**{name: value}), tmp_path / "out")
 
 
 def test_an_error_among_the_pairs_leaves_nothing(tmp_path):

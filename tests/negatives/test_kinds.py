@@ -5,8 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from negsample.negatives import NEGATIVES, mentions
-from negsample.negatives.aspects import ALSO_DAMAGES, ASPECT_OF, ASPECTS, kinds_for
+from negsample.negatives import ALSO_DAMAGES, ASPECT_OF, ASPECTS, NEGATIVES, kinds_for, mentions
 from negsample.negatives.context import CannotDamage, context_of
 from negsample.negatives.english import is_function_word
 from negsample.negatives.kinds.negate import contrary

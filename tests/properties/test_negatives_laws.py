@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from negsample.negatives import NEGATIVES, mentions
 from negsample.negatives.context import CannotDamage, context_of
-from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives.generate import generate
 from negsample.negatives.rebuild import put_together, take_apart
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import SPLITS, assign
@@ -243,7 +243,7 @@ def pairs_of(repeats):
 
 def written(pairs, options):
     with tempfile.TemporaryDirectory() as folder:
-        report = generate(pairs, options, Path(folder))
+        report = generate(pairs, out=Path(folder), **options)
         return report, {
             name: [json.loads(line) for line in gzip.open(Path(folder) / f"{name}.jsonl.gz", "rt", encoding="utf-8")]
             for name in SPLITS
@@ -254,7 +254,7 @@ def written(pairs, options):
 @given(REPEATS, st.sampled_from(KINDS), SEEDS, st.randoms(use_true_random=False))
 def test_a_corpus_with_repeats(repeats, kind, seed, order):
     pairs = pairs_of(repeats)
-    options = GenerateOptions(Recipe({kind: 1.0}), negatives=2, seed=seed)
+    options = {"recipe": Recipe({kind: 1.0}), "negatives": 2, "seed": seed}
     report, splits = written(pairs, options)
     keys = [{document_key(row["document"]) for row in rows} for rows in splits.values()]
     assert sum(map(len, keys)) == len(set.union(*keys)) == len({pair.document for pair in pairs}) == report.documents
