@@ -104,22 +104,22 @@ class Transfer(Grid[TransferCell]):
 
     def __init__(self, settings: TransferConfig, out: Path, splits: Mapping[str, DomainSplit]) -> None:
         self.settings, self.splits = settings, splits
-        self.held = held_out(splits[name] for name in settings.targets)
+        self.held = held_out(splits[name] for name in settings.target_names)
         self.finished: list[tuple[TransferCell, dict[str, Any]]] = []
         self._choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         super().__init__(out, [])
         every = [
             TransferCell(recipe, head, source, size, settings.config_of(head, recipe, seed))
-            for head in settings.heads
-            for recipe in settings.recipes
-            for size in head.sizes or settings.sizes
+            for head in settings.labelled_heads
+            for recipe in settings.mixes
+            for size in head.sizes
             for source in settings.all_sources()
-            for seed in settings.seeds
+            for seed in settings.all_seeds()
         ]
         every += [
             dataclasses.replace(base, target=target, shots=shots)
             for base in every
-            for target in settings.targets
+            for target in settings.target_names
             if target not in base.source.domains
             for shots in settings.few_shot
         ]
@@ -127,7 +127,7 @@ class Transfer(Grid[TransferCell]):
         self.cells = [cell for cell in every if {cell.folder, cell.base or cell.folder} <= possible]
         self.not_run: list[dict[str, Any]] = []
         for cell in every:
-            if cell.folder not in possible and cell.config.seed == settings.seeds[0]:
+            if cell.folder not in possible and cell.config.seed == settings.all_seeds()[0]:
                 about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
                 name, pairs = cell.read
                 self.not_run.append({**about, "reason": f"{name} has fewer than {pairs} training pairs"})
@@ -137,7 +137,7 @@ class Transfer(Grid[TransferCell]):
         key = (cell.domains, cell.read[1])
         if key not in self._choices:
             splits = [self.splits[name] for name in key[0]]
-            self._choices[key] = choose(splits, self.held, key[1], self.settings.train.seed)
+            self._choices[key] = choose(splits, self.held, key[1], self.settings.common.seed)
         return self._choices[key]
 
     def line(self, cell: TransferCell, found: Mapping[str, Any]) -> str:
@@ -176,7 +176,7 @@ class Transfer(Grid[TransferCell]):
         accelerator = make_accelerator(config)
         facts = fit_parts(accelerator, config, loss, parts, splits, work, say=lambda line: None)
         tests, scores = {}, {}
-        for target in [cell.target] if cell.shots else self.settings.targets:
+        for target in [cell.target] if cell.shots else self.settings.target_names:
             tests[target], store = self._test(cell, target, parts)
             # The features of head ``align`` are shared, and locked, where they are the same for all cells.
             shared = takes(parts.head) == "align" and not parts.options["sources"]
