@@ -11,8 +11,8 @@ import numpy as np
 from negsample.io.run_record import Stopwatch
 from negsample.models.evaluation import BINARY, GRADED, ONE_DOCUMENT, RESAMPLES, UNDEFINED, document_resamples
 from negsample.number_text import TITLES, aligned, four_decimals, interval_of, not_run_text, percent, size_title
+from negsample.papers.declared import published
 from negsample.papers.grid import file_name, write_outputs
-from negsample.papers.published import published
 from negsample.papers.transfer import Transfer, TransferCell, domain_folder
 from negsample.papers.transfer_config import TransferConfig
 from negsample.resampling import percentile_interval

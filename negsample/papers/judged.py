@@ -1,9 +1,11 @@
-"""The scores of a table: judged summaries of every data set, by every row's metric, each kept so that a rerun goes on."""
+"""What a table on people's judgments is made of: its data, scored by every row's metric, each kept so that a rerun goes on."""
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +18,33 @@ from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.judgments.collect import is_mean
 from negsample.eval.metrics.base import score_judged
 from negsample.io.files import atomic_json
-from negsample.papers.definition import TableSpec
+from negsample.papers.declared import Declared
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
 from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
-
-SCORES = "scores"
 
 
 @dataclass(frozen=True)
-class Settings:
-    """``human``: only these human scores; none: the paper's, or all. ``bootstrap``: resamples for the intervals."""
+class Asked:
+    """What was asked of a table: the options of ``negsample tables``, whose help says what they are."""
 
+    data: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    config: str | None = None
+    parts: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
     human: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    models: str | None = None
+    keep_models: bool = False
+    jobs: int = 0
+    precision: str = "float32"
     bootstrap: int = 1000
-    seed: int = 0
+    seed: int | None = None
+    smoke: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,23 +55,24 @@ class Measured:
     left out.
     """
 
-    spec: TableSpec
-    settings: Settings
+    spec: Declared
     sources: tuple[Source, ...]
     tables: tuple[ScoreTable, ...]
-    signatures: dict[str, str]
-    not_run: dict[str, str]
-    extra: tuple[str, ...]
-    notes: tuple[str, ...]
+    bootstrap: int = 1000
+    seed: int = 0
+    signatures: dict[str, str] = field(default_factory=dict)
+    not_run: dict[str, str] = field(default_factory=dict)
+    extra: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def measure(spec: TableSpec, sources: Sequence[Source], settings: Settings, out: Path) -> Measured:
+def measure(spec: Declared, sources: Sequence[Source], asked: Asked, out: Path) -> Measured:
     """Score the judged rows of ``sources`` by the metrics of ``spec``; what is in ``out/scores`` already is not done again.
 
     A row whose metric can't be made (its encoder is not there) is told and left out. Tables of correlations have the trivial
     metrics besides. Raises InputError for an unknown human score, and where not one metric could be made.
     """
-    people = [_people(source.rows, settings.human, spec.human) for source in sources]
+    people = [_people(source.rows, asked.human, spec.human) for source in sources]
     metrics, not_run = spec.metrics()
     extra = tuple(name for name in TRIVIAL if name != "cosine") if spec.kind == "correlations" else ()
     metrics |= {name: name for name in extra}
@@ -77,22 +90,10 @@ def measure(spec: TableSpec, sources: Sequence[Source], settings: Settings, out:
                 not_run[label] = str(error)
                 bar.advance()
                 continue
+            path = out / "scores" / f"{digest(label, size=8).hex()}.json"
             key = digest(metric.signature, texts).hex()
-            path = out / SCORES / f"{digest(label, size=8).hex()}.json"
-            kept = _kept(path, key)
-            if kept is None:
-                scores = score_judged(metric, rows)
-                kept = {
-                    "key": key,
-                    "row": label,
-                    "signature": metric.signature,
-                    "values": [float(value) if np.isfinite(value) else None for value in scores.scores],
-                    "missing": dict(Counter(reason for reason in scores.reasons if reason is not None)),
-                }
-                path.parent.mkdir(exist_ok=True)
-                atomic_json(path, kept)
-            notes += [f"{label}: no score for {count} × {reason}" for reason, count in kept["missing"].items()]
-            values = np.array(kept["values"], dtype=np.float64)
+            values, told = kept(path, key, label, partial(_scores, metric, rows))
+            notes += told
             columns[label] = values if metric.higher_is_better else -values
             signatures[label] = metric.signature
             bar.advance()
@@ -105,22 +106,50 @@ def measure(spec: TableSpec, sources: Sequence[Source], settings: Settings, out:
         own = {label: values[part] for label, values in columns.items()}
         tables.append(judged_table(source.name, source.rows, scores_of, own))
         notes += [f"{source.name}: {line}" for line in source.missing]
-    return Measured(spec, settings, tuple(sources), tuple(tables), signatures, not_run, extra, tuple(notes))
+    seed = asked.seed or 0
+    return Measured(
+        spec, tuple(sources), tuple(tables), asked.bootstrap, seed, signatures, not_run, extra, tuple(notes)
+    )
 
 
-def judged_sources(spec: TableSpec, judgments: Sequence[str], without: Sequence[str] = ()) -> list[Source]:
+def kept(
+    path: Path, key: str, label: str, score: Callable[[], tuple[np.ndarray, Sequence[str | None], str]]
+) -> tuple[np.ndarray, list[str]]:
+    """Return float [n] and lines on what is missing: from the file ``path`` where an earlier run has kept them under ``key``,
+    else by ``score`` (values, reasons, a note or ""), and kept."""
+    found: Any = None
+    if path.is_file():
+        # One that was cut short is done again.
+        with suppress(ValueError):
+            found = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(found, dict) or found.get("key") != key:
+        values, reasons, note = score()
+        plain = [float(value) if np.isfinite(value) else None for value in values]
+        lines = [f"no score for {count} × {reason}" for reason, count in Counter(filter(None, reasons)).items()]
+        found = {"key": key, "row": label, "values": plain, "notes": [*lines, *([note] if note else [])]}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_json(path, found)
+    return np.array(found["values"], dtype=np.float64), [f"{label}: {line}" for line in found["notes"]]
+
+
+def _scores(metric: Scorer, rows: Sequence[Judged]) -> tuple[np.ndarray, Sequence[str | None], str]:
+    columns = score_judged(metric, rows)
+    return columns.scores, columns.reasons, ""
+
+
+def judged_sources(spec: Declared, data: Sequence[str], without: Sequence[str] = ()) -> list[Source]:
     """Load the judgments, without the systems named and those that the paper leaves out of a data set, which is told.
 
     Raises InputError for a system that there is not.
     """
-    sources = load_sources(judgments)
+    sources = load_sources(data)
     known = {row.system for source in sources for row in source.rows}
     for name in without:
         if name not in known:
             raise InputError(f"--without {name}: no judgments have that system; {suggestion(name, sorted(known))}")
     found = []
     for source in sources:
-        left = {*(spec.without or {}).get(source.rows[0].dataset, ()), *without}
+        left = {*spec.without.get(source.rows[0].dataset, ()), *without}
         rows = tuple(row for row in source.rows if row.system not in left)
         if not rows:
             raise InputError(f"{source.spec}: no summary is left without system {', '.join(sorted(left))}")
@@ -139,12 +168,3 @@ def _people(rows: Sequence[Judged], wanted: Sequence[str], of_paper: Sequence[st
         if name not in known:
             raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
     return [*wanted] or [name for name in of_paper if name in known] or known
-
-
-def _kept(path: Path, key: str) -> dict[str, Any] | None:
-    """What an earlier run has kept at ``path`` for the same metric and rows, else None."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and found.get("key") == key else None
