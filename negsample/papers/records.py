@@ -80,6 +80,20 @@ class Table:
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
 
+    def content(self) -> dict[str, Any]:
+        """The table as plain values: what its JSON holds."""
+        return {
+            "table": self.name,
+            "title": self.title,
+            "paper": self.paper,
+            "records": [record.plain() for record in self.records],
+            "texts": [{"name": name, "text": text} for name, text in self.texts],
+            "not_run": dict(self.not_run),
+            "notes": list(self.notes),
+            "signatures": dict(self.signatures),
+            **self.more,
+        }
+
 
 def beside(records: Sequence[Record], printed: Iterable[Record]) -> tuple[Record, ...]:
     """The records, each with what is printed in its place. What is printed of other rows of a measured column follows;
@@ -135,19 +149,8 @@ def write(
     Each file appears whole; ``facts`` go into ``run.json``. What was needed until now (the folder ``work``) is removed.
     Several processes may get here together: each writes the same figures.
     """
-    rows = [record.plain() for record in table.records]
-    content = {
-        "table": table.name,
-        "title": table.title,
-        "paper": table.paper,
-        "records": rows,
-        "texts": [{"name": name, "text": text} for name, text in table.texts],
-        "not_run": dict(table.not_run),
-        "notes": list(table.notes),
-        "signatures": dict(table.signatures),
-        **table.more,
-    }
-    text = markdown(table)
+    content, text = table.content(), markdown(table)
+    rows = content["records"]
     # Shown first: what was found is not lost where it can't be written.
     say(text)
     with waiting(out / "locks" / "report"):

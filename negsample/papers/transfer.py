@@ -18,7 +18,6 @@ from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
-from negsample.number_text import not_run_text
 from negsample.papers.grid import Grid, file_name, read_splits, run_cells
 from negsample.papers.transfer_config import HeadSetting, Source, TransferConfig
 from negsample.papers.transfer_data import (
@@ -89,16 +88,21 @@ class TransferCell:
         }
         return {**about, "target": self.target, "shots": self.shots} if self.shots else about
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
+        """The training, whatever its seed."""
         size = "" if self.size is None else f", {self.size} pairs"
         shots = f", then {self.shots} pairs of {self.target}" if self.shots else ""
-        return f"{self.recipe}, {self.head.label}, {self.source.name}{size}, seed {self.config.seed}{shots}"
+        return f"{self.recipe}, {self.head.label}, {self.source.name}{size}{shots}"
+
+    def __str__(self) -> str:
+        return f"{self.name}, seed {self.config.seed}"
 
 
 class Transfer(Grid[TransferCell]):
     """The cells of a transfer experiment, few-shot ones last.
 
-    ``not_run`` tells the trainings that there can't be, and why. Besides the cells, ``out`` has the truth of each target
+    ``not_run``: the trainings that there can't be → why. Besides the cells, ``out`` has the truth of each target
     in ``tests`` and what was read in ``domains``.
     """
 
@@ -125,12 +129,11 @@ class Transfer(Grid[TransferCell]):
         ]
         possible = {cell.folder for cell in every if self.choice(cell) is not None}
         self.cells = [cell for cell in every if {cell.folder, cell.base or cell.folder} <= possible]
-        self.not_run: list[dict[str, Any]] = []
-        for cell in every:
-            if cell.folder not in possible and cell.config.seed == settings.all_seeds()[0]:
-                about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
-                name, pairs = cell.read
-                self.not_run.append({**about, "reason": f"{name} has fewer than {pairs} training pairs"})
+        self.not_run = {
+            cell.name: "{} has fewer than {} training pairs".format(*cell.read)
+            for cell in every
+            if cell.folder not in possible
+        }
 
     def choice(self, cell: TransferCell) -> Choice | None:
         """Return the documents that a cell is trained on; None where there are not so many."""
@@ -275,9 +278,9 @@ def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None
     with work_folder(out, config.as_dict(), name=ARGUMENTS, what=what, alone=False, makes=["domains"]):
         grid = open_transfer(config, out)
         if not grid.cells:
-            raise InputError(f"nothing can be trained: {not_run_text(grid.not_run[0])}")
-    for entry in grid.not_run:
-        say(f"not run: {not_run_text(entry)}")
+            raise InputError(f"nothing can be trained: {': '.join(next(iter(grid.not_run.items())))}")
+    for name, reason in grid.not_run.items():
+        say(f"not run: {name}: {reason}")
     grid.finished = run_cells(grid, say=say)
     return grid
 
