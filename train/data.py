@@ -25,7 +25,7 @@ from negsample.errors import InputError
 from negsample.io.files import appears, atomic_json
 from negsample.io.read import read_examples
 from negsample.models.features import Features
-from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives.generate import generate
 from negsample.negatives.recipe import Recipe
 from negsample.records import Pair
 from negsample.seeds import digest, generator
@@ -73,14 +73,16 @@ def find_corpora(config: Reading) -> None:
         next(load_pairs(name, dataclasses.replace(corpus_options(config), sample=None)), None)
 
 
+def amounts(config: TrainConfig) -> dict[str, Any]:
+    """What ``generate`` is to make of each pair, by the settings."""
+    return {name: getattr(config, name) for name in ("negatives", "seed", "vocabulary", "redraws")}
+
+
 def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str, Any]:
     """Write the examples of ``config``'s corpora to ``folder``; return what was made of what, as plain values."""
     shutil.rmtree(folder, ignore_errors=True)
     skipped: Counter[str] = Counter()
-    options = GenerateOptions(
-        recipe, config.negatives, config.seed, vocabulary=config.vocabulary, redraws=config.redraws
-    )
-    report = generate(pairs_of(config, skipped), options, folder)
+    report = generate(pairs_of(config, skipped), recipe, folder, **amounts(config))
     return {
         "corpora": config.corpora(),
         "limit": config.limit,

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.eval.metrics.base import number
-from negsample.eval.metrics.cloze import Question, Span
-from negsample.eval.metrics.pretrained import pick_window
+from negsample.eval.metrics.language_models import pick_window
 from negsample.models.batching import like_lengths
 from negsample.models.language.networks import Pretrained, padded, shared_network
 from negsample.text import fold, readable, straight
@@ -23,6 +22,17 @@ _SMALLEST_WINDOW = 16
 # Questions in memory at a time, and answers remembered (about 300 bytes each).
 _CHUNK = 512
 _REMEMBERED = 200_000
+
+
+Span = tuple[int, int]
+
+
+class Question(NamedTuple):
+    """``text`` has the mask where ``answer`` stood; ``mask`` is the mask's character span in ``text``."""
+
+    text: str
+    mask: Span
+    answer: str
 
 
 class Answer(NamedTuple):
@@ -235,9 +245,7 @@ class QaModel:
 
 # Metrics that read with the same model share what it has answered.
 @lru_cache(maxsize=2)
-def load_qa(
-    model: str, *, window: int | str = 0, stride: int | str = 0, longest: int | str = 30, device: str = "auto"
-) -> QaModel:
+def load_qa(model: str, *, window: int = 0, stride: int = 0, longest: int = 30, device: str = "auto") -> QaModel:
     """The extractive question-answering model in the folder or hub id ``model``.
 
     ``window``: tokens read at a time (0: as many as the model can). ``stride``: tokens that two windows share (0: a

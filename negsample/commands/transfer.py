@@ -1,6 +1,7 @@
 """``negsample transfer``."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -38,11 +39,11 @@ def transfer(
         experiment = small_transfer(experiment)
     grid = run_transfer(experiment, Path(out), say=partial(print, flush=True))
     table = transfer_table(grid, printed)
+    page = {"transfer.html": transfer_page(table.content(), sys.argv).encode()}
     write(
-        table,
+        replace(table, pictures=page),
         Path(out),
         watch,
-        page=transfer_page(table.content(), sys.argv),
         smoke=smoke,
         config=experiment.as_dict(),
         seed=experiment.common.seed,

@@ -15,8 +15,7 @@ from typing import Any
 
 from negsample.errors import InputError, RecordError
 from negsample.io.files import format_of
-from negsample.io.read import Row, read_rows
-from negsample.io.saved import is_saved
+from negsample.io.read import Row, is_saved, read_rows
 from negsample.io.write import open_writer, schema_of, told_schema
 from negsample.scoring.files import added_columns, chunks, kept_fields, score_stream, scored_record
 from negsample.scoring.outcomes import Outcome, Settings, Tally

@@ -63,7 +63,7 @@ class Record:
 @dataclass(frozen=True)
 class Table:
     """What came of a table. ``about``: the line below its title, ``head``: what its rows are, ``texts``: (name, text) pairs
-    to be read with it, ``not_run``: row → why, ``pictures``: file name → content, ``more``: further keys of the JSON.
+    to be read with it, ``not_run``: row → why, ``pictures``: name → content of further files, ``more``: further keys of the JSON.
     """
 
     name: str
@@ -140,32 +140,25 @@ def _grid(records: Sequence[Record], head: str, digits: int, most: int | None) -
     return [[" ".join(text.replace("|", "\\|").split()) for text in line] for line in [[head, *columns], *body]]
 
 
-def write(
-    table: Table, out: Path, watch: Stopwatch, *, page: str = "", say: Callable[[str], None] = print, **facts: Any
-) -> None:
-    """Say the table, then write ``NAME.json``, ``.csv``, ``.md``, ``.html`` (``page``, where there is one), pictures and
-    ``run.json`` into ``out``.
+def write(table: Table, out: Path, watch: Stopwatch, *, say: Callable[[str], None] = print, **facts: Any) -> None:
+    """Say the table, then write its files: ``NAME.json``, ``.csv``, ``.md``, pictures, and ``run.json`` with ``facts``.
 
-    Each file appears whole; ``facts`` go into ``run.json``. What was needed until now (the folder ``work``) is removed.
-    Several processes may get here together: each writes the same figures.
+    Each file appears whole. What was needed until now (the folder ``work``) is removed. Several processes may get here
+    together: each writes the same figures.
     """
     content, text = table.content(), markdown(table)
     rows = content["records"]
+    columns = list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)]))
     # Shown first: what was found is not lost where it can't be written.
     say(text)
     with waiting(out / "locks" / "report"):
         atomic_json(out / f"{table.name}.json", content)
-        write_table(
-            out / f"{table.name}.csv", rows, list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)]))
-        )
+        write_table(out / f"{table.name}.csv", rows, columns)
         atomic_text(out / f"{table.name}.md", text)
-        if page:
-            atomic_text(out / f"{table.name}.html", page)
         for name, picture in table.pictures.items():
             with replacing(out / name) as stream:
                 stream.write(picture)
         write_run(out / "run.json", watch, signatures=dict(table.signatures), **facts)
         shutil.rmtree(out / "work", ignore_errors=True)
-    say(
-        f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md, run.json{''.join(map(', {}'.format, table.pictures))}"
-    )
+    pictures = "".join(f", {name}" for name in table.pictures)
+    say(f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md{pictures}, run.json")

@@ -19,7 +19,7 @@ from negsample.models.align.named_features import ASPECTS
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures, text_of
 from negsample.models.heads.align import Align, untrained
-from negsample.negatives.aspects import ASPECT_OF, kinds_for
+from negsample.negatives import ASPECT_OF, kinds_for
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator, seed_from
 from negsample.train.config import TrainConfig

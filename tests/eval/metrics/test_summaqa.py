@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.eval.metrics.cloze import Question, questions, rule_entities, spacy_finder
 from negsample.eval.metrics.qa_model import (
     NO_ANSWER,
     QaModel,
@@ -23,6 +22,7 @@ from negsample.eval.metrics.qa_model import (
     squad_f1,
     squad_tokens,
 )
+from negsample.eval.metrics.summaqa import Question, questions, rule_entities, spacy_finder
 from negsample.models.language.networks import Pretrained
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item

@@ -124,10 +124,9 @@ def test_every_registered_metric_has_a_canonical_name_that_makes_it_again() -> N
             assert metric.name == name
             assert metric.signature.startswith(f"metric:{name}|")
     assert make_metric("copied(n=2)").name == "copied(n=2)"
-    with pytest.raises(InputError, match="whole number from 1 to 9"):
-        make_metric("copied(n=ten)")
-    with pytest.raises(InputError, match="whole number from 1 to 9"):
-        make_metric("copied(n=0)")
+    for wrong in ("ten", "0", "10"):
+        with pytest.raises(InputError, match="n="):
+            make_metric(f"copied(n={wrong})")
 
 
 # --- several documents
