@@ -1,1 +1,1 @@
-"""Learning from judgments: weights of an estimator's inputs, fitted to people's scores."""
+"""A fitted model that computes metrics."""

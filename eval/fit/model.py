@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.fit.inputs import further_metrics
+from negsample.eval.learn.inputs import further_metrics
 from negsample.models.estimator import Estimator
 from negsample.models.fitted import FittedEstimator
 from negsample.models.folder import read_description

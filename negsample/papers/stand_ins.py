@@ -276,8 +276,8 @@ def _sentence(words: list[str]) -> str:
     return text[0].upper() + text[1:]
 
 
-def docsets(human: Sequence[str]) -> list[Judged]:
-    """Docsets of ten articles with four references and four systems, in the shape of TAC 2010.
+def docsets(human: Sequence[str]) -> tuple[Source, dict[Any, Any]]:
+    """Docsets of ten articles with four references and four systems, in the shape of TAC 2010, without NIST's ROUGE.
 
     A system gives a share of the words of a docset's first summaries; people (the ``human`` scores) like more of them.
     """
@@ -291,10 +291,10 @@ def docsets(human: Sequence[str]) -> list[Judged]:
         for system, share in enumerate((1.0, 0.7, 0.4, 0.1), start=1):
             scores = {name: share + 0.01 * (number * (k + 1) % 7) for k, name in enumerate(human)}
             summary = " ".join(words[: max(4, round(share * len(words)))])
-            rows.append(
-                Judged(f"D{10 * number:04d}-A", str(system), documents, summary, references, scores, "stand-in")
-            )
-    return rows
+            rows.append(Judged(f"D{10 * number:04d}-A", str(system), documents, summary, references, scores))
+    return Source(
+        "tac2010", "sample", tuple(rows), ("a stand-in of the embedded sample: the figures mean nothing",)
+    ), {}
 
 
 def headlines() -> list[Headline]:
