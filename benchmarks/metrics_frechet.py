@@ -10,10 +10,9 @@ for what it is worth. Exits with 1 where values differ, or where the ratio with 
 
 import argparse
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
+from common import best_of
 from scipy.linalg import sqrtm
 
 from negsample.eval.metrics.corpus import frechet_distance
@@ -25,16 +24,6 @@ def by_sqrtm(x: np.ndarray, y: np.ndarray) -> float:
     of_x, of_y = np.cov(x, rowvar=False), np.cov(y, rowvar=False)
     means = x.mean(axis=0) - y.mean(axis=0)
     return float(means @ means + np.trace(of_x + of_y) - 2 * np.trace(sqrtm(of_x @ of_y)).real)
-
-
-def best_of(times: int, job: Callable[[], float]) -> tuple[float, float]:
-    """Least seconds, and the value."""
-    seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
-        value = job()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds), value
 
 
 def main() -> int:

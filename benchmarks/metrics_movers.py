@@ -12,11 +12,11 @@ times our time, or where we take more than 1.2 times POT's.
 
 import argparse
 import sys
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import ot
+from common import best_of
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
@@ -56,12 +56,8 @@ def by_pot(vectors: np.ndarray, a: Bag, b: Bag) -> float:
 
 def timed(job: Callable[[np.ndarray, Bag, Bag], object], made: Sequence[Problem], repeats: int) -> tuple[float, list]:
     """Seconds a pair, the least of ``repeats`` passes, and the values."""
-    seconds = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        values = [job(*problem) for problem in made]
-        seconds.append(time.perf_counter() - began)
-    return min(seconds) / len(made), values
+    seconds, values = best_of(repeats, lambda: [job(*problem) for problem in made])
+    return seconds / len(made), values
 
 
 def main() -> int:

@@ -1,28 +1,27 @@
 """ROUGE against the ``rouge-score`` package: the same 1,000 summaries, the same values, and how much faster.
 
-``python benchmarks/rouge.py [JUDGMENTS.jsonl.gz]``. Without a file, texts are made up: 1,000 summaries (20 systems
-× 50 documents, about 60 words) with a reference of the same length, words drawn by Zipf's law. Prints, for each kind,
-seconds of both (the best of three), the ratio and the largest difference; exits with 1 where one differs by more than
-1e-12.
+``python benchmarks/rouge.py [JUDGMENTS.jsonl.gz] [--summaries 1000]``. Without a file, texts are made up: summaries of
+about 60 words (as of 20 systems on 50 documents) with a reference of the same length, words drawn by Zipf's law. Prints,
+for each kind, seconds of both (the best of three), the ratio and the largest difference; exits with 1 where one differs
+by more than 1e-12.
 """
 
+import argparse
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
+from common import best_of
 
 from negsample.eval.judgments import load_judgments
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
 from negsample.seeds import generator
 
-SUMMARIES = 1000
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 
 
-def made_up() -> list[Item]:
-    """1,000 summaries of about 60 words in four lines, and 50 references that they share."""
+def made_up(count: int) -> list[Item]:
+    """``count`` summaries of about 60 words in four lines, and 50 references that they share."""
     rng = generator("benchmark", "rouge")
     weights = 1 / np.arange(1, 3001)
     vocabulary = [f"word{rank}" for rank in range(3000)]
@@ -35,31 +34,25 @@ def made_up() -> list[Item]:
         return "\n".join(lines)
 
     references = [text() for _ in range(50)]
-    return [Item("", text(), (references[number % 50],)) for number in range(SUMMARIES)]
-
-
-def best_of_three(job: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
-    """Least seconds of three runs, and the result."""
-    seconds = []
-    for _ in range(3):
-        began = time.perf_counter()
-        result = job()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds), result
+    return [Item("", text(), (references[number % 50],)) for number in range(count)]
 
 
 def main() -> int:
     """Print the table; 0 where all values agree."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    if len(sys.argv) > 1:
-        rows = load_judgments(sys.argv[1])[:SUMMARIES]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("judgments", nargs="?")
+    parser.add_argument("--summaries", type=int, default=1000)
+    options = parser.parse_args()
+    if options.judgments:
+        rows = load_judgments(options.judgments)[: options.summaries]
         # Publishers' " . " becomes a line break, so that both split Lsum's sentences in the same places.
         items = [
             Item("", row.summary.replace(" . ", " .\n"), (row.references[0].replace(" . ", " .\n"),)) for row in rows
         ]
     else:
-        items = made_up()
+        items = made_up(options.summaries)
     print(f"{len(items)} summaries; seconds, best of three")
     print(f"{'kind':18s} {'rouge-score':>12s} {'negsample':>10s} {'ratio':>7s} {'difference':>11s}")
     worst = 0.0
@@ -67,14 +60,14 @@ def main() -> int:
     for stem in (False, True):
         for kind in KINDS:
             scorer = RougeScorer([kind], use_stemmer=stem)
-            options = f"stem={str(stem).lower()}" + (",sentences=newline" if kind == "rougeLsum" else "")
-            metric = make_metric(f"{kind}:{options}")
+            how = f"stem={str(stem).lower()}" + (",sentences=newline" if kind == "rougeLsum" else "")
+            metric = make_metric(f"{kind}({how})")
 
             def theirs(scorer: RougeScorer = scorer, kind: str = kind) -> np.ndarray:
                 return np.array([scorer.score(item.references[0], item.summary)[kind].fmeasure for item in items])
 
-            slow, expected = best_of_three(theirs)
-            fast, got = best_of_three(lambda metric=metric: metric.score(items).scores)  # type: ignore[misc]
+            slow, expected = best_of(3, theirs)
+            fast, got = best_of(3, lambda metric=metric: metric.score(items).scores)  # type: ignore[misc]
             difference = float(np.abs(got - expected).max())
             worst = max(worst, difference)
             totals = [totals[0] + slow, totals[1] + fast]
