@@ -149,13 +149,13 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 
     domains = {name: small_domain(own) for name, own in read.items()}
     heads = tuple(small_head(own) for own in config.labelled_heads)
-    numbers = {
+    numbers: dict[str, Any] = {
         "sizes": _small_sizes(config.sizes),
         "few_shot": _small_sizes(config.few_shot),
         "seeds": config.all_seeds()[:1],
     }
-    before = {key: getattr(config, key) for key in numbers} | {"seeds": config.all_seeds()}
-    told += [_changes({key: before[key]}, {key: numbers[key]}) for key in numbers]
+    asked = {key: getattr(config, key) for key in numbers} | {"seeds": config.all_seeds()}
+    told += [_changes({key: asked[key]}, {key: numbers[key]}) for key in numbers]
     say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
     sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.target_names))
     shared = {key: value for key, value in config.train.items() if key not in ("limit", "sample")}
