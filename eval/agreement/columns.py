@@ -92,10 +92,10 @@ def column_sources(
     sources = [_metric_source(make_metric(spec)) for spec in dict.fromkeys(metrics)]
     if models:
         # torch takes seconds to import, and metrics don't need it.
-        from negsample.eval.fit.model import load_model
+        from negsample.models import load
 
         for name, folder in zip(_folder_names(models), models, strict=True):
-            sources.append(_model_source(name, load_model(folder, precision=precision)))
+            sources.append(_model_source(name, load(folder, precision=precision)))
     missed = []
     names = {source.name for source in sources}
     for spec in BASELINES if baselines else ():

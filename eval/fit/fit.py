@@ -17,7 +17,7 @@ from negsample.eval.fit.people import People, check, people, shown_name, togethe
 from negsample.eval.fit.target import HeldOut, Problem, TargetFit, fit_target, held_out, problem
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.metrics.base import score_judged
-from negsample.models.fitted_values import Fitted, FittedTarget
+from negsample.models.fitted import Fitted, FittedTarget
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples, mean_interval
 from negsample.scoring.metrics import make_metric

@@ -252,7 +252,7 @@ Measured on these documents it looks too good: `negsample correlate` warns of th
 other texts and other people.
 
 ```python
-from negsample.eval.fit.model import load_model
-load_model("{name}").score(documents, summaries, aspects=True)
+from negsample import Estimator
+Estimator.load("{name}").score(documents, summaries, aspects=True)
 ```
 """

@@ -49,10 +49,10 @@ def fit(
     """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
     from negsample.eval.fit.fit import Settings
     from negsample.eval.fit.fit import fit as fit_estimator
-    from negsample.eval.fit.model import load_model
     from negsample.eval.report.fit import write_fit
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
+    from negsample.models import load
 
     watch = Stopwatch()
     check_new(out)
@@ -70,7 +70,7 @@ def fit(
     if preset is not None:
         _fit_preset(preset, settings, out, watch, model)
         return
-    estimator = load_model(model)
+    estimator = load(model)
     result = fit_estimator(estimator, settings)
     # Shown first: what was found is not lost where it can't be written.
     print_fit(result)

@@ -244,7 +244,7 @@ class _Stub(FakeScorer):
 
 
 def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("negsample.eval.fit.model.load_model", lambda folder, **_: _Stub())
+    monkeypatch.setattr("negsample.models.load", lambda folder, **_: _Stub())
     rows = judged()
     settings = Settings(
         (write(tmp_path / "made.jsonl", rows),),
