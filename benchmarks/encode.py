@@ -43,7 +43,7 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     from negsample.models.encoders import make_encoder
     from negsample.models.features.rows import RowFeatures
     from negsample.models.heads import make_rows_head
-    from negsample.train.data.prepare import open_split, prepare_split
+    from negsample.train.data import open_split, prepare_split
     from negsample.train.fit.loop import fit, predict
     from negsample.train.job import make_accelerator
 
@@ -175,7 +175,7 @@ def agreement(ours: np.ndarray, theirs: np.ndarray) -> float:
 def main(arguments: Sequence[str]) -> int:
     """Print both tables; 0 where training ends alike with and without the cache and vectors agree."""
     from negsample.models.encoders import make_encoder
-    from negsample.train.data.examples import make_examples
+    from negsample.train.data import make_examples
 
     corpus = arguments[0] if arguments else "sample"
     pairs, epochs = (int(word) for word in [*arguments[1:3], *("80", "10")[len(arguments[1:3]) :]])

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import sqrtm
 
-from negsample.eval.metrics.frechet import frechet_distance
+from negsample.eval.metrics.corpus import frechet_distance
 from negsample.seeds import generator
 
 

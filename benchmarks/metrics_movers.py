@@ -20,7 +20,8 @@ import ot
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
-from negsample.eval.metrics.transport import Bag, mover_distance
+from negsample.eval.metrics.bags import Bag
+from negsample.eval.metrics.movers import mover_distance
 from negsample.seeds import generator
 
 Problem = tuple[np.ndarray, Bag, Bag]

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from negsample.errors import InputError
 from negsample.eval.agreement.columns import column_sources, score_columns
-from negsample.eval.agreement.correlation import check_coefficient
 from negsample.eval.agreement.figures import agreement
-from negsample.eval.agreement.levels import LEVELS, judged_table
+from negsample.eval.agreement.levels import judged_table
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.records import Judged, document_key
@@ -29,8 +28,8 @@ class TuneHalf:
     rows: tuple[Judged, ...]
 
 
-def load_tune_halves(sources: Sequence[str], human: Sequence[str]) -> list[TuneHalf]:
-    """Load the tune half of each of ``sources`` (as ``--judgments`` takes them), with one name of ``human`` for each.
+def load_tune_halves(judgments: Sequence[tuple[str, str]]) -> list[TuneHalf]:
+    """Load the tune half of each of ``judgments``: a source, as ``--judgments`` takes it, and the human score to use.
 
     A name may be that of the mean of all human scores (``with_means``).
 
@@ -38,7 +37,7 @@ def load_tune_halves(sources: Sequence[str], human: Sequence[str]) -> list[TuneH
     stands in the other one as well.
     """
     found = []
-    for source, name in zip(sources, human, strict=True):
+    for source, name in judgments:
         unusable = Unusable()
         rows = with_means(load_judgments(source, unusable), unusable)
         unmarked = sum(not row.half for row in rows)
@@ -74,13 +73,6 @@ def _check_apart(source: str, rows: Sequence[Judged]) -> None:
             f"{source}: {len(both)} documents stand in both halves (such as document_id {halves[TUNE][both[0]]!r}); "
             "put all rows of a document into one half"
         )
-
-
-def check_asked(level: str, coefficient: str) -> None:
-    """InputError for a level or a coefficient that there is not."""
-    if level not in LEVELS:
-        raise InputError(f"level {level!r}: {suggestion(level, list(LEVELS))}")
-    check_coefficient(coefficient)
 
 
 def agreement_of(model: Path, halves: Sequence[TuneHalf], level: str, coefficient: str) -> float:

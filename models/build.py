@@ -17,7 +17,7 @@ from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.models.features.tokens import TokenFeatures
 from negsample.models.heads import HEADS, make_rows_head
-from negsample.models.language.pretrained import load_pretrained, load_shell
+from negsample.models.language.networks import load_pretrained, load_shell
 from negsample.models.precision import to_bf16
 
 
@@ -131,10 +131,6 @@ def load_parts(
     if kind == "rows":
         features = RowFeatures(_encoder(settings.pop("encoder"), folder, precision), **settings)
     else:
-        if set(options) != {"sources"}:
-            raise InputError(
-                f"{folder}: trained by an earlier negsample, whose align had other features; train it again"
-            )
         saved, reads = (settings.get(name) for name in ("judge", "evidence"))
         judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
         if judge and precision == "bf16":

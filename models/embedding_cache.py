@@ -16,7 +16,7 @@ import re
 import secrets
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -123,9 +123,6 @@ class EmbeddingCache:
     folder that can't be written, a file system without locks) a warning says so, and vectors are kept in a temporary
     folder while the object lives. A damaged index is deleted with a warning, and texts are encoded again.
 
-    An encoder whose vectors are a cheap function of another's (``Encoder.shared``) is kept as the other's vectors, in the
-    other's folder; ``gather`` applies the function.
-
     Several processes may use one folder. A text that two of them meet at the same moment is encoded by both; either
     vector serves. One object must not be used by several threads at once.
 
@@ -133,8 +130,6 @@ class EmbeddingCache:
     """
 
     def __init__(self, encoder: "Encoder", folder: Path | None = None, *, chunk: int = CHUNK) -> None:
-        self._finish: Callable[[np.ndarray], np.ndarray] | None
-        encoder, self._finish = getattr(encoder, "shared", None) or (encoder, None)
         self.encoder = encoder
         self.dim: int = encoder.dim
         self._chunk = chunk
@@ -196,8 +191,6 @@ class EmbeddingCache:
         for slot in np.unique(slots[slots >= 0]):
             where = np.flatnonzero(slots == slot)
             out[where] = self._files[slot].take(flat[where] & ((1 << _ROW_BITS) - 1))
-        if self._finish is not None:
-            out = self._finish(out)
         return out.reshape(*numbers.shape, self.dim)
 
     def _default_name(self) -> str:

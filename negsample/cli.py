@@ -19,16 +19,13 @@ from negsample.commands.explain import explain
 from negsample.commands.fit import fit
 from negsample.commands.generate import generate
 from negsample.commands.generate_summaries import generate_summaries
-from negsample.commands.headlines import p4_figure1, p4_figure2, p4_table1, p4_table2, p4_table3
 from negsample.commands.info import cache, info
-from negsample.commands.paper_tables import COMMANDS as PAPER_TABLES
 from negsample.commands.publish import publish
 from negsample.commands.reinforce import reinforce
 from negsample.commands.score import score
 from negsample.commands.select import select
 from negsample.commands.serve import serve
-from negsample.commands.tables import p3_table1, p3_table2, tables_command
-from negsample.commands.tac2010 import p3_table5, p3_table6, p3_table7
+from negsample.commands.tables import tables
 from negsample.commands.train import train
 from negsample.commands.transfer import transfer
 from negsample.commands.tune import tune
@@ -45,17 +42,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-tables = typer.Typer(no_args_is_help=True, rich_markup_mode=None, callback=tables_command)
-app.add_typer(tables, name="tables")
 
 _VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]
-_VERBS += [serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries]
-_TABLES: list[Callable[..., None]] = [*PAPER_TABLES, p3_table1, p3_table2, p3_table5, p3_table6, p3_table7]
-_TABLES += [p4_table1, p4_table2, p4_table3, p4_figure1, p4_figure2]
+_VERBS += [serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries, tables]
 for verb in _VERBS:
     app.command()(verb)
-for table in _TABLES:
-    tables.command()(table)
 
 
 def _version(wanted: bool) -> None:

@@ -22,10 +22,9 @@ import numpy as np
 
 from negsample.errors import InputError, RecordError
 from negsample.io.files import atomic_json, format_of
-from negsample.io.read import NoRecordsError, Row, read_rows
+from negsample.io.read import NoRecordsError, Row, is_saved, read_rows
 from negsample.io.resume import work_folder
 from negsample.io.run_record import Stopwatch, versions
-from negsample.io.saved import is_saved
 from negsample.io.write import open_writer, schema_of, told_schema
 from negsample.progress import Bar
 from negsample.scoring.files import CHUNK, Settings, chunks, kept_fields, records_of, replaced, scored_chunks

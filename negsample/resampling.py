@@ -11,12 +11,12 @@ def check_resamples(count: int) -> None:
         raise InputError(f"bootstrap is {count}; give the number of resamples, 0 or more")
 
 
-def percentile_interval(samples: np.ndarray, confidence: float = 0.95) -> tuple[float | None, float | None, int]:
-    """Return (low, high, number of undefined left out) of ``samples`` [B]; None where fewer than two are defined."""
+def percentile_interval(samples: np.ndarray) -> tuple[float | None, float | None, int]:
+    """Return the 95 % interval (low, high, number of undefined left out) of ``samples`` [B]; None with fewer than two."""
     good = samples[~np.isnan(samples)]
     if len(good) < 2:
         return None, None, len(samples) - len(good)
-    low, high = np.quantile(good, [(1 - confidence) / 2, (1 + confidence) / 2])
+    low, high = np.quantile(good, [0.025, 0.975])
     return float(low), float(high), len(samples) - len(good)
 
 

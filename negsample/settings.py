@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from negsample.errors import InputError
 from negsample.io.yaml_text import read_mapping
-from negsample.registry import check_keys, distinct, suggestion
+from negsample.registry import check_keys, suggestion
 
 FOLDER = Path(str(files("negsample.configs")))
 # A key that only the file of one command has, its type (``heads: fc`` is a slip for ``head: fc``), and the command.
@@ -74,7 +74,7 @@ def field_types(settings: type[Settings]) -> dict[str, Any]:
 def convert(value: Any, kind: Any, at: str) -> Any:
     """Return ``value``, as YAML reads it, as the type ``kind``: of several (``int | None``) the first that takes it.
 
-    A ``tuple`` is made of a list or of a single value, and holds nothing twice. Raises InputError, which begins with ``at``.
+    A ``tuple`` is made of a list or of a single value. Raises InputError, which begins with ``at``.
     """
     several = typing.get_origin(kind) in (types.UnionType, typing.Union)
     kinds = typing.get_args(kind) if several else (kind,)
@@ -96,7 +96,7 @@ def _converted(value: Any, kind: Any, at: str) -> Any:
         return value if value in inner else _REFUSED
     if origin is tuple:
         entries = [convert(entry, inner[0], at) for entry in (value if isinstance(value, list | tuple) else [value])]
-        return tuple(distinct(entries, f"{at}:"))
+        return tuple(entries)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if origin is float and (is_number or isinstance(value, str)):
         with contextlib.suppress(ValueError):
@@ -104,7 +104,11 @@ def _converted(value: Any, kind: Any, at: str) -> Any:
     if origin is str and is_number:
         return str(value)
     if origin is list:
-        return value if isinstance(value, list) and value and all(type(one) is inner[0] for one in value) else _REFUSED
+        return (
+            value
+            if isinstance(value, list) and value and all(inner[0] in (Any, type(one)) for one in value)
+            else _REFUSED
+        )
     return value if kind is Any or type(value) is origin else _REFUSED
 
 

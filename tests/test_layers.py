@@ -40,7 +40,7 @@ def layer_of(module: str) -> str:
         return "io"
     if part in ("outcomes", "selection", "gate"):
         return "scoring"
-    return "commands" if part in ("engines", "serve", "papers", "ray", "cli") else "base"
+    return "commands" if part in ("serve", "papers", "ray", "cli") else "base"
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:

@@ -19,7 +19,7 @@ from negsample.models.heads import HEADS
 from negsample.negatives.recipe import parse_recipe
 from negsample.sentences import split_sentences
 from negsample.train.config import make_config
-from negsample.train.data.examples import make_examples
+from negsample.train.data import make_examples
 from negsample.train.job import train
 
 

@@ -24,8 +24,7 @@ from negsample.models.percentiles import percentiles_of
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.processes import refuse_sharding
 from negsample.train.config import TrainConfig
-from negsample.train.data.examples import make_examples
-from negsample.train.data.prepare import SPLITS, Split, open_split, prepare_split
+from negsample.train.data import SPLITS, Split, make_examples, open_split, prepare_split
 from negsample.train.fit.checkpoint import print_line, read_epochs
 from negsample.train.fit.loop import Callbacks, fit, predict
 from negsample.train.model_card import model_card

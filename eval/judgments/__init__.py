@@ -8,7 +8,7 @@ from pathlib import Path
 
 from negsample.errors import InputError
 from negsample.eval.judgments.collect import Unusable
-from negsample.io.saved import is_saved
+from negsample.io.read import is_saved
 from negsample.records import Judged
 from negsample.registry import Registry
 

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -156,17 +155,17 @@ def learned_metric(fitted: Learned, name: str = "learned") -> Scorer:
     inner = digest(fitted.intercept, fitted.weights, *(metric.signature for metric in inputs), size=6).hex()
     signature = f"metric:learned|{fitted.intercept:+.6g}{formula}|inputs:{inner}|version:{__version__}"
     needs = frozenset[str]().union(*(metric.needs for metric in inputs))
-    return Scorer(name, signature, True, needs, partial(_score, fitted=fitted, inputs=inputs))
 
+    def score(items: Sequence[Item]) -> Columns:
+        columns = [metric.score(items) for metric in inputs]
+        values = fitted.predict(np.stack([column.scores for column in columns], axis=1))
 
-def _score(items: Sequence[Item], *, fitted: Learned, inputs: Sequence[Scorer]) -> Columns:
-    columns = [metric.score(items) for metric in inputs]
-    values = fitted.predict(np.stack([column.scores for column in columns], axis=1))
+        def one(row: int) -> float | str:
+            for metric, column in zip(inputs, columns, strict=True):
+                if column.reasons[row] is not None:
+                    return f"{parse(metric.name).name}: {column.reasons[row]}"
+            return float(values[row])
 
-    def one(row: int) -> float | str:
-        for metric, column in zip(inputs, columns, strict=True):
-            if column.reasons[row] is not None:
-                return f"{parse(metric.name).name}: {column.reasons[row]}"
-        return float(values[row])
+        return collect(map(one, range(len(items))))
 
-    return collect(map(one, range(len(items))))
+    return Scorer(name, signature, True, needs, score)

@@ -12,11 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.eval.metrics.base import number
-from negsample.eval.metrics.cloze import Question, Span
-from negsample.eval.metrics.pretrained import pick_window
+from negsample.eval.metrics.language_models import pick_window
 from negsample.models.batching import like_lengths
-from negsample.models.language.head_models import HeadModel, load_head
-from negsample.models.language.transformer_models import padded
+from negsample.models.language.networks import Pretrained, padded, shared_network
 from negsample.text import fold, readable, straight
 
 # The fewest tokens a window may have: half of it is left for the question, a quarter overlaps.
@@ -24,6 +22,17 @@ _SMALLEST_WINDOW = 16
 # Questions in memory at a time, and answers remembered (about 300 bytes each).
 _CHUNK = 512
 _REMEMBERED = 200_000
+
+
+Span = tuple[int, int]
+
+
+class Question(NamedTuple):
+    """``text`` has the mask where ``answer`` stood; ``mask`` is the mask's character span in ``text``."""
+
+    text: str
+    mask: Span
+    answer: str
 
 
 class Answer(NamedTuple):
@@ -118,7 +127,7 @@ class QaModel:
     """A question-answering model and how it reads, in tokens: the size of a ``window``, how many of the text's tokens
     two windows share (``stride``), and the ``longest`` answer."""
 
-    model: HeadModel
+    model: Pretrained
     window: int
     stride: int
     longest: int
@@ -236,16 +245,14 @@ class QaModel:
 
 # Metrics that read with the same model share what it has answered.
 @lru_cache(maxsize=2)
-def load_qa(
-    model: str, *, window: int | str = 0, stride: int | str = 0, longest: int | str = 30, device: str = "auto"
-) -> QaModel:
+def load_qa(model: str, *, window: int = 0, stride: int = 0, longest: int = 30, device: str = "auto") -> QaModel:
     """The extractive question-answering model in the folder or hub id ``model``.
 
     ``window``: tokens read at a time (0: as many as the model can). ``stride``: tokens that two windows share (0: a
     quarter of the window). ``longest``: tokens of the longest answer. Raises InputError where the model cannot be
     loaded or an option is out of range.
     """
-    head = load_head("AutoModelForQuestionAnswering", model, device)
+    head = shared_network(model, "question-answering", device)
     size = pick_window(head, window, _SMALLEST_WINDOW)
     # Half of what the special tokens leave belongs to the text at least, and each window must bring something new.
     most = (size - head.tokenizer.num_special_tokens_to_add(pair=True) + 1) // 2 - 1

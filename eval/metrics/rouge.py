@@ -10,18 +10,23 @@ here sentences are split by the project's own rule unless ``sentences="newline"`
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import cache, lru_cache
+from typing import Any, Literal, NamedTuple
 
-from negsample.eval.metrics.base import choice, flag, pair_metric
+from negsample.eval.metrics.base import Against, Results, Score, metric, targets_of
 from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
-from negsample.eval.metrics.targets import AGAINST, needs_of, targets_of
 from negsample.eval.metrics.tokens import STOP_WORDS, ngrams, rouge_tokens
-from negsample.scoring.scorer import Columns, Item, Scorer, collect
+from negsample.scoring.scorer import Item, Scorer
 from negsample.sentences import split_sentences
 from negsample.text import mostly_foreign, word_tokens
 
 WEIGHT = 1.2  # f(k) = k^1.2 in ROUGE-W, as in ROUGE-1.5.5's usual call
+
+
+Value = Literal["precision", "recall", "f1"]
+Stopwords = Literal["keep", "remove"]
+References = Literal["max", "mean", "jackknife"]
+Tokenize = Literal["rouge", "words"]
 
 
 class PRF(NamedTuple):
@@ -119,7 +124,7 @@ def _porter() -> Callable[[str], str]:
     return lru_cache(maxsize=1 << 18)(PorterStemmer().stem)
 
 
-def _tokeniser(*, tokenize: str, stem: bool, stopwords: str) -> Tokeniser:
+def _tokeniser(tokenize: str, stem: bool, stopwords: str) -> Tokeniser:
     """ROUGE's tokeniser, or words of any script, with the options: function words left out first, then stems."""
     plain = word_tokens if tokenize == "words" else rouge_tokens
     if not stem and stopwords == "keep":
@@ -170,18 +175,17 @@ def _combine(results: Sequence[PRF], references: str, value: str) -> float:
     return sum(getattr(result, value) for result in taken) / len(taken)
 
 
-def _score(
-    items: Sequence[Item],
-    *,
+def _by_overlap(
     kind: str,
     value: str,
-    tokenize: str,
-    tokens: Tokeniser,
-    split: Splitter,
+    stem: bool,
+    stopwords: str,
     references: str,
     against: str,
-) -> Columns:
-    read_summary, read_target, compare = _prepare(kind, tokens, split)
+    tokenize: str,
+    split: Splitter = split_sentences,
+) -> Score:
+    read_summary, read_target, compare = _prepare(kind, _tokeniser(tokenize, stem, stopwords), split)
     counted = "tokenize=words counts those of any script"
     lacking = f"no word that ROUGE counts (a–z, 0–9; {counted})" if tokenize == "rouge" else "no word"
     if kind[-1] in "234":
@@ -196,71 +200,40 @@ def _score(
             found = read(text)
             return found if (len(found) if isinstance(found, list) else found.total) else lacking
 
-        # Systems share documents and references, so each distinct text is read once; gone when the call returns.
-        return lru_cache(maxsize=None)(one)
+        # Systems share documents and references, so each distinct text is read once.
+        return cache(one)
 
-    summary_of, target_of = readable(read_summary), readable(read_target)
+    def score(items: Sequence[Item]) -> Results:
+        # Gone when the call returns.
+        summary_of, target_of = readable(read_summary), readable(read_target)
+        for item in items:
+            targets = [target_of(target) for target in targets_of(item, against)]
+            useful = [target for target in targets if not isinstance(target, str)]
+            summary = summary_of(item.summary)
+            if not targets:
+                yield "no reference"
+            elif not useful:
+                what = "reference" if item.references and against != "document" else "document"
+                yield f"the {what} has {targets[0]}"
+            elif isinstance(summary, str):
+                yield f"the summary has {summary}"
+            else:
+                yield _combine([compare(summary, target) for target in useful], references, value)
 
-    def one(item: Item) -> float | str:
-        given = targets_of(item, against)
-        if not given:
-            return "no reference"
-        targets = [target_of(target) for target in given]
-        useful = [target for target in targets if not isinstance(target, str)]
-        if not useful:
-            return f"the {'reference' if item.references and against != 'document' else 'document'} has {targets[0]}"
-        summary = summary_of(item.summary)
-        if isinstance(summary, str):
-            return f"the summary has {summary}"
-        return _combine([compare(summary, target) for target in useful], references, value)
-
-    return collect(map(one, items))
-
-
-def _metric(
-    kind: str,
-    factory: Callable[..., Scorer],
-    value: str,
-    stem: bool | str,
-    stopwords: str,
-    references: str,
-    against: str,
-    tokenize: str,
-    **sentences: str,
-) -> Scorer:
-    options = {
-        "value": choice("value", value, ("precision", "recall", "f1")),
-        "stem": flag("stem", stem),
-        "stopwords": choice("stopwords", stopwords, ("keep", "remove")),
-        "references": choice("references", references, ("max", "mean", "jackknife")),
-        "against": choice("against", against, AGAINST),
-        "tokenize": choice("tokenize", tokenize, ("rouge", "words")),
-        **sentences,
-    }
-    score = partial(
-        _score,
-        kind=kind,
-        value=value,
-        tokenize=tokenize,
-        tokens=_tokeniser(tokenize=tokenize, stem=flag("stem", stem), stopwords=stopwords),
-        split=(lambda text: text.split("\n")) if sentences.get("sentences") == "newline" else split_sentences,
-        references=references,
-        against=against,
-    )
-    return pair_metric(kind, factory, options, needs_of(against), score)
+    return score
 
 
 def _rouge(kind: str) -> Callable[..., Scorer]:
     def make(
         *,
-        value: str = "f1",
-        stem: bool | str = False,
-        stopwords: str = "keep",
-        references: str = "max",
-        against: str = "auto",
-        tokenize: str = "rouge",
-    ) -> Scorer:
-        return _metric(kind, make, value, stem, stopwords, references, against, tokenize)
+        value: Value = "f1",
+        stem: bool = False,
+        stopwords: Stopwords = "keep",
+        references: References = "max",
+        against: Against = "auto",
+        tokenize: Tokenize = "rouge",
+    ) -> Score:
+        return _by_overlap(kind, value, stem, stopwords, references, against, tokenize)
 
     make.__name__ = make.__qualname__ = kind.lower()
     make.__doc__ = f"""The metric ``{kind}``, in [0, 1], higher is better.
@@ -274,23 +247,24 @@ def _rouge(kind: str) -> Callable[..., Scorer]:
     ``text.word_spans``). Missing where the summary, or every text to compare it with, has no n-gram or is mostly in
     letters that are not counted; a reference of that kind beside others is passed over.
     """
-    return make
+    return metric(kind)(make)
 
 
+@metric("rougeLsum")
 def rougelsum(
     *,
-    value: str = "f1",
-    stem: bool | str = False,
-    stopwords: str = "keep",
-    references: str = "max",
-    against: str = "auto",
-    tokenize: str = "rouge",
-    sentences: str = "rule",
-) -> Scorer:
+    value: Value = "f1",
+    stem: bool = False,
+    stopwords: Stopwords = "keep",
+    references: References = "max",
+    against: Against = "auto",
+    tokenize: Tokenize = "rouge",
+    sentences: Literal["rule", "newline"] = "rule",
+) -> Score:
     """The metric ``rougeLsum``: options as for ``rouge1``, and ``sentences``: ``rule`` (the project's own splitter,
     the default) or ``newline`` (line breaks only: what rouge-score does)."""
-    choice("sentences", sentences, ("rule", "newline"))
-    return _metric("rougeLsum", rougelsum, value, stem, stopwords, references, against, tokenize, sentences=sentences)
+    split = (lambda text: text.split("\n")) if sentences == "newline" else split_sentences
+    return _by_overlap("rougeLsum", value, stem, stopwords, references, against, tokenize, split)
 
 
 rouge1, rouge2, rouge3, rouge4 = (_rouge(f"rouge{n}") for n in range(1, 5))

@@ -1,13 +1,14 @@
 """TextRank (Scialom et al. 2019, §2.1): how important the summary's sentences are in the graph of the document's."""
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache
+from typing import Literal
 
 import numpy as np
 
-from negsample.eval.metrics.base import choice, pair_metric
+from negsample.eval.metrics.base import Results, Score, metric
 from negsample.eval.metrics.tokens import content_words
-from negsample.scoring.scorer import Columns, Item, Scorer, collect
+from negsample.scoring.scorer import Item
 from negsample.sentences import split_sentences
 from negsample.text import word_tokens
 
@@ -110,7 +111,13 @@ def nearest_importances(
     return values
 
 
-def textrank(*, match: str = "inserted", pool: str = "mean", stopwords: str = "keep") -> Scorer:
+@metric("textrank", needs={"document"})
+def textrank(
+    *,
+    match: Literal["inserted", "nearest"] = "inserted",
+    pool: Literal["mean", "sum"] = "mean",
+    stopwords: Literal["keep", "remove"] = "keep",
+) -> Score:
     """``textrank``: importance of the summary's sentences among the document's; above 0, 1 is the average sentence.
 
     Scialom et al. say only that they use TextRank's importance scores "to assess the quality of abstractive summaries".
@@ -122,37 +129,27 @@ def textrank(*, match: str = "inserted", pool: str = "mean", stopwords: str = "k
     (damping 0.85) × the number of sentences in the graph. Missing where a text has no words, or the two together have
     more than 4,000 sentences. Time and memory: quadratic in the number of sentences.
     """
-    options = {
-        "match": choice("match", match, ("inserted", "nearest")),
-        "pool": choice("pool", pool, ("mean", "sum")),
-        "stopwords": choice("stopwords", stopwords, ("keep", "remove")),
-    }
-    return pair_metric(
-        "textrank", textrank, options, {"document"}, partial(_score, match=match, pool=pool, stopwords=stopwords)
-    )
-
-
-def _score(items: Sequence[Item], *, match: str, pool: str, stopwords: str) -> Columns:
     tokens = content_words if stopwords == "remove" else word_tokens
 
     def read(text: str) -> list[list[str]]:
         return [found for sentence in split_sentences(text) if (found := tokens(sentence))]
 
-    sentences_of = lru_cache(maxsize=None)(read)
-    # Matrices are large, so only those of the last few documents are kept.
-    edges_of = lru_cache(maxsize=2)(lambda document: _document_edges(sentences_of(document)))
-    ranks_of = lru_cache(maxsize=None)(lambda document: importances(sentences_of(document)))
+    def score(items: Sequence[Item]) -> Results:
+        sentences_of = cache(read)
+        # Matrices are large, so only those of the last few documents are kept.
+        edges_of = lru_cache(maxsize=2)(lambda document: _document_edges(sentences_of(document)))
+        ranks_of = cache(lambda document: importances(sentences_of(document)))
+        for item in items:
+            document, summary = sentences_of(item.document), sentences_of(item.summary)
+            if not document or not summary:
+                yield f"the {'summary' if document else 'document'} has no words that count"
+            elif len(document) + len(summary) > MOST_SENTENCES:
+                yield f"more than {MOST_SENTENCES} sentences"
+            else:
+                if match == "inserted":
+                    values = inserted_importances(edges_of(item.document), similarities(summary, document))
+                else:
+                    values = nearest_importances(document, summary, ranks_of(item.document))
+                yield float(values.mean() if pool == "mean" else values.sum())
 
-    def one(item: Item) -> float | str:
-        document, summary = sentences_of(item.document), sentences_of(item.summary)
-        if not document or not summary:
-            return f"the {'summary' if document else 'document'} has no words that count"
-        if len(document) + len(summary) > MOST_SENTENCES:
-            return f"more than {MOST_SENTENCES} sentences"
-        if match == "inserted":
-            values = inserted_importances(edges_of(item.document), similarities(summary, document))
-        else:
-            values = nearest_importances(document, summary, ranks_of(item.document))
-        return float(values.mean() if pool == "mean" else values.sum())
-
-    return collect(map(one, items))
+    return score

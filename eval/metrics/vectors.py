@@ -2,12 +2,11 @@
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics.base import choice
 from negsample.sentences import split_sentences
 from negsample.sentences import words as split_words
 from negsample.text import readable
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-POOLS = ("mean", "max", "whole")
+Pool = Literal["mean", "max", "whole"]
 NO_VECTOR = "has no vector"
 _TEXTS_AT_A_TIME = 1000
 
@@ -26,7 +25,6 @@ def pooled_encoder(spec: str, pool: str) -> "Encoder":
     """Make the encoder of ``spec``; InputError where it can't be had, or can't give vectors of texts by ``pool``."""
     from negsample.models.encoders import make_encoder
 
-    choice("pool", pool, POOLS)
     encoder = make_encoder(spec)
     check_pool(encoder, pool)
     return encoder

@@ -4,6 +4,7 @@ import base64
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from negsample.eval.report import plots
@@ -24,14 +25,13 @@ def tune_page(found: Mapping[str, Any], trials: Sequence["FrozenTrial"], command
     ``found``: the content of ``study.json``; ``trials``: the attempt of each trial that counts.
     """
     names = list(dict.fromkeys(name for trial in found["trials"] for name in trial["parameters"]))
-    maximised = found["direction"] == "maximise"
-    finished = [trial for trial in found["trials"] if trial["value"] is not None]
-    rows = sorted(finished, key=lambda trial: (-trial["value"] if maximised else trial["value"], trial["trial"]))
-    rows += [trial for trial in found["trials"] if trial["value"] is None]
+    sign = -1 if found["direction"] == "maximise" else 1
+    order = [(trial["value"] is None, sign * (trial["value"] or 0), trial["trial"]) for trial in found["trials"]]
+    rows = [trial for _, trial in sorted(zip(order, found["trials"], strict=True), key=lambda pair: pair[0])]
     # The whole title is too long for an axis.
     objective = found["search"]["objective"]
     label = objective.replace("_", " ") if isinstance(objective, str) else "agreement"
-    pictures, missing = study_pictures(trials, maximised=maximised, objective=label)
+    pictures, missing = study_pictures(trials, maximised=sign < 0, objective=label)
     return render("tune.html.j2", command, found=found, names=names, rows=rows, pictures=pictures, missing=missing)
 
 
@@ -46,11 +46,17 @@ def study_pictures(
 
     # The plots of optuna go through pyplot, which would look for a screen.
     matplotlib.use("agg")
+    optuna.logging.disable_default_handler()
+    study = optuna.create_study(direction="maximize" if maximised else "minimize")
+    for trial in map(copy, trials):
+        if maximised:
+            # Losses were reported negated.
+            trial.intermediate_values = {step: -value for step, value in trial.intermediate_values.items()}
+        study.add_trial(trial)
+    pictures, missing = [], []
     with warnings.catch_warnings():
         # Optuna calls its plots experimental.
         warnings.simplefilter("ignore")
-        study = _copy(trials, maximised)
-        pictures, missing = [], []
         for title, caption, draw in _plots(study, objective):
             try:
                 pictures.append((title, caption, _address(draw)))
@@ -60,70 +66,57 @@ def study_pictures(
     return pictures, missing
 
 
-def _copy(trials: Sequence["FrozenTrial"], maximised: bool) -> "Study":
-    """A study of these trials alone, in memory, with the losses that were reported negated given their own sign."""
-    import optuna
-
-    optuna.logging.disable_default_handler()
-    study = optuna.create_study(direction="maximize" if maximised else "minimize")
-    for trial in map(copy, trials):
-        if maximised:
-            trial.intermediate_values = {step: -value for step, value in trial.intermediate_values.items()}
-        study.add_trial(trial)
-    return study
-
-
 def _plots(study: "Study", objective: str) -> list[tuple[str, str, Callable[[], Any]]]:
     """Title, caption and function of each plot that the study has the trials for."""
-    import optuna
+    from optuna.importance import FanovaImportanceEvaluator
     from optuna.trial import TrialState
     from optuna.visualization import matplotlib as draw
 
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if not complete:
         return []
-    varied: dict[str, set[Any]] = {}
-    for trial in complete:
-        for name, value in trial.params.items():
-            varied.setdefault(name, set()).add(value)
-    names = [name for name, values in varied.items() if len(values) > 1][:_DRAWN]
-    found: list[tuple[str, str, Callable[[], Any]]] = [
+    every = [name for trial in complete for name in trial.params]
+    varied = [name for name in dict.fromkeys(every) if len({trial.params.get(name) for trial in complete}) > 1]
+    several, names = len(complete) > 1 and varied, varied[:_DRAWN]
+    importance = partial(
+        draw.plot_param_importances, study, evaluator=FanovaImportanceEvaluator(seed=0), target_name="importance"
+    )
+    epochs = any(trial.intermediate_values for trial in study.get_trials(deepcopy=False))
+    every_plot = [
         (
+            True,
             "History",
             "The value of each completed trial, and the best so far.",
-            lambda: draw.plot_optimization_history(study, target_name=objective),
-        )
+            partial(draw.plot_optimization_history, study, target_name=objective),
+        ),
+        (
+            several,
+            "Importance",
+            "How much of the variation of the value each parameter explains (fANOVA), among parameters that every trial "
+            "has; a guide where trials are few.",
+            importance,
+        ),
+        (
+            several,
+            "Slices",
+            "The value against each parameter.",
+            partial(draw.plot_slice, study, params=names, target_name=objective),
+        ),
+        (
+            several,
+            "Parallel coordinates",
+            "Each completed trial as a line through its parameters.",
+            partial(draw.plot_parallel_coordinate, study, params=names, target_name=objective),
+        ),
+        (
+            epochs,
+            "Epochs",
+            "Validation loss by epoch; a line that ends early is a trial that was pruned, or stopped by itself.",
+            partial(draw.plot_intermediate_values, study),
+        ),
+        (True, "Time line", "When each trial ran.", partial(draw.plot_timeline, study)),
     ]
-    if len(complete) > 1 and names:
-        evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
-        found += [
-            (
-                "Importance",
-                "How much of the variation of the value each parameter explains (fANOVA), among parameters that every "
-                "trial has; a guide where trials are few.",
-                lambda: draw.plot_param_importances(study, evaluator=evaluator, target_name="importance"),
-            ),
-            (
-                "Slices",
-                "The value against each parameter.",
-                lambda: draw.plot_slice(study, params=names, target_name=objective),
-            ),
-            (
-                "Parallel coordinates",
-                "Each completed trial as a line through its parameters.",
-                lambda: draw.plot_parallel_coordinate(study, params=names, target_name=objective),
-            ),
-        ]
-    if any(trial.intermediate_values for trial in study.get_trials(deepcopy=False)):
-        found.append(
-            (
-                "Epochs",
-                "Validation loss by epoch; a line that ends early is a trial that was pruned, or stopped by itself.",
-                lambda: draw.plot_intermediate_values(study),
-            )
-        )
-    found.append(("Time line", "When each trial ran.", lambda: draw.plot_timeline(study)))
-    return found
+    return [(title, caption, function) for wanted, title, caption, function in every_plot if wanted]
 
 
 def _address(draw: Callable[[], Any]) -> str:

@@ -13,11 +13,9 @@ from negsample.models.align.alignment import sentence_means
 from negsample.models.align.named_features import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
 from negsample.models.embedding_cache import EmbeddingCache, key
-from negsample.models.language.conditional import PROMPTS, Asked, framed, losses_given
-from negsample.models.language.gguf import PACKAGED, lm_folder
-from negsample.models.language.head_models import HeadModel, read_head
-from negsample.models.language.language_models import KINDS, lm_kind
+from negsample.models.language.language_model import PACKAGED, PROMPTS, Asked, framed, lm_folder, load_lm, losses_given
 from negsample.models.language.model_files import copy_model, fingerprint
+from negsample.models.language.networks import Pretrained
 
 if TYPE_CHECKING:
     from negsample.models.align.reader import Text
@@ -125,15 +123,15 @@ class Evidence:
 
     def __init__(
         self,
-        head: HeadModel,
+        head: Pretrained,
         lm: str,
         encoder: "Encoder",
         prompt: str | None = None,
         most_tokens: int = MOST_TOKENS,
         scales: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
-        self._decodes = bool(head.network.config.is_encoder_decoder)
-        prompt = prompt or PROMPTS["encoder-decoder" if self._decodes else "causal"]
+        self._decodes = head.kind == "encoder-decoder"
+        prompt = prompt or PROMPTS[head.kind]
         if prompt.count("{document}") != 1:
             raise InputError(f"lm_prompt={prompt!r}: it must have {{document}} in it, once")
         room = head.window // 2
@@ -296,12 +294,11 @@ def new_evidence(lm: str, encoder: "Encoder", prompt: str | None = None, most_to
 
     Raises InputError where it is no such model, cannot be loaded, or reads fewer than 32 tokens at a time.
     """
-    folder = str(lm_folder(lm))
-    if (kind := lm_kind(folder)) == "masked":
+    head = load_lm(lm, shared=False)
+    if head.kind == "masked":
         raise InputError(
             f"lm={lm}: a masked model can't write after a document; take a causal one or an encoder–decoder"
         )
-    head = read_head(KINDS[kind], folder)
     packaged = lm == PACKAGED and (prompt or PROMPTS["causal"], most_tokens) == (PROMPTS["causal"], MOST_TOKENS)
     return Evidence(head, lm, encoder, prompt, most_tokens, _PACKAGED_SCALES if packaged else None)
 
@@ -312,8 +309,7 @@ def load_evidence(folder: Path, saved: Mapping[str, Any], encoder: "Encoder") ->
     Raises InputError where it is missing, damaged or another than it was.
     """
     lm = str(folder) if saved["copied"] else saved["lm"]
-    found = folder if saved["copied"] else lm_folder(lm)
-    head = read_head(KINDS[lm_kind(str(found))], str(found))
+    head = load_lm(lm, shared=False)
     if head.fingerprint != saved["fingerprint"]:
         raise InputError(
             f"lm={lm}: damaged or changed (its hash is not the one in config.json); "

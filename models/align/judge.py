@@ -164,9 +164,9 @@ def longest(tokenizer: Any) -> int:
 
 def new_judge(encoder: Any, attention: str, seed: int) -> Judge:
     """A judge that starts from the weights of the sentence-transformer ``encoder``. Raises InputError."""
-    from negsample.models.language.pretrained import load_pretrained
+    from negsample.models.language.networks import load_pretrained
 
-    model, tokenizer, _ = load_pretrained(str(encoder.folder / encoder.layout.transformer), attention)
+    model, tokenizer, _ = load_pretrained(str(encoder.folder), attention)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Judge(JudgeNetwork(model), tokenizer)
@@ -174,7 +174,7 @@ def new_judge(encoder: Any, attention: str, seed: int) -> Judge:
 
 def load_judge(folder: Path, fingerprint: str, attention: str = "sdpa") -> Judge:
     """The judge that ``Judge.save`` wrote. Raises InputError where a file is missing, damaged or changed."""
-    from negsample.models.language.pretrained import load_shell
+    from negsample.models.language.networks import load_shell
 
     check_weights(folder, fingerprint)
     model, tokenizer = load_shell(folder, attention)

@@ -65,7 +65,7 @@ class WordStates:
         self.name, self.dim, self.unit = encoder.name, encoder.dim, encoder.unit
         self.fingerprint, self.counts = encoder.fingerprint, encoder.counts
         self._weigh = TermWeights(self.model.tokenizer)
-        self._shift = len(encoder.layout.prompt)
+        self._shift = len(encoder.prompt)
         # Of each text: its words, their vectors, and its own vector.
         self._kept: OrderedDict[str, tuple[Words, np.ndarray, np.ndarray]] = OrderedDict()
         self._bytes = 0

@@ -21,9 +21,9 @@ ENCODERS = Registry(
     "encoder",
     {
         "glove": "negsample.models.encoders.glove:make",
-        "hf": "negsample.models.encoders.hf:make",
+        "hf": "negsample.models.encoders.transformer:make_hf",
         "infersent": "negsample.models.encoders.infersent:make",
-        "sentence-transformer": "negsample.models.encoders.sentence_transformer:make",
+        "sentence-transformer": "negsample.models.encoders.transformer:make_sentence_transformer",
         "use": "negsample.models.encoders.tfhub:make_use",
         "use-large": "negsample.models.encoders.tfhub:make_use_large",
         "use-multilingual": "negsample.models.encoders.use_multilingual:make",

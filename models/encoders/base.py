@@ -20,9 +20,6 @@ class Encoder(Protocol):
     nothing else: equal on every machine, device and library version, before saving and after loading.
     ``counts``: what ``encode`` has met so far, e.g. ``truncated``, ``unknown_words``, ``zero_vectors``.
 
-    An encoder may have an attribute ``shared``: another encoder of the same width, and a function of its vectors
-    (float32 [n, dim] → [n, dim], row by row) that gives this one's, so that both live off one embedding cache.
-
     One over a transformers network has a method ``in_bf16``: a copy that computes in bfloat16, with a fingerprint of its
     own, so that no cache mixes the vectors of both. It is for scoring, and is not saved.
     """

@@ -19,7 +19,7 @@ from negsample.models.batching import like_lengths, pad
 from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
 from negsample.models.language.model_files import fingerprint, one_line, read_tensors
-from negsample.models.language.transformer_models import pick_device
+from negsample.models.language.networks import pick_device
 
 # What the published versions put around a sentence.
 BOUNDS = {1: ("<s>", "</s>"), 2: ("<p>", "</p>")}

@@ -12,7 +12,7 @@ import numpy as np
 from negsample.models.encoders.base import as_texts
 from negsample.models.encoders.vectors import WordVectors, save_vectors
 from negsample.models.language.model_files import fingerprint
-from negsample.models.language.transformer_models import choice
+from negsample.models.language.networks import choice
 from negsample.text import straight
 
 UNITS = ("word", "sentence")

@@ -30,7 +30,7 @@ def generate(
     from negsample.io.run_record import Stopwatch, write_run
     from negsample.negatives.recipe import parse_recipe
     from negsample.train.config import make_config
-    from negsample.train.data.examples import make_examples
+    from negsample.train.data import make_examples
 
     watch = Stopwatch()
     settings = {

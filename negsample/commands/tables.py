@@ -1,120 +1,104 @@
-"""``negsample tables``: which there are, ``p3-table1`` and ``p3-table2``."""
+"""``negsample tables NAME``: a table or figure of the papers, on your own data or on stand-ins."""
 
-import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from negsample.commands import options
-from negsample.errors import InputError
-
-
-def paper_rows() -> list[tuple[str, ...]]:
-    """Each table and figure of the papers: paper, what, command (after ``negsample``), what is published, what departs."""
-    from negsample.io.yaml_text import read_mapping
-
-    papers = read_mapping(Path(__file__).parents[1] / "papers" / "papers.yaml", "papers.yaml")
-    lines = [(paper, line) for paper, text in papers.items() for line in text.splitlines()]
-    return [(paper, *map(str.strip, line.split("|"))) for paper, line in lines]
 
 
 def _list(wanted: bool) -> None:
+    """Print every table and figure and its command, and end."""
     if not wanted:
         return
+    from negsample.papers.declared import all_declared
+
     before = ""
-    for paper, what, command, published, departs in paper_rows():
+    for paper, what, command, title, departs in (each.listed() for each in all_declared()):
         if paper != before:
             print(f"{paper}\n")
         before = paper
-        print(f"  {what}: {published}")
+        print(f"  {what}: {title}")
         print(f"    {'no command' if command == '–' else f'negsample {command}'}")
         print("" if departs == "–" else f"    {departs}\n")
     raise typer.Exit
 
 
-def tables_command(
+def tables(
+    name: Annotated[str, typer.Argument(help="Which table: p0-table1 … p4-figure2 (--list).", metavar="NAME")],
+    out: Annotated[str, typer.Option("--out", help="Folder for the table; begun before: goes on.", metavar="DIR")],
+    values: Annotated[
+        list[str] | None, typer.Argument(help="Settings of the trainings (p3-…), as for 'train'.", metavar="KEY=VALUE")
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help="What people judged: FILE or NAME:PATH as for 'correlate'; p3-table5 to 7: tac2010:DIR; p4-…: records of "
+            "headlines. May be repeated.",
+            metavar="DATA",
+        ),
+    ] = None,
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--part",
+            help="What stands for an encoder or model that the paper names, such as GloVe=glove:FILE; may be repeated.",
+            metavar="NAME=SPEC",
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="These rows, not the paper's; may be repeated.", metavar="NAME")
+    ] = None,
+    human: Annotated[
+        list[str] | None,
+        typer.Option("--human", help="Only this human score (default: the paper's, else all); may be repeated."),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", help="Leave out this system, besides those that the paper does; may be repeated."),
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", help="p3-table1, 2: YAML file with settings, encoders, heads.", metavar="FILE"),
+    ] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            "--models",
+            help="p3-table5 to 7: model folders instead of training, such as 'runs/*-*'; none: ROUGE alone.",
+            metavar="GLOB",
+        ),
+    ] = None,
+    keep_models: Annotated[bool, typer.Option("--keep-models", help="p3-table1, 2: keep each cell's model.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=0, help="p3-table1, 2: encoders worked on side by side (0: by the cores).")
+    ] = 0,
+    precision: options.Precision = "float32",
+    bootstrap: options.Bootstrap = 1000,
+    seed: Annotated[int | None, typer.Option("--seed", help="Decides every random choice (default 0).")] = None,
+    smoke: options.Smoke = False,
     listed: Annotated[
         bool, typer.Option("--list", callback=_list, is_eager=True, help="Every table and figure, and its command.")
     ] = False,
 ) -> None:
-    """The papers' tables on your own data."""
+    """A table or figure of the papers on your own data, beside the printed figures."""
+    from functools import partial
 
+    from negsample.papers.judged import Asked
+    from negsample.papers.run import run_table
 
-def _table_command(table: str, about: str) -> Callable[..., None]:
-    """The command of a grid of encoders and heads; both tables take the same options."""
-
-    def command(
-        out: Annotated[str, typer.Option("--out", help="Folder for the table; begun before: goes on.", metavar="DIR")],
-        settings: Annotated[
-            list[str] | None, typer.Argument(help="Settings as for 'train', such as negatives=5.", metavar="KEY=VALUE")
-        ] = None,
-        config: Annotated[
-            str | None, typer.Option("--config", help="YAML file: settings, encoders, heads.", metavar="FILE")
-        ] = None,
-        corpus: Annotated[
-            list[str] | None, typer.Option("--corpus", help="Name, file, folder or hub id; may be given again.")
-        ] = None,
-        encoders: Annotated[
-            list[str] | None, typer.Option("--encoders", help="Default: all that need no download.", metavar="A,B,…")
-        ] = None,
-        heads: Annotated[
-            str | None,
-            typer.Option(
-                "--heads", help="Default: fc,cnn,lstm; 'cls' adds a fine-tuned [CLS] column.", metavar="A,B,…"
-            ),
-        ] = None,
-        limit: Annotated[
-            int | None, typer.Option("--limit", min=1, help="Read only the first N pairs of each corpus.")
-        ] = None,
-        seed: Annotated[int | None, typer.Option("--seed", help="Decides every random choice (default 0).")] = None,
-        jobs: Annotated[
-            int, typer.Option("--jobs", min=0, help="Encoders worked on side by side (0: by the cores).")
-        ] = 0,
-        keep_models: Annotated[bool, typer.Option("--keep-models", help="Keep the model of each cell.")] = False,
-        smoke: options.Smoke = False,
-    ) -> None:
-        from negsample.papers.grid_table import read_table, run_table
-        from negsample.papers.stand_ins import small_table
-        from negsample.papers.tables_report import markdown
-
-        if config is None and not corpus and not smoke:
-            raise InputError("nothing says what to train on; give --config FILE or --corpus PATH")
-        chosen = read_table(
-            table,
-            config,
-            settings or [],
-            corpus=corpus or [],
-            encoders=encoders or [],
-            heads=heads,
-            limit=limit,
-            seed=seed,
-        )
-        if smoke:
-            chosen = small_table(chosen)
-        found = run_table(
-            table,
-            chosen.settings,
-            Path(out),
-            encoders=chosen.encoders,
-            heads=chosen.heads,
-            jobs=jobs or min(os.cpu_count() or 1, 4),
-            keep_models=keep_models,
-            smoke=smoke,
-            command=sys.argv,
-        )
-        print(markdown(found), end="")
-        print(f"\n{out}: table.json, table.csv, table.md, run.json; each cell's figures below cells/")
-
-    command.__name__, command.__doc__ = table, about
-    return command
-
-
-p3_table1 = _table_command(
-    "p3-table1", "Encoders x heads on cross pairing: accuracy, beside Table 1 of Bao et al. 2021."
-)
-p3_table2 = _table_command(
-    "p3-table2", "Encoders x heads on words added, deleted, replaced: Pearson x 100, beside Table 2 of Bao et al. 2021."
-)
+    several = {"data": data, "words": values, "parts": part, "metrics": metric, "human": human, "without": without}
+    asked = Asked(
+        **{key: tuple(given or ()) for key, given in several.items()},
+        config=config,
+        models=models,
+        keep_models=keep_models,
+        jobs=jobs,
+        precision=precision,
+        bootstrap=bootstrap,
+        seed=seed,
+        smoke=smoke,
+    )
+    run_table(name, asked, Path(out), partial(print, flush=True))

@@ -30,7 +30,7 @@ def train(
     smoke: options.Smoke = False,
 ) -> None:
     """Train an estimator; --out becomes a model folder. Several processes: accelerate launch -m negsample train …"""
-    from negsample.papers.stand_ins import smoke as made_small
+    from negsample.papers.stand_ins import small_training
     from negsample.train.config import read_config
     from negsample.train.job import train as train_model
 
@@ -43,7 +43,7 @@ def train(
     settings = read_config(config, values)
     notes = notes_on(settings, config, values, smoke)
     if smoke:
-        settings = made_small(settings)
+        settings = small_training(settings)
     found = train_model(settings, Path(out), resume=resume, smoke=smoke, command=sys.argv, notes=notes)
     if found is None:
         print(f"{out}: the run is finished already")

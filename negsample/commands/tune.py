@@ -22,7 +22,7 @@ def tune(
         str,
         typer.Option(
             "--storage",
-            help="sqlite:///FILE (one machine), postgresql://… or mysql://… (several), journal:FILE (shared folder).",
+            help="sqlite:///FILE (one machine), postgresql+psycopg://… (several), journal:FILE (shared folder).",
             metavar="URL",
             envvar="NEGSAMPLE_STORAGE",
         ),
@@ -38,8 +38,7 @@ def tune(
     from negsample.io.files import atomic_text
     from negsample.io.run_record import Stopwatch, write_run
     from negsample.train.search.settings import read_search
-    from negsample.train.search.storage import hide, safe_url
-    from negsample.train.search.trials import study_as_plain
+    from negsample.train.search.study import hide, safe_url, study_as_plain
     from negsample.train.search.tune import tune as run_trials
 
     watch = Stopwatch()
@@ -47,10 +46,10 @@ def tune(
     search = read_search(config)
     _find_corpora(search)
     measure, data = _measure(search)
-    for note in search.notes:
+    for note in search.notes():
         print(f"note: {note}", file=sys.stderr)
     print(f"study {study}: {trials} trials, {search.title()}", flush=True)
-    slots = run_trials(
+    found = run_trials(
         search,
         study,
         storage,
@@ -61,8 +60,8 @@ def tune(
         say=partial(print, flush=True),
         command=command,
     )
-    plain = study_as_plain(search, study, slots)
-    atomic_text(Path(out) / "report.html", tune_page(plain, [slot.last for slot in slots], command))
+    plain = study_as_plain(search, study, found)
+    atomic_text(Path(out) / "report.html", tune_page(plain, found, command))
     write_run(
         Path(out) / "run.json",
         watch,
@@ -82,11 +81,11 @@ def _find_corpora(search: "Search") -> None:
     """InputError where no trial could read its corpora; those that differ between trials are left to them."""
     from negsample.settings import field_types, make_settings
     from negsample.train.config import Reading
-    from negsample.train.data.examples import find_corpora
+    from negsample.train.data import find_corpora
 
     reading = field_types(Reading)
 
-    if not search.space.fields() & (set(reading) - {"limit", "sample", "seed"}):
+    if not search.searched.fields() & (set(reading) - {"limit", "sample", "seed"}):
         find_corpora(
             make_settings(Reading, {key: value for key, value in search.train.items() if key in reading}, "train")
         )
@@ -97,12 +96,11 @@ def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
     if search.agreement is None:
         return None, {}
     from negsample.eval.judgments import parted
-    from negsample.eval.tuning import agreement_of, check_asked, load_tune_halves
+    from negsample.eval.tuning import agreement_of, load_tune_halves
     from negsample.io.run_record import fingerprints
 
     asked = search.agreement
-    check_asked(asked.level, asked.coefficient)
-    halves = load_tune_halves(asked.judgments, asked.human)
+    halves = load_tune_halves(asked.files())
     measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
     return measure, fingerprints(parted(spec)[1] for spec in asked.judgments)
 

@@ -14,7 +14,7 @@ from negsample.corpora import files, hub
 from negsample.corpora.pairs import CorpusOptions, describe_skipped, sampled
 from negsample.errors import InputError
 from negsample.io.files import ENDINGS
-from negsample.io.saved import is_saved
+from negsample.io.read import is_saved
 from negsample.records import Pair
 from negsample.registry import Registry
 

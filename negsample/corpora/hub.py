@@ -12,8 +12,7 @@ from typing import Any
 
 from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError
-from negsample.io.read import Row
-from negsample.io.saved import is_saved, load_saved
+from negsample.io.read import Row, is_saved, load_saved
 from negsample.records import Pair
 from negsample.registry import suggestion
 

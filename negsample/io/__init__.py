@@ -1,1 +1,1 @@
-"""Files: records read and written, files that appear whole, the store of pairs, the folder of a run."""
+"""Files: records read and written, files that appear whole, what --resume rests on."""

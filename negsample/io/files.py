@@ -137,11 +137,13 @@ def appears(path: Path, seconds: float = 30.0) -> bool:
 
 
 def atomic_text(path: str | Path, text: str) -> None:
-    """Write ``text`` as UTF-8 to ``path``, whole or not at all. Raises InputError as ``replacing`` does."""
-    data = text.encode("utf-8")
+    """Write ``text`` as UTF-8 to ``path``, whole or not at all; half a surrogate pair as its ``\\uXXXX`` escape.
+
+    Raises InputError as ``replacing`` does.
+    """
     with replacing(path) as handle:
         try:
-            handle.write(data)
+            handle.write(text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise failure(str(path), error) from error
 
@@ -151,18 +153,7 @@ def atomic_json(path: str | Path, value: Any) -> None:
 
     Raises ValueError for a number that is not finite, for JSON has none, and InputError as ``replacing`` does.
     """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-    if not _encodable(text):
-        text = json.dumps(value, ensure_ascii=True, allow_nan=False, indent=2) + "\n"
-    atomic_text(path, text)
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    atomic_text(path, json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
 
 
 class _TriedError(Exception):

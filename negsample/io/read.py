@@ -14,7 +14,6 @@ from negsample.errors import InputError, RecordError
 from negsample.io.csv_rows import read_csv
 from negsample.io.files import failure, format_of
 from negsample.io.lines import NOT_UTF8, check_exists, display, reading
-from negsample.io.saved import is_saved, saved_rows
 from negsample.records import Example, Row, document_key
 
 _PARQUET_BATCH = 128
@@ -53,7 +52,7 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
         "csv": lambda source: read_csv(source, ","),
         "tsv": lambda source: read_csv(source, "\t"),
         "parquet": _read_parquet,
-        "saved": saved_rows,
+        "saved": _read_saved,
     }
     if kind not in readers:
         raise InputError(f"{display(path)}: no format is called {kind!r}; known: {', '.join(readers)}")
@@ -176,6 +175,35 @@ def _parquet_row(where: str, batch: Any, index: int) -> Row:
             fields[name] = None
             broken = broken or RecordError(where, f"field {name!r} can't be read", "save text as UTF-8")
     return Row(where, fields, broken)
+
+
+def is_saved(path: str | Path) -> bool:
+    """Whether ``path`` is a folder that ``save_to_disk`` of ``datasets`` wrote: a Dataset, or a DatasetDict."""
+    return any(os.path.isfile(os.path.join(path, name)) for name in ("state.json", "dataset_dict.json"))
+
+
+def load_saved(path: str | Path) -> dict[str, Any]:
+    """Load the splits of the folder, memory-mapped: name → rows. Raises InputError where it is damaged."""
+    import datasets
+
+    try:
+        found = datasets.load_from_disk(str(path))
+    except Exception as error:
+        told = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{path}: can't be read as a folder of save_to_disk ({told}); save it again") from error
+    splits = found if isinstance(found, dict) else {str(found.split or "train"): found}
+    return {str(name): split.with_format(None) for name, split in splits.items()}
+
+
+def _read_saved(path: str | Path) -> Iterator[Row]:
+    """The records of the folder's only split. Raises InputError where it holds several."""
+    splits = load_saved(path)
+    if len(splits) != 1:
+        names = ", ".join(os.path.join(path, name) for name in splits)
+        raise InputError(f"{path}: holds {len(splits)} splits; name one of {names}")
+    for split in splits.values():
+        for number, record in enumerate(split, start=1):
+            yield Row(f"{path}, record {number}", record)
 
 
 # --- fields

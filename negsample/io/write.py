@@ -171,8 +171,8 @@ def _json_default(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} has no JSON form")
 
 
-def _json(value: Any, ensure_ascii: bool = False) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, allow_nan=False, default=_json_default)
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_json_default)
 
 
 class _JsonLines(Writer):
@@ -181,11 +181,7 @@ class _JsonLines(Writer):
         self._flush_every = flush_every
 
     def _put(self, record: dict[str, Any]) -> None:
-        try:
-            line = _json(record).encode("utf-8")
-        except UnicodeEncodeError:
-            line = _json(record, ensure_ascii=True).encode("ascii")
-        self._stream.write(line + b"\n")
+        self._stream.write(_json(record).encode("utf-8", "backslashreplace") + b"\n")
         if self._flush_every and (self._count + 1) % self._flush_every == 0:
             self._stream.flush()
 

@@ -16,7 +16,7 @@ from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
 from negsample.negatives.index import PairIndex, PairStore, fingerprint, index_of, padded, summary_digest
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import SPLITS, assign
-from negsample.negatives.vocabulary import DRAWS, Vocabulary, VocabularyCounter
+from negsample.negatives.vocabulary import Vocabulary, VocabularyCounter, check_draw
 from negsample.progress import Bar
 from negsample.records import Example, Pair
 from negsample.seeds import digest, generator
@@ -26,30 +26,6 @@ _TRIES = 8
 
 Part = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The split of each document, uint8 [documents], numbers as in ``SPLITS`` or higher for none; takes what ``assign`` takes."""
-
-
-@dataclass(frozen=True)
-class GenerateOptions:
-    """What to make: ``negatives`` of each pair by ``recipe``; ``vocabulary`` is drawn "uniform" or by "frequency".
-
-    The training split holds ``redraws`` times as many negatives of each pair, of which each epoch sees the next set.
-
-    Raises InputError for fewer than one negative or another vocabulary.
-    """
-
-    recipe: Recipe
-    negatives: int = 1
-    seed: int = 0
-    vocabulary: str = "uniform"
-    redraws: int = 1
-
-    def __post_init__(self) -> None:
-        if self.negatives < 1:
-            raise InputError(f"negatives {self.negatives}: give 1 or more")
-        if self.redraws < 1:
-            raise InputError(f"redraws {self.redraws}: give 1 or more")
-        if self.vocabulary not in DRAWS:
-            raise InputError(f"vocabulary {self.vocabulary!r} is not known; choose {' or '.join(DRAWS)}")
 
 
 @dataclass(frozen=True)
@@ -91,45 +67,57 @@ class GenerateReport:
 
 def generate(
     pairs: Iterable[Pair],
-    options: GenerateOptions,
+    recipe: Recipe,
     out: Path,
+    *,
+    negatives: int = 1,
+    seed: int = 0,
+    vocabulary: str = "uniform",
+    redraws: int = 1,
     part: Part | None = None,
 ) -> GenerateReport:
-    """Write ``train.jsonl.gz``, ``validation.jsonl.gz`` and ``test.jsonl.gz`` to the folder ``out``.
+    """Write ``train.jsonl.gz``, ``validation.jsonl.gz`` and ``test.jsonl.gz`` to the new folder ``out``.
 
-    Each pair gives its original (label 1) and ``options.negatives`` damaged ones, one JSON object a line with the
-    fields of ``Example``. The files depend on the pairs and options, not on the order of the pairs. ``id`` is the
-    pair's id and what became of it (``"17/delete-2"``); a pair id that is not unique is extended by corpus or hash.
-    Pairs of one document have the same ``document_id``: the id of the first of them in the order of the hashes of their
-    summaries.
+    Each pair gives its original (label 1) and ``negatives`` damaged ones by ``recipe``, one JSON object a line with the
+    fields of ``Example``; in the training split ``redraws`` times as many, of which each epoch sees the next set. Words are
+    drawn "uniform" over the ``vocabulary`` or by "frequency". ``part``, where given, says which document goes to which
+    split, in place of ``seed``.
 
-    ``part``, where given, says which document goes to which split, in place of the seed.
+    The files depend on the pairs and options, not on the order of the pairs. ``id`` is the pair's id and what became of it
+    (``"17/delete-2"``); a pair id that is not unique is extended by corpus or hash. Pairs of one document have the same
+    ``document_id``: the id of the first of them in the order of the hashes of their summaries.
 
     Memory does not grow with the texts: they are kept in a temporary file. The folder appears when all is complete; an
     exception before that leaves nothing.
 
-    Raises InputError: too few documents or too few different summaries for the splits, a split for which not one
-    negative can be made, a folder that holds something or can't be written, a full disk; and whatever ``pairs`` raises.
+    Raises InputError: fewer than one negative, another vocabulary, too few documents or too few different summaries for
+    the splits, a split for which not one negative can be made, a folder that holds something or can't be written, a full
+    disk; and whatever ``pairs`` raises.
     """
+    for name, value in (("negatives", negatives), ("redraws", redraws)):
+        if value < 1:
+            raise InputError(f"{name} {value}: give 1 or more")
+    check_draw(vocabulary)
     with new_folder(str(out)) as folder, PairStore(folder) as store, Bar("negatives") as bar:
         index = index_of(_stored(pairs, store, bar))
         keys = index.key[index.first[:-1]]
-        split = part(keys, index.group) if part else assign(keys, index.group, options.seed)
+        split = part(keys, index.group) if part else assign(keys, index.group, seed)
         source = _Source(store, index)
-        vocabulary = _count_words(source, split, options.vocabulary, bar)
+        words = _count_words(source, split, vocabulary, bar)
         reports = {}
         for number, name in enumerate(SPLITS):
             positions = np.flatnonzero(split[index.document] == number)
-            context = Context(vocabulary, index, positions, source.borrow)
+            context = Context(words, index, positions, source.borrow)
+            maker = ExampleMaker(context, recipe, negatives * (redraws if name == "train" else 1), seed)
             with open_writer(folder / f"{name}.jsonl.gz") as writer:
-                reports[name] = _write_split(name, source, context, options, writer, bar)
+                reports[name] = _write_split(name, source, maker, writer, bar)
     return GenerateReport(
-        recipe=str(options.recipe),
+        recipe=str(recipe),
         pairs=len(index.number) + index.duplicates,
         duplicates=index.duplicates,
         documents=len(index.group),
         linked=int(np.sum(np.bincount(index.group)[index.group] > 1)),
-        vocabulary=len(vocabulary.words),
+        vocabulary=len(words.words),
         splits=reports,
         fingerprint=fingerprint(index),
     )
@@ -186,12 +174,8 @@ def _count_words(source: _Source, part: np.ndarray, draw: str, bar: Bar) -> Voca
     return counter.finish(draw)
 
 
-def _write_split(
-    name: str, source: _Source, context: Context, options: GenerateOptions, writer: Writer, bar: Bar
-) -> SplitReport:
-    index, positions = context.index, context.positions
-    count = options.negatives * (options.redraws if name == "train" else 1)
-    maker = ExampleMaker(context, options.recipe, count, options.seed)
+def _write_split(name: str, source: _Source, maker: "ExampleMaker", writer: Writer, bar: Bar) -> SplitReport:
+    index, positions = maker.context.index, maker.context.positions
     for position in positions.tolist():
         for example in maker.examples(source.pair(position), source.document_id(position), position):
             writer.write(example.as_dict())
@@ -201,7 +185,7 @@ def _write_split(
         reasons = ", ".join(f"{reason} ({count} times)" for reason, count in sorted(maker.refusals.items()))
         raise InputError(
             f"not one negative can be made for the {name} split ({documents} document{'' if documents == 1 else 's'}) "
-            f"by recipe {options.recipe}: {reasons}; give more and other documents, 6 or more whose summaries differ, "
+            f"by recipe {maker.recipe}: {reasons}; give more and other documents, 6 or more whose summaries differ, "
             "or choose another recipe"
         )
     return SplitReport(

@@ -107,14 +107,19 @@ class VocabularyCounter:
 
     def finish(self, draw: str = "uniform") -> Vocabulary:
         """The vocabulary so far; ``draw`` is ``"uniform"`` (over types) or ``"frequency"``, else InputError."""
-        if draw not in DRAWS:
-            raise InputError(f"vocabulary {draw!r} is not known; choose {' or '.join(DRAWS)}")
+        check_draw(draw)
         self._fold()
         self._prune()
         words = tuple(sorted(self._counts))
         if draw == "uniform":
             return Vocabulary(words)
         return Vocabulary(words, np.cumsum([self._counts[word] for word in words], dtype=np.int64))
+
+
+def check_draw(draw: str) -> None:
+    """Raise InputError for what is neither ``"uniform"`` (over types) nor ``"frequency"``."""
+    if draw not in DRAWS:
+        raise InputError(f"vocabulary {draw!r} is not known; choose {' or '.join(DRAWS)}")
 
 
 def _hash(word: str) -> bytes:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -17,17 +17,16 @@ from typing import Any, Generic, Protocol, TypeVar
 import torch
 
 from negsample.errors import InputError
-from negsample.io.files import atomic_json, atomic_text
-from negsample.io.resume import trying, waiting
-from negsample.io.run_record import Stopwatch, write_run
-from negsample.io.write import write_table
+from negsample.io.files import atomic_json
+from negsample.io.resume import trying
+from negsample.io.run_record import Stopwatch
 from negsample.models.build import Parts, takes
 from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.progress import silence
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.data.prepare import Split, open_split, prepare_split
+from negsample.train.data import Split, open_split, prepare_split
 from negsample.train.job import own_state, parts_of
 
 POLL_SECONDS = 1.0
@@ -262,31 +261,3 @@ def read_splits(examples: Path, store: Path, parts: Parts, names: Sequence[str])
     for name in names:
         prepare_split(examples / f"{name}.jsonl.gz", store / name, parts.features)
     return {name: open_split(store / name) for name in names}
-
-
-def write_outputs(
-    out: Path,
-    name: str,
-    table: Mapping[str, Any],
-    *,
-    rows: Iterable[dict[str, Any]],
-    columns: Sequence[str],
-    text: str,
-    page: str = "",
-    watch: Stopwatch,
-    cells: Iterable[Mapping[str, Any]],
-    **facts: Any,
-) -> None:
-    """Write an experiment's ``NAME.json``, ``.csv`` (``rows``), ``.md``, ``.html`` (``page``, where there is one), ``run.json``.
-
-    Each file appears whole. ``cells`` are contents of ``figures.json``; ``facts`` go into ``run.json``. What was needed
-    until now (``work``) is removed. Several processes may get here together: each writes the same figures.
-    """
-    with waiting(out / "locks" / "report"):
-        atomic_json(out / f"{name}.json", table)
-        write_table(out / f"{name}.csv", rows, columns)
-        atomic_text(out / f"{name}.md", text)
-        if page:
-            atomic_text(out / f"{name}.html", page)
-        write_run(out / "run.json", watch, **facts, cell_seconds=sum(found["seconds"] for found in cells))
-        shutil.rmtree(out / "work", ignore_errors=True)

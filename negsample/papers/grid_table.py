@@ -2,104 +2,97 @@
 
 import dataclasses
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.resume import waiting, work_folder
 from negsample.io.run_record import Stopwatch
 from negsample.models.build import Parts, takes
-from negsample.models.encoders import make_encoder, parse_spec
+from negsample.models.encoders import make_encoder
 from negsample.negatives.recipe import parse_recipe
-from negsample.papers.grid import Grid, file_name, read_splits, run_cells, write_outputs
-from negsample.papers.tables_report import CSV_COLUMNS, TABLES, csv_rows, figure_of, markdown, table_of
-from negsample.registry import distinct
-from negsample.settings import convert, read_file, read_words
-from negsample.train.config import TrainConfig, make_config
-from negsample.train.data.examples import make_examples
-from negsample.train.data.prepare import SPLITS
+from negsample.papers import stand_ins
+from negsample.papers.declared import Declared
+from negsample.papers.grid import Grid, file_name, read_splits, run_cells
+from negsample.papers.judged import Asked
+from negsample.papers.records import Record, Table, write
+from negsample.settings import read_settings, read_words
+from negsample.spec import parse
+from negsample.train.config import TrainConfig
+from negsample.train.data import SPLITS, make_examples
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
 # packaged MiniLM, hf has the vectors before they are made unit length, and both live off one pass over the sentences.
-OFFLINE = ("sentence-transformer", "glove", "use-multilingual", "hf:special=true,max_length=256", "glove:unit=sentence")
+OFFLINE = (
+    "sentence-transformer",
+    "glove",
+    "use-multilingual",
+    "hf:special=true,max_length=256",
+    "glove:unit=sentence",
+)
 ROW_HEADS = ("fc", "cnn", "lstm")
 # What has to be fetched first, and how it is then given.
 DOWNLOADS = {
     "use": "google/universal-sentence-encoder/4 from tfhub.dev (USE-DAN of Bao et al. 2021); then use:FOLDER",
     "use-large": "google/universal-sentence-encoder-large/5 from tfhub.dev (USE-Trans of Bao et al. 2021); then use-large:FOLDER",
-    "infersent": "InferSent's weights and its word vectors; then infersent:weights=FILE,vectors=FILE",
+    "infersent": "InferSent's weights and its word vectors; then infersent(weights=FILE, vectors=FILE)",
     "word2vec": "word vectors in word2vec's format; then word2vec:FILE",
     "bert": (
-        "BERT-base or BERT-tiny; then --heads cls encoder=FOLDER (--heads cls alone runs the packaged MiniLM in its role)"
+        "BERT-base or BERT-tiny; then heads=[cls] encoder=FOLDER (heads=[cls] alone runs the packaged MiniLM in its role)"
     ),
 }
 
 
-# Words that have an option of their own, or that the table decides.
-_REFUSED = {key: f"give it as --{key}, or leave it out" for key in ("corpus", "limit", "seed", "encoders", "heads")} | {
-    "head": "leave it out; heads are given by --heads",
-    "recipe": "leave it out; the table has its own",
-}
-
-
 @dataclass(frozen=True)
-class TableConfig:
-    """Arguments of ``run_table``: ``encoders`` are specs (none: all that need no download), ``heads`` names."""
+class GridConfig(TrainConfig):
+    """Settings of all cells of a grid but head, recipe, and encoder of rows.
 
-    settings: TrainConfig
+    ``encoders``: specs of those of rows (none: all that need no download; ``encoder`` is that of heads that take no rows, such
+    as ``cls``); ``heads``; ``table``: in a file, the name of the table that it is for.
+    """
+
     encoders: tuple[str, ...] = ()
     heads: tuple[str, ...] = ROW_HEADS
+    table: str = ""
+
+    def check(self) -> None:
+        if (self.head, self.recipe) != (TrainConfig.head, TrainConfig.recipe):
+            raise InputError("head and recipe are the table's own; leave them out (heads=[…] names the heads)")
+        if not self.heads:
+            raise InputError("heads: name at least one of fc, cnn, lstm, cls")
+        for head in self.heads:
+            self.cell(head=head).check()
+
+    def cell(self, **own: Any) -> TrainConfig:
+        """The configuration of a training, with what is its ``own``."""
+        names = [field.name for field in dataclasses.fields(TrainConfig)]
+        return TrainConfig(**{**{name: getattr(self, name) for name in names}, **own})
 
 
-def read_table(
-    table: str,
-    path: str | Path | None,
-    words: Sequence[str] = (),
-    *,
-    corpus: Sequence[str] = (),
-    encoders: Sequence[str] = (),
-    heads: str | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-) -> TableConfig:
-    """Return what the YAML file ``path`` (or nothing), the ``key=value`` words and the options say, the later winning.
+def read_grid(table: str, path: str | None, words: Sequence[str] = (), seed: int | None = None) -> GridConfig:
+    """Return the grid of the YAML file ``path`` (or the defaults) and of ``key=value`` words, the later winning.
 
-    The file has the fields of ``TrainConfig`` and may have ``encoders`` and ``heads`` (lists) and ``table``, the name of
-    the table that it is for; without a file, texts are cut as in the paper (``min_summary`` 1). ``encoders`` and ``heads``
-    are lists with commas. Raises InputError for what ``read_config`` refuses, another table's file, and a word that is no
-    setting here.
+    Without a file, texts are cut as in the paper (``min_summary`` 1). Raises InputError as ``read_settings``, and for another
+    table's file.
     """
     given = read_words(words)
-    for key, advice in _REFUSED.items():
-        if key in given:
-            raise InputError(f"{key}=…: {advice}")
-    values: dict[str, Any] = {} if path is None else read_file(path)
-    where = "key=value" if path is None else str(path)
-    if (meant := values.pop("table", table)) != table:
-        raise InputError(f"{where}: is for table {meant!r}, not {table!r}; run negsample tables {meant}")
-    own = {
-        key: convert(values.pop(key), list[str], f"{where}: {key}") for key in ("encoders", "heads") if key in values
-    }
-    make_config(values, where)
-    chosen = own.get("heads", ROW_HEADS)
-    if heads is not None:
-        chosen = [name.strip() for name in heads.split(",") if name.strip()]
-    kinds = {takes(head) for head in chosen}
-    if path is None and "tokens" in kinds:
-        values["min_summary"] = 1
+    grid = read_settings(GridConfig, path, [*words, *([] if seed is None else [f"seed={seed}"])], "tables")
+    if grid.table not in ("", table):
+        raise InputError(f"{path}: is for table {grid.table!r}, not {table!r}; run negsample tables {grid.table}")
+    rows_alone = {takes(head) for head in grid.heads} <= {"rows"}
     # A file may hold it for a head that is not asked for this time.
-    if "encoder" in given and kinds <= {"rows"}:
-        raise InputError(f"encoder={given['encoder']}: encoder= is for cls; name the rows' encoders with --encoders")
-    values |= {key: value for key, value in (("seed", seed), ("limit", limit)) if value is not None} | given
-    if corpus:
-        values["corpus"] = list(corpus) if len(corpus) > 1 else corpus[0]
-    settings = make_config(values, f"{where} with {' '.join(words)}" if words and path else where)
-    return TableConfig(settings, tuple(split_specs(encoders or own.get("encoders", []))), tuple(chosen))
+    if "encoder" in given and rows_alone:
+        raise InputError(f"encoder={given['encoder']}: encoder= is for cls; name the rows' encoders with encoders=[…]")
+    if path is None and "cls" in grid.heads and "min_summary" not in given:
+        grid = dataclasses.replace(grid, min_summary=1)
+    return dataclasses.replace(grid, table=table)
 
 
 @dataclass(frozen=True)
@@ -129,23 +122,20 @@ class TableCell:
         )
 
 
-def table_cells(name: str, settings: TrainConfig, encoders: Sequence[str], heads: Sequence[str]) -> list[TableCell]:
-    """Return the cells of a table: each encoder under the heads that take rows, then each other head over its own encoder.
-
-    ``settings`` hold everything but head, encoder and recipe.
-    """
-    rows = [head for head in heads if takes(head) == "rows"]
-    columns = [[dataclasses.replace(settings, head=head, encoder=encoder) for head in rows] for encoder in encoders]
-    columns += [[dataclasses.replace(settings, head=head)] for head in heads if head not in rows]
+def grid_cells(recipes: Sequence[str], grid: GridConfig, encoders: Sequence[str]) -> list[TableCell]:
+    """Return the cells of a table: each encoder under the heads that take rows, then each other head over its own encoder."""
+    rows = [head for head in grid.heads if takes(head) == "rows"]
+    columns = [[grid.cell(head=head, encoder=encoder) for head in rows] for encoder in encoders]
+    columns += [[grid.cell(head=head)] for head in grid.heads if head not in rows]
     return [
         TableCell(recipe, dataclasses.replace(own.resolved(), recipe=dict(parse_recipe(recipe).weights)))
         for column in columns
-        for recipe in TABLES[name].recipes
+        for recipe in recipes
         for own in column
     ]
 
 
-class Table(Grid[TableCell]):
+class GridTable(Grid[TableCell]):
     """Cells of which all with the same ``data`` learn from the same examples; models are kept where ``keep`` says so."""
 
     def __init__(self, out: Path, cells: Sequence[TableCell], keep: bool) -> None:
@@ -154,9 +144,9 @@ class Table(Grid[TableCell]):
 
     def line(self, cell: TableCell, found: Mapping[str, Any]) -> str:
         """Say what came of a cell."""
-        figure = figure_of(found, "pearson" if parse_recipe(cell.recipe).graded else "accuracy")
-        value = "not defined" if figure["value"] is None else f"{100 * figure['value']:.1f}"
-        return f"{cell}: {value} (n = {figure['n']}; {len(found['epochs'])} epochs, {found['seconds']:.0f} s)"
+        figure = cell_record(found)
+        value = "not defined" if figure.value is None else f"{figure.value:.1f}"
+        return f"{cell}: {value} (n = {figure.n}; {len(found['epochs'])} epochs, {found['seconds']:.0f} s)"
 
     def data(self, data: str | Path) -> dict[str, Any]:
         """Return what the examples of the cells with this ``data`` were made of."""
@@ -217,123 +207,107 @@ class Table(Grid[TableCell]):
         return found
 
 
-def run_table(
-    table: str,
-    config: TrainConfig,
-    out: Path,
-    *,
-    encoders: Sequence[str] = (),
-    heads: Sequence[str] = ROW_HEADS,
-    jobs: int = 1,
-    keep_models: bool = False,
-    smoke: bool = False,
-    command: list[str] | None = None,
-    say: Callable[[str], None] = print,
-) -> dict[str, Any]:
-    """Work out a table and write ``table.json``, ``table.csv``, ``table.md`` and ``run.json`` to ``out``.
+def cell_record(cell: Mapping[str, Any]) -> Record:
+    """The record of a cell's ``figures.json``: accuracy in percent, or Pearson × 100 where labels are graded."""
+    name = "pearson" if parse_recipe(cell["recipe"]).graded else "accuracy"
+    found = cell["test"].get(name) or {
+        "value": None,
+        "low": None,
+        "high": None,
+        "n": next(iter(cell["test"].values()))["n"],
+        "reason": "no label lies between 0 and 1",
+    }
+    figures = {key: None if found[key] is None else 100 * found[key] for key in ("value", "low", "high")}
+    about = {key: cell[key] for key in ("recipe", "head", "encoder", "seconds")}
+    about |= {"figure": name, "epochs": len(cell["epochs"]), "cut": cell["cut"]["test"]["cut"]}
+    row = f"{cell['recipe']} {cell['head']}"
+    return Record(row, cell["encoder"], n=found["n"], reason=found["reason"] or "", about=about, **figures)
 
-    ``table`` is a name in ``TABLES``; ``encoders`` are specs, by default those that need no download; ``config`` holds
-    every setting but head, encoder and recipe (``encoder`` is that of heads which do not take rows, such as ``cls``).
-    ``jobs`` and ``say`` as in ``run_cells``; ``smoke`` is written to ``run.json`` and changes nothing. Returns the content
-    of ``table.json``. A table that was interrupted goes on in the same folder; finished cells lie in ``out/cells``.
 
-    Raises InputError for unknown names, encoders that can't be loaded, a corpus that can't be read (a folder that this
-    call has begun is then left as it was found), a folder begun with other arguments, and as ``run_cells`` does.
+def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = print) -> Table:
+    """Work out a table and write it to ``out``: a row for each recipe and head, a column for each encoder.
+
+    A table that was interrupted goes on in the same folder; finished cells lie in ``out/cells``. Raises InputError for what
+    is asked wrongly, encoders that can't be loaded, a corpus that can't be read (a folder that this call has begun is then
+    left as it was found), a folder begun with other arguments, and as ``run_cells`` does.
     """
     watch = Stopwatch()
-    if config.recipe != TrainConfig.recipe or config.head != TrainConfig.head:
-        raise InputError(f"{table} sets recipe and head itself; leave them out (heads: --heads)")
-    if not heads:
-        raise InputError("no head; name at least one of fc, cnn, lstm, cls")
-    kinds = {head: takes(head) for head in distinct(list(heads), "head")}
-    for head in heads:
-        make_config({**config.as_dict(), "head": head}, table)
-    settings = {key: value for key, value in config.as_dict().items() if key not in ("head", "recipe", "log_examples")}
-    asked = {"table": table, "encoders": list(encoders), "heads": list(heads), "keep_models": keep_models}
-    arguments = asked | settings
+    if not asked.config and not asked.smoke and not any(word.startswith("corpus=") for word in asked.words):
+        raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
+    grid = read_grid(spec.name, asked.config, asked.words, asked.seed)
+    if asked.smoke:
+        encoders = stand_ins.stand_in_encoders(grid.encoders, say)
+        grid = dataclasses.replace(stand_ins.small_training(grid, say), encoders=encoders)
+    own = {key: value for key, value in grid.as_dict().items() if key not in ("head", "recipe", "log_examples")}
+    arguments = {**own, "keep_models": asked.keep_models}
     makes = ["cells", "work", "encoders.json"]
     with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=makes):
-        chosen, not_run = _available(out, config, encoders, kinds)
-        grid = Table(out, table_cells(table, config, chosen, heads), keep_models)
-        grid.make_examples()
-    cells = [found for _, found in run_cells(grid, jobs=jobs, say=say)]
-    if "cls" in kinds and config.encoder is not None:
-        not_run = [entry for entry in not_run if entry["encoder"] != "bert"]
-    # A head that takes no rows has the encoder of the settings, and no other head has.
-    told = config if set(kinds.values()) - {"rows"} else dataclasses.replace(config, encoder=None)
-    found = table_of(table, told, cells, not_run, {recipe: grid.data(recipe) for recipe in TABLES[table].recipes})
-    write_outputs(
-        out,
-        "table",
-        found,
-        rows=csv_rows(found),
-        columns=CSV_COLUMNS,
-        text=markdown(found),
-        watch=watch,
-        cells=cells,
-        command=command,
-        smoke=smoke,
-        config=arguments,
-        seed=config.seed,
-        data=found["data"],
+        chosen, not_run = _available(out, grid)
+        cells = GridTable(out, grid_cells(spec.recipes, grid, chosen), asked.keep_models)
+        cells.make_examples()
+    done = [found for _, found in run_cells(cells, jobs=asked.jobs or min(os.cpu_count() or 1, 4), say=say)]
+    kept = ("pairs", "documents", "fingerprint", "skipped")
+    data = {recipe: {key: cells.data(recipe)[key] for key in kept} for recipe in spec.recipes}
+    about = f"{', '.join(grid.corpora())}{describe_part(own)}, {grid.negatives} negative(s) a pair; seed {grid.seed}."
+    table = spec.table(
+        [cell_record(cell) for cell in done],
+        about=f"{about} Test split; 95 % intervals by bootstrap over documents.",
+        head="recipe, head",
+        digits=1,
+        not_run=not_run,
+        notes=_notes(grid),
+        more={"data": data},
     )
-    return found
+    seconds = sum(cell["seconds"] for cell in done)
+    facts = {"config": arguments, "seed": grid.seed, "data": data, "smoke": asked.smoke, "cell_seconds": seconds}
+    write(table, out, watch, say=say, **facts)
+    return table
 
 
-def split_specs(words: Sequence[str]) -> list[str]:
-    """Return the encoder specs in comma-separated lists; ``option=value`` after a comma belongs to the spec before it.
-
-    ``["glove,hf:pool=max,layer=-2"]`` → ``["glove", "hf:pool=max,layer=-2"]``. Raises InputError for one given twice.
-    """
-    specs: list[str] = []
-    for word in words:
-        for number, piece in enumerate(part.strip() for part in word.split(",")):
-            if not piece:
-                continue
-            if number and specs and "=" in piece and ":" not in piece.partition("=")[0]:
-                specs[-1] += f",{piece}"
-            else:
-                specs.append(piece)
-    return distinct(specs, "encoder")
+def _notes(grid: GridConfig) -> list[str]:
+    """Which settings are not the defaults; a head that takes no rows has the encoder of the settings, and no other head has."""
+    told = {"corpus", "limit", "sample", "seed", "negatives", "encoders", "heads", "table"}
+    if all(takes(head) == "rows" for head in grid.heads):
+        told.add("encoder")
+    own = {key: value for key, value in grid.as_dict().items() if key not in told}
+    changed = [f"{key}={value}" for key, value in own.items() if value != getattr(TrainConfig, key)]
+    return [f"Other settings: {', '.join(changed)}."] if changed else []
 
 
-def _available(
-    out: Path, config: TrainConfig, encoders: Sequence[str], kinds: Mapping[str, str]
-) -> tuple[list[str], list[dict[str, str]]]:
-    """Return which encoders can be run, and which not (encoder, reason); see that all heads can be trained.
+def _available(out: Path, grid: GridConfig) -> tuple[list[str], dict[str, str]]:
+    """Return which encoders can be run, and which not (encoder → reason); see that all heads can be trained.
 
     Each encoder is loaded once to see; one that was asked for and can't be is an error, unless all it lacks is a download.
     What was found when the table was begun is kept, so that going on neither loads anything twice nor changes the columns.
     """
     path = out / "encoders.json"
     if path.is_file():
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return kept["run"], kept["missing"]
-    asked = encoders or OFFLINE if "rows" in kinds.values() else ()
-    chosen, not_run = [], []
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found["run"], found["missing"]
+    kinds = {head: takes(head) for head in grid.heads}
+    asked = grid.encoders or OFFLINE if "rows" in kinds.values() else ()
+    chosen: list[str] = []
+    missing: dict[str, str] = {}
     for spec in asked:
         try:
             make_encoder(spec)
             chosen.append(spec)
         except InputError as error:
-            if spec not in DOWNLOADS and encoders:
+            if spec not in DOWNLOADS and grid.encoders:
                 raise
-            reason = f"{DOWNLOADS[spec]} ({error})" if spec in DOWNLOADS else str(error)
-            not_run.append({"encoder": spec, "reason": f"needs a download: {reason}"})
-    make_accelerator(config)
+            missing[spec] = f"needs a download: {DOWNLOADS[spec]} ({error})" if spec in DOWNLOADS else str(error)
+    make_accelerator(grid)
     for head, kind in kinds.items():
-        own = dataclasses.replace(config, head=head).resolved()
+        own = grid.cell(head=head).resolved()
         loss_of(own, parse_recipe("crosspair"))
         if kind != "rows":
             parts_of(own)
-    named = {parse_spec(spec)[0] for spec in encoders or OFFLINE}
-    not_run += [
-        {"encoder": name, "reason": f"needs a download: {what}"}
-        for name, what in DOWNLOADS.items()
-        if name not in named
-    ]
+    named = {parse(spec).name for spec in grid.encoders or OFFLINE}
+    if "cls" in kinds and grid.encoder is not None:
+        named.add("bert")
+    missing |= {name: f"needs a download: {what}" for name, what in DOWNLOADS.items() if name not in named | {*missing}}
     if asked and not chosen:
-        reasons = "; ".join(f"{entry['encoder']} {entry['reason']}" for entry in not_run)
+        reasons = "; ".join(f"{name} {reason}" for name, reason in missing.items())
         raise InputError(f"none of the encoders can be run: {reasons}")
-    atomic_json(path, {"run": chosen, "missing": not_run})
-    return chosen, not_run
+    atomic_json(path, {"run": chosen, "missing": missing})
+    return chosen, missing

@@ -1,4 +1,4 @@
-"""Headlines judged by people: the three tasks of Moeed et al. 2020 (§3.3) and their correlations (Tables 3 and 4).
+"""Headlines of Moeed et al. 2020: their three tasks (§3.3), Tables 1 to 4 and Figures 1 and 2.
 
 A file has a record for each headline pair: ``story``, ``generated``, ``reference`` (texts), ``gen_story``,
 ``ref_story``, ``gen_ref`` (people's scores, higher is better: a number, or a list with one for each person, of which
@@ -7,25 +7,35 @@ their scores, as ``negsample reinforce`` writes them, where ``draw`` counts a sy
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.agreement.correlation import p_value
+from negsample.eval.agreement.correlate import Source
+from negsample.eval.agreement.levels import judged_table
+from negsample.eval.metrics.corpus import CorpusMetric, make_corpus_metric
 from negsample.io.read import Row, number_field, read_rows, text_field
-from negsample.io.yaml_text import read_mapping
-from negsample.models.evaluation import pearson
+from negsample.papers.declared import Declared
+from negsample.papers.judged import Asked, measure
+from negsample.papers.kinds import correlations
+from negsample.papers.records import Record, Table
+from negsample.records import Judged
+from negsample.resampling import mean_interval
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
-from negsample.sentences import STORY_SENTENCES, headline_of, split_sentences, story_of
-from negsample.text import word_tokens
+from negsample.seeds import generator
+from negsample.sentences import STORY_SENTENCES, story_of
 
 TASKS = {"Gen-Story": "gen_story", "Ref-Story": "ref_story", "Gen-Ref": "gen_ref"}
-METRICS = ("rouge1", "rouge2", "rougeL", "aes")
 OVERALL = "Overall"
+FED = "fed"
+TABLE_4 = "Table 4: times a metric is best, and significant"
+# Level before Bonferroni's correction (§4.2).
+ALPHA = 0.05
+# Stories shown as Table 1 shows one.
+SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -45,75 +55,25 @@ class Headline:
         summary = self.reference if task == "Ref-Story" else self.generated
         return summary, self.reference if task == "Gen-Ref" else self.story
 
-
-@dataclass(frozen=True)
-class HeadlineAgreement:
-    """One entry of Table 3: Pearson's ``r`` of a metric with people over ``n`` headlines, two-sided ``p``.
-
-    ``missing``: headlines that the metric gave no score. ``significant``: p below the corrected threshold. ``r`` and
-    ``p`` are None where r is not defined; ``reason`` says why.
-    """
-
-    dataset: str
-    metric: str
-    task: str
-    n: int
-    missing: int
-    r: float | None
-    p: float | None
-    significant: bool
-    reason: str = ""
+    def item(self, task: str) -> Item:
+        """What a metric compares in ``task``: as document and as reference, whichever it reads, the task's own text."""
+        summary, target = self.texts(task)
+        return Item(target, summary, (target,))
 
 
-@dataclass(frozen=True)
-class HeadlineTable:
-    """``entries``: datasets × metrics × tasks, the last dataset being ``Overall`` where there are several.
-
-    ``threshold``: alpha / comparisons (Bonferroni). ``signatures``: metric → signature.
-    """
-
-    entries: tuple[HeadlineAgreement, ...]
-    threshold: float
-    signatures: Mapping[str, str]
-
-    def counts(self) -> dict[str, tuple[int, int]]:
-        """Return Table 4: metric → (times it has the highest r of a dataset and task, times it is significant).
-
-        ``Overall`` counts as a dataset, as in Moeed et al. 2020; metrics that share the highest r all count. Their
-        Table 4 gives ROUGE-1 four and ROUGE-2 five highest, their Table 3 gives them five and four.
-        """
-        best = dict.fromkeys(self.signatures, 0)
-        significant = dict.fromkeys(self.signatures, 0)
-        highest: dict[tuple[str, str], float] = {}
-        for entry in self.entries:
-            if entry.r is not None:
-                place = entry.dataset, entry.task
-                highest[place] = max(entry.r, highest.get(place, -np.inf))
-        for entry in self.entries:
-            best[entry.metric] += entry.r is not None and entry.r == highest[entry.dataset, entry.task]
-            significant[entry.metric] += entry.significant
-        return {metric: (best[metric], significant[metric]) for metric in self.signatures}
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return both tables as JSON takes them."""
-        table4 = {metric: {"best": b, "significant": s} for metric, (b, s) in self.counts().items()}
-        table3 = [asdict(entry) for entry in self.entries]
-        found = {"threshold": self.threshold, "table3": table3, "table4": table4, "signatures": dict(self.signatures)}
-        return found | {"published": {"table3": published(3), "table4": published(4)}}
-
-
-def load_headlines(path: str | Path, *, sentences: int = STORY_SENTENCES, judged: bool = True) -> list[Headline]:
+def load_headlines(path: str | Path, *, sentences: int = STORY_SENTENCES, judged: bool | None = True) -> list[Headline]:
     """Read the records of ``path`` (JSONL, CSV, TSV or Parquet), stories cut to their first ``sentences`` (0: not cut).
 
-    Without ``judged`` people's scores may be missing, and a generated headline may be empty. Raises RecordError, with file
-    and line, for a record that lacks a field or has a score that is not a finite number.
+    Where not ``judged`` people's scores may be missing (None: all or none of a record), and a generated headline may be
+    empty. Raises RecordError, with file and line, for a record that lacks a field or has a score that is not a finite number.
     """
     found = []
     for row in read_rows(path):
         story = text_field(row, "story")
         if sentences:
             story = story_of(story, sentences)
-        wanted = {task: name for task, name in TASKS.items() if judged or row.fields.get(name) is not None}
+        given = {task: name for task, name in TASKS.items() if row.fields.get(name) is not None}
+        wanted = TASKS if judged or (judged is None and given) else given
         scores = {task: _mean_score(row, name) for task, name in wanted.items()}
         dataset, system = (
             text_field(row, name) if row.fields.get(name) is not None else "" for name in ("dataset", "system")
@@ -136,82 +96,182 @@ def _mean_score(row: Row, name: str) -> float:
     return float(np.mean([number_field(Row(row.where, {name: score}), name) for score in value]))
 
 
-def stand_ins() -> list[Headline]:
-    """The embedded sample as headlines of four data sets, for a smoke run: two systems, a story's first and its last sentence,
-    and, as people's score from 1 to 5, what part of the other text's words stands in the headline."""
-    from negsample.io.read import SAMPLE_PATH
-
-    found = []
-    for row in read_rows(SAMPLE_PATH):
-        story, reference = story_of(text_field(row, "document")), headline_of(text_field(row, "summary"))
-        sentences = split_sentences(story)
-        for system, sentence in (("first", sentences[0]), ("last", sentences[-1])):
-            made = Headline(text_field(row, "domain"), story, sentence, reference, {}, system)
-            pairs = {task: [set(word_tokens(text)) for text in made.texts(task)] for task in TASKS}
-            scores = {task: 1 + 4 * len(a & b) / max(1, len(b)) for task, (a, b) in pairs.items()}
-            found.append(replace(made, scores=scores))
+def _groups(headlines: Sequence[Headline], *keys: str) -> dict[tuple[str, ...], list[Headline]]:
+    found: dict[tuple[str, ...], list[Headline]] = {}
+    for headline in headlines:
+        found.setdefault(tuple(getattr(headline, key) for key in keys), []).append(headline)
     return found
 
 
-def items_of(headlines: Sequence[Headline], task: str) -> list[Item]:
-    """What a metric compares in ``task``: as document and as reference, whichever it reads, the task's own text."""
-    texts = [headline.texts(task) for headline in headlines]
-    return [Item(target, summary, (target,)) for summary, target in texts]
+def agreement(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+    """Table 3 (§4.2): each metric against people (Pearson) for each data set and for all headlines, in each task; and Table 4.
 
-
-def published(table: int) -> list[dict[str, str]]:
-    """The rows printed in Moeed et al. 2020, ``table`` 2, 3 or 4, as they are printed: column → text."""
-    tables = read_mapping(Path(__file__).with_name("headlines_published.yaml"), "headlines_published.yaml")
-    head, *lines = (line.split() for line in tables[table].splitlines())
-    return [dict(zip(head, line, strict=True)) for line in lines]
-
-
-def p4_table3(
-    headlines: Sequence[Headline],
-    metrics: Sequence[str] = METRICS,
-    *,
-    alpha: float = 0.05,
-    comparisons: int | None = None,
-) -> HeadlineTable:
-    """Correlate each metric with people (Pearson), for each dataset and for all headlines together, in each task.
-
-    As Moeed et al. 2020 §4.2. Significance is Bonferroni's: p < ``alpha`` / ``comparisons``, by default metrics × tasks
-    (in the paper 0.05/12). Rows are taken as independent.
-
-    Raises InputError where there are no headlines or a metric is not known.
+    Significance is Bonferroni's: p < 0.05 / (metrics × tasks), in the paper 0.05/12. Rows are taken as independent.
     """
-    if not headlines:
-        raise InputError("there are no headlines to correlate; give a file with at least three")
-    made = {name: make_metric(name) for name in metrics}
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha={alpha}: give a number between 0 and 1")
-    threshold = alpha / (comparisons or len(made) * len(TASKS))
-    scores: dict[tuple[str, str], np.ndarray] = {}
-    for task in TASKS:
-        items = items_of(headlines, task)
-        for name, metric in made.items():
-            scores[name, task] = metric.score(items).scores * (1 if metric.higher_is_better else -1)
-    datasets = list(dict.fromkeys(headline.dataset for headline in headlines))
-    entries = []
-    for dataset in [*datasets, OVERALL] if len(datasets) > 1 else datasets:
-        chosen = np.array([dataset in (headline.dataset, OVERALL) for headline in headlines])
-        for name in made:
-            for task in TASKS:
-                human = np.array([headline.scores[task] for headline in headlines])
-                found = _agreement(scores[name, task][chosen], human[chosen], threshold)
-                entries.append(HeadlineAgreement(dataset, name, task, **found))
-    return HeadlineTable(tuple(entries), threshold, {name: metric.signature for name, metric in made.items()})
+    datasets = _groups(headlines, "dataset")
+    sources = [
+        Source(dataset, f"{dataset} {task}", tuple(_judged(headline, task) for headline in own), ())
+        for (dataset,), own in datasets.items()
+        for task in TASKS
+    ]
+    measured = measure(spec, sources, asked, out)
+    tables = list(measured.tables)
+    for number, task in enumerate(TASKS if len(datasets) > 1 else ()):
+        own = range(number, len(sources), len(TASKS))
+        columns = {name: np.concatenate([tables[k].metrics[name] for k in own]) for name in measured.signatures}
+        tables.append(judged_table(OVERALL, [row for k in own for row in sources[k].rows], [task], columns))
+    threshold = ALPHA / (len(measured.signatures) * len(TASKS))
+    stars = replace(spec, stars=((threshold, "*"),))
+    records = [
+        replace(record, row=f"{record.about['dataset']} {record.row}".strip(), column=record.about["human"])
+        for record in correlations(replace(measured, spec=stars, tables=tuple(tables))).records
+    ]
+    notes = (f"*: p < {threshold:.5f} (Bonferroni).", *measured.notes)
+    facts = {"signatures": measured.signatures, "not_run": measured.not_run, "notes": notes}
+    return spec.table([*records, *times_best(records)], head="data, metric", **facts)
 
 
-def _agreement(scores: np.ndarray, human: np.ndarray, threshold: float) -> dict[str, Any]:
-    known = np.isfinite(scores)
-    n = int(known.sum())
-    found = {"n": n, "missing": len(known) - n, "r": None, "p": None, "significant": False}
-    if n < 3:
-        return {**found, "reason": "fewer than three headlines with a score"}
-    x, y = scores[known], human[known]
-    r = pearson(y, x)
-    if not np.isfinite(r):
-        return {**found, "reason": "one side is constant"}
-    p = p_value(x, y, r, "pearson")
-    return {**found, "r": r, "p": p, "significant": p < threshold}
+def _judged(headline: Headline, task: str) -> Judged:
+    item, scores = headline.item(task), {task: headline.scores[task]}
+    return Judged(headline.story, headline.system, (item.document,), item.summary, item.references, scores)
+
+
+def times_best(records: Sequence[Record]) -> list[Record]:
+    """Table 4: how often each metric has the highest r of a data set and task, and how often it is significant.
+
+    ``Overall`` counts as a data set, as in the paper; metrics that share the highest r all count. Their Table 4 gives
+    ROUGE-1 four and ROUGE-2 five highest, their Table 3 gives them five and four. A record's row ends in its metric.
+    """
+    places: dict[tuple[str, str], dict[str, Record]] = {}
+    for record in records:
+        dataset, _, metric = record.row.rpartition(" ")
+        places.setdefault((dataset, record.column), {})[metric] = record
+    counts: dict[str, dict[str, int]] = {}
+    for own in places.values():
+        best = max((record.value for record in own.values() if record.value is not None), default=None)
+        for metric, record in own.items():
+            count = counts.setdefault(metric, {"highest": 0, "significant": 0})
+            count["highest"] += record.value is not None and record.value == best
+            count["significant"] += bool(record.mark)
+    return [Record(name, key, n, section=TABLE_4) for name, own in counts.items() for key, n in own.items()]
+
+
+def systems(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+    """Table 2, in all tasks: each metric's mean over a system's headlines, people's, and the Fréchet distance of them all.
+
+    One headline a story counts (``draw`` 1). Intervals: headlines resampled.
+    """
+    made = {name: make_metric(text) for name, text in spec.metrics()[0].items()}
+    distance, records = _distance(spec), []
+    first = [headline for headline in headlines if headline.draw == 1]
+    for (dataset, system), own in _groups(first, "dataset", "system").items():
+        rng = generator(asked.seed or 0, "headlines", dataset, system)
+        for task in TASKS:
+            columns = {name: metric.score([one.item(task) for one in own]).scores for name, metric in made.items()}
+            columns["people"] = np.array([headline.scores.get(task, np.nan) for headline in own])
+            row, about = (
+                " ".join(filter(None, (dataset, system, task))),
+                {"dataset": dataset, "system": system, "task": task},
+            )
+            for name, values in columns.items():
+                good = values[np.isfinite(values)]
+                low, high = mean_interval(good, rng, asked.bootstrap) if len(good) else (None, None)
+                if name != "people" or len(good):
+                    mean = float(good.mean()) if len(good) else None
+                    records.append(Record(row, name, mean, low, high, n=len(good), about=about))
+            value, n = _apart(distance, own, task)
+            records.append(Record(row, FED, value, n=n, about=about))
+    signatures = {name: metric.signature for name, metric in made.items()} | {FED: distance.signature}
+    return spec.table(records, head="data, system, task", signatures=signatures)
+
+
+def _distance(spec: Declared) -> CorpusMetric:
+    return make_corpus_metric(f"{FED}(encoder=({spec.parts['USE']}))")
+
+
+def _apart(distance: CorpusMetric, headlines: Sequence[Headline], task: str) -> tuple[float | None, int]:
+    """The distance of headlines and texts in a task, and of how many headlines; None of fewer than two with a vector."""
+    texts = [headline.texts(task) for headline in headlines]
+    try:
+        score = distance.score([summary for summary, _ in texts], [target for _, target in texts])
+    except InputError:
+        return None, 0
+    return score.value, score.generated
+
+
+def distances(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+    """Figure 2: for each data set and task, the Fréchet distance of headlines and texts, and people's mean score.
+
+    The distance is over the headlines of that data set that nobody has scored where there are any (it needs many texts), else
+    over the judged.
+    """
+    distance, records = _distance(spec), []
+    for (dataset,), own in _groups(headlines, "dataset").items():
+        rated = [headline for headline in own if headline.scores]
+        many = [headline for headline in own if not headline.scores and headline.draw == 1] or rated
+        for task in TASKS if rated else ():
+            row, about = f"{dataset} {task}".strip(), {"dataset": dataset, "task": task}
+            value, n = _apart(distance, many, task)
+            if value is None:
+                raise InputError(f"{dataset}: fewer than two headlines have a vector; give more")
+            records.append(Record(row, FED, value, n=n, about=about))
+            people = float(np.mean([headline.scores[task] for headline in rated]))
+            records.append(Record(row, "people", people, n=len(rated), about=about))
+    if not records:
+        raise InputError("no headline has people's scores; give --data FILE with gen_story, ref_story, gen_ref")
+    return spec.table(records, head="data, task", digits=4, signatures={FED: distance.signature})
+
+
+def examples(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+    """Table 1: of the stories with most headlines the first, with all of theirs, the nearest to the story first (the paper has
+    picked a good, an average and a bad one).
+    """
+    ((_, text),) = spec.metrics()[0].items()
+    similarity, records, texts = make_metric(text), [], []
+    groups = _groups(headlines, "dataset", "story")
+    most = sorted(groups, key=lambda key: -len(groups[key]))[:SHOWN]
+    for number, (dataset, story) in enumerate((key for key in groups if key in most), start=1):
+        own = groups[dataset, story]
+        columns = {
+            name: similarity.score([headline.item(task) for headline in own]).scores
+            for name, task in (("to story", "Gen-Story"), ("to reference", "Gen-Ref"))
+        }
+        texts += [(f"{number}, {dataset}", story), (f"{number}, reference", own[0].reference)]
+        order = np.argsort(-np.nan_to_num(columns["to story"], nan=-np.inf), kind="stable")
+        for place, k in enumerate(order, start=1):
+            row = f"{place} {own[k].system or 'generated'}"
+            texts.append((f"{number}, {row}", own[k].generated))
+            about = {"dataset": dataset, "system": own[k].system}
+            for name, values in columns.items():
+                value = float(values[k]) if np.isfinite(values[k]) else None
+                records.append(Record(row, name, value, section=f"{number}, {dataset}", about=about))
+    return spec.table(records, head="AES of", texts=tuple(texts), signatures={"aes": similarity.signature})
+
+
+def embedding_map(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+    """Figure 1: a map of the generated headlines of two data sets, PCA then t-SNE."""
+    from negsample.eval.report.embedding_map import map_texts
+    from negsample.models.encoders import make_encoder
+
+    texts: dict[str, list[str]] = {}
+    for headline in headlines:
+        if headline.draw == 1 and headline.generated:
+            texts.setdefault(headline.dataset, []).append(headline.generated)
+    if len(texts) < 2:
+        raise InputError(f"the map is of two data sets' headlines, and there are {len(texts)}; repeat --data FILE")
+    (one, other), left = list(texts)[:2], list(texts)[2:]
+    encoder = make_encoder(spec.parts["USE"])
+    drawn = map_texts(texts[one], texts[other], encoder, names=(one, other), pool="whole", seed=asked.seed or 0)
+    records = [Record(name, "headlines", len(texts[name])) for name in (one, other)]
+    notes = (f"not drawn: {', '.join(left)}",) if left else ()
+    more = {"encoder": encoder.name, "weights": encoder.fingerprint}
+    return spec.table(records, head="data", digits=0, notes=notes, pictures={f"{spec.name}.svg": drawn}, more=more)
+
+
+KINDS = {
+    "headline-examples": examples,
+    "headline-systems": systems,
+    "headline-agreement": agreement,
+    "headline-map": embedding_map,
+    "headline-distances": distances,
+}

@@ -1,8 +1,10 @@
-"""What a table makes of its scores: correlations, average ranks, curves over articles, systems' means, statistics, examples."""
+"""What a table makes of its scores: correlations, average ranks, curves over articles, systems' means, statistics, examples.
+
+Each kind maps what was measured to records, and to texts and notes that go with them.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,194 +14,150 @@ from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.sample_size import article_sampling, average_ranks
 from negsample.eval.agreement.significance import williams
 from negsample.eval.fit.preset import SPLITS, fit_learned
-from negsample.eval.metrics.learned import Learned
-from negsample.number_text import number, short
-from negsample.papers.measure import Measured
+from negsample.number_text import short
+from negsample.papers.judged import Measured
+from negsample.papers.records import Record
 from negsample.text import word_count
 
-_LETTER = {"pearson": "P", "spearman": "S", "kendall": "τ"}
-
-
-@dataclass(frozen=True)
-class Section:
-    """A table in text: ``body``'s first row is its head."""
-
-    title: str
-    body: list[list[str]]
+LETTERS = {"pearson": "P", "spearman": "S", "kendall": "τ"}
+PEOPLE = "people: "
 
 
 @dataclass
 class Found:
-    """``sections`` and ``texts`` (a name and a text each) are read, ``records`` (a figure each) go into files."""
+    """``records`` are the figures; ``texts`` (a name and a text each) are read with them."""
 
-    sections: list[Section] = field(default_factory=list)
-    records: list[dict[str, Any]] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     texts: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _figures(
     measured: Measured, table: lv.ScoreTable, bootstrap: int, more: Mapping[str, np.ndarray] | None = None
-) -> dict[tuple[str, str, str], AgreementFigure]:
-    """Figure by (human, metric, coefficient); ``more`` are columns beside the table's metrics."""
+) -> list[AgreementFigure]:
+    """The agreement of every metric, and of ``more`` columns before them, at the table's level by its coefficients."""
     table = replace(table, metrics={**(more or {}), **table.metrics})
-    found = agreement(
-        table,
-        levels=[measured.spec.level],
-        coefficients=measured.spec.coefficients,
-        bootstrap=bootstrap,
-        seed=measured.settings.seed,
-    )
-    return {(figure.human, figure.metric, figure.coefficient): figure for figure in found}
+    spec, seed = measured.spec, measured.seed
+    return agreement(table, levels=[spec.level], coefficients=spec.coefficients, bootstrap=bootstrap, seed=seed)
 
 
 def correlations(measured: Measured) -> Found:
     """A row a metric, a column for each data set, human score and coefficient: value, marks, 95 % interval."""
     spec, found = measured.spec, Found()
-    columns: list[tuple[str, str, str]] = []
-    cells: dict[str, dict[tuple[str, str, str], str]] = {}
     for table in measured.tables:
         people = dict(table.human) if spec.between_people else {}
-        figures = _figures(measured, table, measured.settings.bootstrap, people)
-        columns += [(table.dataset, human, coefficient) for human in table.human for coefficient in spec.coefficients]
-        for (human, metric, coefficient), figure in figures.items():
-            p = _better(measured, table, human, metric) if spec.against else figure.p
-            if human != metric:
-                cells.setdefault(metric, {})[table.dataset, human, coefficient] = _cell(figure, p, spec.stars)
-                found.records.append(_record(table.dataset, human, metric, figure, p))
-        found.sections += _learned(measured, table) if spec.learned else []
-    head = ["metric", *(f"{data} {human} {_LETTER[coefficient]}" for data, human, coefficient in columns)]
-    body = [[metric, *(row.get(column, "") for column in columns)] for metric, row in cells.items()]
-    title = f"{spec.level} level; 95 % interval by bootstrap over documents"
-    found.sections.insert(0, Section(title, [head, *body]))
+        for figure in _figures(measured, table, measured.bootstrap, people):
+            if figure.human == figure.metric:
+                continue
+            p = _better(measured, table, figure.human, figure.metric) if spec.against else figure.p
+            found.records.append(figure_record(figure, p, spec.stars))
+        found.records += _learned(measured, table, found.notes) if spec.learned else []
+    found.notes.append(f"{spec.level} level; 95 % intervals by bootstrap over documents.")
     return found
 
 
-def _cell(figure: AgreementFigure, p: float | None, stars: Sequence[tuple[float, str]]) -> str:
-    if figure.value is None:
-        return f"– ({figure.reason})"
+def figure_record(
+    figure: AgreementFigure, p: float | None, stars: Sequence[tuple[float, str]] = (), **place: str
+) -> Record:
+    """The record of a correlation, marked by the first of ``stars`` that ``p`` lies below; ``place`` overrides its row …"""
+    kept = ("dataset", "human", "level", "coefficient", "documents", "systems")
+    about = {"p": p, **{name: getattr(figure, name) for name in kept}}
     mark = next((mark for most, mark in stars if p is not None and p < most), "")
-    span = f" [{number(figure.low, 2)}, {number(figure.high, 2)}]" if figure.low is not None else ""
-    return number(figure.value) + mark + span
-
-
-def _record(dataset: str, human: str, metric: str, figure: AgreementFigure, p: float | None) -> dict[str, Any]:
-    kept = ("level", "coefficient", "value", "low", "high", "n", "documents", "systems", "reason")
-    return {"dataset": dataset, "human": human, "row": metric, "p": p, **{name: getattr(figure, name) for name in kept}}
+    where = {"row": figure.metric, "column": f"{figure.dataset} {figure.human} {LETTERS[figure.coefficient]}", **place}
+    return Record(
+        **where,
+        value=figure.value,
+        low=figure.low,
+        high=figure.high,
+        n=figure.n,
+        mark=mark,
+        reason=figure.reason or "",
+        about=about,
+    )
 
 
 def _better(measured: Measured, table: lv.ScoreTable, human: str, metric: str) -> float | None:
     """One-sided p of Williams' test that ``metric`` agrees better with people than the row that the table names."""
-    base = measured.spec.against
+    base, spec = measured.spec.against, measured.spec
     if metric == base or base not in table.metrics:
         return None
     block = lv.make_block(table, [table.human[human], table.metrics[metric], table.metrics[base]])
     if block.values.shape[1] < 4:
         return None
     pairs = [(0, 1), (0, 2), (1, 2)]
-    r12, r13, r23 = map(float, lv.block_correlations(block, measured.spec.level, measured.spec.coefficients[0], pairs))
+    r12, r13, r23 = map(float, lv.block_correlations(block, spec.level, spec.coefficients[0], pairs))
     test = None if np.isnan([r12, r13, r23]).any() else williams(r12, r13, r23, block.values.shape[1])
     return None if test is None else test.p_one
 
 
-def _learned(measured: Measured, table: lv.ScoreTable) -> list[Section]:
+def _learned(measured: Measured, table: lv.ScoreTable, notes: list[str]) -> list[Record]:
     """The learned metric of the table's rows: each alone and all, fitted and with equal weights, on random halves.
 
     Where one of the paper's columns did not run, of all rows that did.
     """
     lacking = [label for label in measured.spec.learned if label not in table.metrics]
-    title = f"{table.dataset}: learned metric"
-    if lacking:
-        title += f" of all metrics that ran, for {', '.join(lacking)} did not"
+    section = f"{table.dataset}: learned metric, held out"
     wanted = [label for label in table.metrics if label not in measured.extra] if lacking else measured.spec.learned
     columns = {label: table.metrics[label] for label in wanted if np.isfinite(table.metrics[label]).any()}
     documents = [table.document_names[code] for code in table.documents]
-
-    def fitted(subset: Mapping[str, np.ndarray], *, equal: bool = False) -> Learned:
-        seed = measured.settings.seed
-        return fit_learned(subset, table.human, documents, equal=equal, splits=SPLITS, seed=seed)
-
+    sets = [{label: columns[label]} for label in columns] if len(columns) > 1 else []
+    found = []
     try:
         if not columns:
             raise InputError("none of its metrics ran")
-        sets = {label: {label: columns[label]} for label in columns} if len(columns) > 1 else {}
-        named = {**sets, " + ".join(columns): columns}
-        results = {name: fitted(subset) for name, subset in named.items()}
-        results["equal weights"] = fitted(columns, equal=True)
+        for subset, equal in [*((subset, False) for subset in [*sets, columns]), (columns, True)]:
+            learned = fit_learned(subset, table.human, documents, equal=equal, splits=SPLITS, seed=measured.seed)
+            held, row = learned.held_out, "equal weights" if equal else " + ".join(subset)
+            assert held is not None
+            about = {"halves": held.splits, "weights": " ".join(short(weight) for weight in learned.weights)}
+            found.append(Record(row, "mean", held.mean, section=section, about=about))
+            found.append(Record(row, "sd", held.sd, section=section))
     except InputError as error:
-        return [Section(title, [["metrics", "held out"], ["–", str(error)]])]
-    body = [["metrics", "held out: mean", "sd", "halves", "weights"]]
-    for name, learned in results.items():
-        held = learned.held_out
-        assert held is not None
-        weights = " ".join(short(weight) for weight in learned.weights)
-        body.append([name, number(held.mean), number(held.sd), str(held.splits), weights])
-    return [Section(title, body)]
+        return [Record("learned", "mean", section=section, reason=str(error))]
+    if lacking:
+        notes.append(
+            f"{table.dataset}: the learned metric is of all metrics that ran, for {', '.join(lacking)} did not."
+        )
+    return found
 
 
 def ranks(measured: Measured) -> Found:
-    """Average rank of each metric over the data sets, against references and against documents, by each coefficient."""
-    columns: dict[str, dict[str, float]] = {}
+    """Average rank of each metric over the data sets (1: best), against references and against documents, by each coefficient."""
+    found: dict[str, dict[str, Record]] = {}
+    figures = {table.dataset: _figures(measured, table, 0) for table in measured.tables}
     for side in ("ref", "doc"):
         for coefficient in measured.spec.coefficients:
             values: dict[str, dict[str, float | None]] = {}
-            for table in measured.tables:
-                figures = _figures(measured, table, 0)
-                for label in table.metrics:
-                    prefix, colon, rest = label.partition(":")
-                    if colon and prefix != side:
-                        continue
-                    own = [figures[human, label, coefficient].value for human in table.human]
+            for dataset, every in figures.items():
+                of: dict[str, list[float | None]] = {}
+                for figure in every:
+                    prefix, colon, rest = figure.metric.partition(":")
+                    if figure.coefficient == coefficient and (not colon or prefix == side):
+                        of.setdefault(rest or figure.metric, []).append(figure.value)
+                for label, own in of.items():
                     known = [value for value in own if value is not None]
-                    mean = sum(known) / len(known) if len(known) == len(own) else None
-                    values.setdefault(table.dataset, {})[rest or label] = mean
-            columns[f"{_LETTER[coefficient]}({side})"] = {
-                each.metric: each.rank for each in average_ranks(values, ties="min")
-            }
-    labels = list(dict.fromkeys(label for column in columns.values() for label in column))
-    order = [name for row in measured.signatures if (name := row.rpartition(":")[2]) in labels]
-    body = [[label, *(number(column.get(label)) for column in columns.values())] for label in dict.fromkeys(order)]
-    records = [
-        {"row": label, "coefficient": name, "value": value}
-        for name, own in columns.items()
-        for label, value in own.items()
-    ]
-    names = ", ".join(table.dataset for table in measured.tables)
-    return Found([Section(f"1 = best; mean over {names}", [["metric", *columns], *body])], records)
+                    mean = sum(known) / len(own) if len(known) == len(own) else None
+                    values.setdefault(dataset, {})[label] = mean
+            column = f"{LETTERS[coefficient]}({side})"
+            for each in average_ranks(values, ties="min"):
+                found.setdefault(each.metric, {})[column] = Record(each.metric, column, each.rank)
+    labels = dict.fromkeys(label.rpartition(":")[2] for label in measured.signatures)
+    return Found([record for label in labels for record in found.get(label, {}).values()])
 
 
 def sampling(measured: Measured) -> Found:
-    """Pearson over systems against the number of articles, mean ± standard deviation of 50 draws."""
+    """Pearson over systems against the number of articles, mean and standard deviation of 50 draws."""
     found = Found()
     for table in measured.tables:
         for human in table.human:
-            curves = {
-                label: {
-                    size.articles: size for size in article_sampling(table, label, human, seed=measured.settings.seed)
-                }
+            own = [
+                Record(str(size.articles), label, size.mean, section=f"{table.dataset} {human}", about={"sd": size.sd})
                 for label in table.metrics
-            }
-            sizes = sorted({size for curve in curves.values() for size in curve})
-            if not sizes:
+                for size in article_sampling(table, label, human, seed=measured.seed)
+            ]
+            found.records += sorted(own, key=lambda record: int(record.row))
+            if not own:
                 found.notes.append(f"{table.dataset}, {human}: too few articles or systems to draw from")
-                continue
-            body = [["articles", *curves]]
-            for size in sizes:
-                row = [curve.get(size) for curve in curves.values()]
-                body.append([str(size), *("–" if x is None else f"{number(x.mean)} ± {number(x.sd, 2)}" for x in row)])
-                found.records += [
-                    {
-                        "dataset": table.dataset,
-                        "human": human,
-                        "row": label,
-                        "articles": size,
-                        "value": x.mean,
-                        "sd": x.sd,
-                    }
-                    for label, x in zip(curves, row, strict=True)
-                    if x is not None
-                ]
-            found.sections.append(Section(f"{table.dataset} {human}: Pearson over systems", body))
     return found
 
 
@@ -214,22 +172,16 @@ def systems(measured: Measured) -> Found:
     """Each system's mean human score and mean similarity."""
     found = Found()
     for table in measured.tables:
-        columns = {**{f"people: {name}": column for name, column in table.human.items()}, **table.metrics}
-        means = {name: _system_means(table, values) for name, values in columns.items()}
-        body = [["system", *means]]
-        for code, system in enumerate(table.system_names):
-            body.append([system, *(number(own[code]) for own in means.values())])
-            found.records += [
-                {"dataset": table.dataset, "system": system, "row": name, "value": own[code]}
-                for name, own in means.items()
-            ]
-        found.sections.append(Section(table.dataset, body))
+        columns = {**{PEOPLE + name: column for name, column in table.human.items()}, **table.metrics}
+        for column, values in columns.items():
+            means = zip(table.system_names, _system_means(table, values), strict=True)
+            found.records += [Record(system, column, mean, section=table.dataset) for system, mean in means]
     return found
 
 
 def statistics(measured: Measured) -> Found:
     """Systems, lengths in words, and the systems' scores: a column for each data set and human score."""
-    columns: dict[str, dict[str, float | None]] = {}
+    found = Found()
     for source, table in zip(measured.sources, measured.tables, strict=True):
         rows = source.rows
         references = {row.document_id: row.references for row in rows}
@@ -237,7 +189,7 @@ def statistics(measured: Measured) -> Found:
         articles = [len({row.document_id for row in rows if row.system == name}) for name in table.system_names]
         for human, values in table.human.items():
             means = np.array([mean for mean in _system_means(table, values) if mean is not None])
-            columns[f"{table.dataset} {human}"] = {
+            figures = {
                 "systems": len(means),
                 "reference-length": _mean_words(references.values()),
                 "summary-length": _mean_words([row.summary for row in rows]),
@@ -247,10 +199,8 @@ def statistics(measured: Measured) -> Found:
                 "sd-of-systems": float(means.std(ddof=1)) if len(means) > 1 else None,
                 "articles-a-system": float(np.mean(articles)) if articles else None,
             }
-    names = list(next(iter(columns.values())))
-    body = [[name, *(number(column[name]) for column in columns.values())] for name in names]
-    records = [{"dataset": data, "row": name, "value": own[name]} for data, own in columns.items() for name in names]
-    return Found([Section("lengths in words", [["statistic", *columns], *body])], records)
+            found.records += [Record(name, f"{table.dataset} {human}", value) for name, value in figures.items()]
+    return found
 
 
 def _mean_words(texts: Iterable[str | Sequence[str]]) -> float | None:
@@ -259,67 +209,52 @@ def _mean_words(texts: Iterable[str | Sequence[str]]) -> float | None:
 
 
 def examples(measured: Measured) -> Found:
-    """The scores of one article's summaries, and how far each lies from the first one's."""
-    source, table = measured.sources[0], measured.tables[0]
-    first = source.rows[0]
-    rows = [k for k, row in enumerate(source.rows) if row.document_id == first.document_id]
-    body, records = [["summary", *table.metrics]], []
-    for k in rows:
-        row = source.rows[k]
-        cells = []
-        for label, values in table.metrics.items():
-            value, start = float(values[k]) * _scale(label), float(values[rows[0]]) * _scale(label)
-            change = "" if k == rows[0] or not start else f" ({number(100 * (value / start - 1), 0, sign=True)} %)"
-            cells.append("–" if np.isnan(value) else number(value, 2) + change)
-            records.append({"row": label, "system": row.system, "value": None if np.isnan(value) else value})
-        body.append([row.system, *cells])
-    texts = [
-        ("reference", " ".join(first.references)),
-        *((source.rows[k].system, source.rows[k].summary) for k in rows),
-    ]
-    return Found([Section("scores", body)], records, texts=texts)
+    """The scores of one article's summaries, and by how many per cent each lies from the first one's."""
+    found, table = Found(), measured.tables[0]
+    rows = measured.sources[0].rows
+    own = [k for k, row in enumerate(rows) if row.document_id == rows[0].document_id]
+    for label, values in table.metrics.items():
+        for k in own:
+            start = values[own[0]]
+            change = {"change": 100 * (float(values[k] / start) - 1)} if start and k != own[0] else {}
+            found.records.append(Record(rows[k].system, label, _scaled(label, values[k]), about=change))
+    found.texts = [("reference", " ".join(rows[0].references)), *((rows[k].system, rows[k].summary) for k in own)]
+    return found
 
 
 def disagreements(measured: Measured) -> Found:
     """The two summaries on whose rank two metrics differ most, one each way, with marks of the metrics' quarters."""
-    found = Found()
+    from scipy.stats import rankdata
+
+    found, (first, second) = Found(), ("ROUGE-L", "SMS")
     for source, table in zip(measured.sources, measured.tables, strict=True):
-        first, second = "ROUGE-L", "SMS"
         if first not in table.metrics or second not in table.metrics:
             found.notes.append(f"{table.dataset}: no {first} or no {second}")
             continue
-        people = {human: table.human[human] for human in table.human}
-        values = np.stack([*people.values(), *table.metrics.values()])
+        values = np.stack([*table.human.values(), *table.metrics.values()])
         whole = np.flatnonzero(np.isfinite(values).all(axis=0))
         if len(whole) < lv.MIN_ROWS:
             found.notes.append(f"{table.dataset}: fewer than {lv.MIN_ROWS} summaries have all scores")
             continue
-        from scipy.stats import rankdata
-
         apart = rankdata(table.metrics[second][whole]) - rankdata(table.metrics[first][whole])
-        body = [["example", *people, *table.metrics]]
         for place, k in enumerate((whole[int(apart.argmax())], whole[int(apart.argmin())]), start=1):
-            cells = [number(column[k], 2) for column in people.values()]
+            where = {"row": str(place), "section": table.dataset}
+            found.records += [Record(column=human, value=float(own[k]), **where) for human, own in table.human.items()]
             for label, column in table.metrics.items():
                 low, high = np.quantile(column[whole], (0.25, 0.75))
-                mark = "**" if column[k] >= high else "*" if column[k] <= low else ""
-                cells.append(f"{mark}{number(column[k] * _scale(label), 2)}{mark}")
-                found.records.append(
-                    {"dataset": table.dataset, "example": place, "row": label, "value": float(column[k]), "mark": mark}
-                )
+                mark = "↑" if column[k] >= high else "↓" if column[k] <= low else ""
+                found.records.append(Record(column=label, value=_scaled(label, column[k]), mark=mark, **where))
             row = source.rows[k]
-            body.append([str(place), *cells])
             found.texts += [
                 (f"{place}, reference", " ".join(row.references)),
                 (f"{place}, {table.dataset} {row.document_id}, {row.system}", row.summary),
             ]
-        found.sections.append(Section(table.dataset, body))
     return found
 
 
-def _scale(label: str) -> float:
-    """The papers' scale for reading: ROUGE × 100, mover's similarities × 1000 (Clark et al. 2019, footnote 1)."""
-    return 100 if label.startswith("ROUGE") else 1000
+def _scaled(label: str, value: float) -> float | None:
+    """On the papers' scale: ROUGE × 100, mover's similarities × 1000 (Clark et al. 2019, footnote 1)."""
+    return None if np.isnan(value) else float(value) * (100 if label.startswith("ROUGE") else 1000)
 
 
 KINDS: dict[str, Callable[[Measured], Found]] = {

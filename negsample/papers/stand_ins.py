@@ -1,6 +1,9 @@
-"""``--smoke``: the same experiment on a few pairs of the embedded sample, with packaged encoders and few steps.
+"""``--smoke``, for every command that has it: inputs that stand for the real ones, on which the same code runs; the figures mean
+nothing.
 
-A configuration that runs so has no unknown corpus, recipe, head or setting; its figures mean nothing.
+Configurations get a few pairs of the embedded sample, packaged encoders and few steps, so that one that runs has no
+unknown corpus, recipe, head or setting. What people judged is made of the sample too: summaries with words left out,
+docsets of ten articles, first and last sentences as headlines.
 """
 
 import dataclasses
@@ -9,13 +12,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from negsample.corpora import load_pairs
 from negsample.corpora.files import DOMAINS
 from negsample.corpora.hub import KNOWN
+from negsample.eval.agreement.correlate import Source
 from negsample.models.build import takes
 from negsample.models.encoders import parse_spec
 from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
-from negsample.papers.grid_table import TableConfig
+from negsample.papers.headlines import TASKS, Headline
 from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
+from negsample.records import Judged, Pair
+from negsample.seeds import generator
+from negsample.sentences import headline_of, split_sentences, story_of
+from negsample.text import word_tokens
 from negsample.train.config import TrainConfig
 from negsample.train.reinforce.config import ReinforceConfig
 
@@ -37,6 +48,9 @@ _MOST = {
 }
 # The same of a training by a reward.
 _REINFORCED = {"ml_epochs": 1, "epochs": 2, "batch_size": 8, "document_tokens": 64, "summary_tokens": 16, "beams": 2}
+# Judged pairs of each data set, and systems by the share of a summary's words that they keep.
+JUDGED = 6
+KEPT = {"s1": 0.9, "s2": 0.8, "s3": 0.65, "s4": 0.5, "s5": 0.35, "s6": 0.2}
 
 # The domain of the sample that is most like a corpus.
 _DOMAINS = {
@@ -55,7 +69,7 @@ _ANY_OTHER = "glove:unit=sentence"
 _WHOLE = {"tokens": "minilm", "align": "sentence-transformer"}
 
 
-def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfig:
+def small_training(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfig:
     """Return ``config`` made small enough for a CPU and seconds: recipe, head, loss, optimiser and batches stay.
 
     Each corpus becomes a domain of the sample (``stand_in_corpora``), the encoder a packaged one, and numbers are cut to
@@ -81,15 +95,6 @@ def smoke(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfi
     if told := _changes(config.as_dict(), changes):
         say(f"smoke run: {told}")
     return dataclasses.replace(config, **changes)
-
-
-def small_table(config: TableConfig, say: Callable[[str], None] = print) -> TableConfig:
-    """Return ``config`` with ``smoke`` settings and packaged encoders; ``say`` is told every change."""
-    settings = smoke(config.settings, say)
-    encoders = tuple(dict.fromkeys(stand_in_encoder(spec) for spec in config.encoders))
-    if encoders != config.encoders:
-        say(f"smoke run: encoders {', '.join(config.encoders)} → {', '.join(encoders)}")
-    return TableConfig(settings, encoders, config.heads)
 
 
 def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print) -> ReinforceConfig:
@@ -138,7 +143,7 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 
     def small_head(own: HeadSetting) -> HeadSetting:
         before = dataclasses.replace(config.train, **own.settings)
-        after = smoke(before, say=lambda line: None).as_dict()
+        after = small_training(before, say=lambda line: None).as_dict()
         changed = {key: after[key] for key in after if after[key] != getattr(before, key) and key not in DOMAIN_KEYS}
         sizes = _small_sizes(own.sizes) if own.sizes else None
         changes = [_changes(before.as_dict(), changed), _changes({"sizes": own.sizes}, {"sizes": sizes}, "all")]
@@ -205,3 +210,105 @@ def stand_in_encoder(spec: str) -> str:
     if name == "glove" and options.get("unit") == "sentence":
         return _ANY_OTHER
     return name if name in _PACKAGED else _PARTS.get(name, _ANY_OTHER)
+
+
+def stand_in_encoders(specs: Sequence[str], say: Callable[[str], None] = print) -> tuple[str, ...]:
+    """The packaged encoders in place of ``specs``, each once; ``say`` is told where any differs."""
+    stands = tuple(dict.fromkeys(map(stand_in_encoder, specs)))
+    if stands != tuple(specs):
+        say(f"smoke run: encoders {', '.join(specs)} → {', '.join(stands)}")
+    return stands
+
+
+# --- what people judged
+
+
+def damaged_sources(count: int, human: Sequence[str] = (), seed: int = 0) -> list[Source]:
+    """``count`` data sets: a few pairs of a domain of the sample each, their summaries with words left out.
+
+    The first of the ``human`` scores is the share of words kept, every other one the share of neighbouring words that
+    stayed neighbours. The whole summary is the reference.
+    """
+    sources = []
+    for place in range(count):
+        domain = DOMAINS[place % len(DOMAINS)]
+        pairs = list(load_pairs(f"sample:{domain}"))[:JUDGED]
+        rows = tuple(
+            _damaged(pair, system, human or ("kept", "joined"), domain, seed) for pair in pairs for system in KEPT
+        )
+        sources.append(Source(domain, f"sample:{domain}", rows, ()))
+    return sources
+
+
+def _damaged(pair: Pair, system: str, human: Sequence[str], domain: str, seed: int) -> Judged:
+    words = pair.summary.split()
+    count = max(2, round(KEPT[system] * len(words)))
+    kept = np.sort(generator(seed, "stand-in", pair.id, system).choice(len(words), size=count, replace=False))
+    joined = float((np.diff(kept) == 1).sum()) / (len(words) - 1)
+    scores = {name: joined if k else count / len(words) for k, name in enumerate(human)}
+    text = " ".join(words[k] for k in kept)
+    return Judged(pair.id, system, (pair.document,), text, (pair.summary,), scores, domain)
+
+
+def permuted_source() -> Source:
+    """The three summaries of Clark et al. 2019, Table 1, made of one pair of the sample, each sentence but for its last word:
+    whole; with its halves exchanged; with its second half said twice. The reference is the document's beginning.
+    """
+    pair = next(iter(load_pairs("sample:news")))
+    halves = [
+        (words[: len(words) // 2], words[len(words) // 2 :]) for words in map(str.split, split_sentences(pair.summary))
+    ]
+    texts = {
+        "human": pair.summary,
+        # The last word stays, for it has the mark that ends the sentence.
+        "word-order": " ".join(_sentence([*second[:-1], *first, second[-1]]) for first, second in halves),
+        "repetition": " ".join(_sentence([*first, *second[:-1], *second]) for first, second in halves),
+    }
+    reference = " ".join(split_sentences(pair.document)[:3])
+    rows = tuple(
+        Judged(pair.id, name, (pair.document,), text, (reference,), {"shown": 1.0}, "news")
+        for name, text in texts.items()
+    )
+    return Source("news", "sample:news", rows, ())
+
+
+def _sentence(words: list[str]) -> str:
+    text = " ".join(words)
+    return text[0].upper() + text[1:]
+
+
+def docsets(human: Sequence[str]) -> list[Judged]:
+    """Docsets of ten articles with four references and four systems, in the shape of TAC 2010.
+
+    A system gives a share of the words of a docset's first summaries; people (the ``human`` scores) like more of them.
+    """
+    pairs = list(load_pairs("sample"))
+    rows = []
+    for number in range(len(pairs) // 10):
+        ten = pairs[10 * number : 10 * number + 10]
+        documents = tuple(pair.document for pair in ten)
+        references = tuple(" ".join(pair.summary for pair in ten[place : place + 2]) for place in range(4))
+        words = references[number % 4].split()
+        for system, share in enumerate((1.0, 0.7, 0.4, 0.1), start=1):
+            scores = {name: share + 0.01 * (number * (k + 1) % 7) for k, name in enumerate(human)}
+            summary = " ".join(words[: max(4, round(share * len(words)))])
+            rows.append(
+                Judged(f"D{10 * number:04d}-A", str(system), documents, summary, references, scores, "stand-in")
+            )
+    return rows
+
+
+def headlines() -> list[Headline]:
+    """Headlines of four data sets: two systems, a story's first and its last sentence, and, as people's score from 1 to 5, what
+    part of the other text's words stands in the headline."""
+    found = []
+    for pair in load_pairs("sample"):
+        domain = pair.id.partition("-")[0]
+        story, reference = story_of(pair.document), headline_of(pair.summary)
+        sentences = split_sentences(story)
+        for system, sentence in (("first", sentences[0]), ("last", sentences[-1])):
+            made = Headline(domain, story, sentence, reference, {}, system)
+            pairs = {task: [set(word_tokens(text)) for text in made.texts(task)] for task in TASKS}
+            scores = {task: 1 + 4 * len(a & b) / max(1, len(b)) for task, (a, b) in pairs.items()}
+            found.append(dataclasses.replace(made, scores=scores))
+    return found

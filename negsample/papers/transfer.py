@@ -31,8 +31,7 @@ from negsample.papers.transfer_data import (
     training_examples,
 )
 from negsample.train.config import TrainConfig
-from negsample.train.data.examples import find_corpora
-from negsample.train.data.prepare import Split
+from negsample.train.data import Split, find_corpora
 from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, save_model, scores_of
 
 ARGUMENTS = "transfer-config.json"

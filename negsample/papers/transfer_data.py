@@ -17,7 +17,7 @@ import numpy as np
 from negsample.corpora import describe_skipped
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, replacing
-from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives.generate import generate
 from negsample.negatives.index import fingerprint, index_of
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import Shares, assign
@@ -25,7 +25,7 @@ from negsample.progress import track
 from negsample.records import Pair, document_key
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.data.examples import make_examples, pairs_of
+from negsample.train.data import amounts, make_examples, pairs_of
 
 _TRAIN, _VALIDATION, _TEST, _NONE = range(4)
 # Fewer validation documents than this say little about when to stop.
@@ -170,8 +170,7 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
         return np.array([parts.get(key, _NONE) for key in keys.tolist()], np.uint8)
 
     shutil.rmtree(folder, ignore_errors=True)
-    options = GenerateOptions(recipe, first.negatives, first.seed, vocabulary=first.vocabulary, redraws=first.redraws)
-    report = generate(chosen(), options, folder, part=part)
+    report = generate(chosen(), recipe, folder, **amounts(first), part=part)
     if report.documents != len(parts):
         raise InputError(f"{', '.join(name for config in configs for name in config.corpora())}: {_CHANGED}")
     (folder / "test.jsonl.gz").unlink()

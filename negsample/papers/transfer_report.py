@@ -11,8 +11,9 @@ import numpy as np
 from negsample.io.run_record import Stopwatch
 from negsample.models.evaluation import BINARY, GRADED, ONE_DOCUMENT, RESAMPLES, UNDEFINED, document_resamples
 from negsample.number_text import TITLES, aligned, four_decimals, interval_of, not_run_text, percent, size_title
-from negsample.papers.grid import file_name, write_outputs
-from negsample.papers.published import published
+from negsample.papers.declared import published
+from negsample.papers.grid import file_name
+from negsample.papers.records import write_files
 from negsample.papers.transfer import Transfer, TransferCell, domain_folder
 from negsample.papers.transfer_config import TransferConfig
 from negsample.resampling import percentile_interval
@@ -72,21 +73,20 @@ def write_transfer(
     """
     table = transfer_table(grid, beside)
     config = grid.settings
-    write_outputs(
+    write_files(
         grid.out,
         "transfer",
         table,
-        rows=csv_rows(table),
-        columns=CSV_COLUMNS,
-        text=markdown(table),
-        page=page(table, command),
-        watch=watch,
-        cells=[found for _, found in grid.finished],
+        csv_rows(table),
+        CSV_COLUMNS,
+        {"transfer.md": markdown(table), "transfer.html": page(table, command)},
+        watch,
         command=command,
         smoke=smoke,
         config=config.as_dict(),
         seed=config.train.seed,
         data=table["domains"],
+        cell_seconds=sum(found["seconds"] for _, found in grid.finished),
     )
     return table
 

@@ -77,9 +77,10 @@ def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
 def table(source: str, limit: int | None = None) -> Input:
     """The (first ``limit``) records of a file.
 
-    Its first chunk is read here, so that what is wrong at the beginning is told before a model is loaded.
+    Its first chunk is read here, so that what is wrong at the beginning is told before a model is loaded; not of standard
+    input, which may be long in coming.
     """
-    return Input(source, _begun(chunks(islice(read_rows(source), limit))))
+    return Input(source, _begun(chunks(islice(read_rows(source), limit)), source))
 
 
 def lines(source: str, systems: Sequence[str], references: Sequence[str] = ()) -> Input:
@@ -91,9 +92,10 @@ def lines(source: str, systems: Sequence[str], references: Sequence[str] = ()) -
     """
     if len(set(systems)) < len(systems):
         raise InputError(f"{Counter(systems).most_common(1)[0][0]}: given twice; name each system once")
-    if [source, *references, *systems].count("-") > 1:
+    files = [source, *references, *systems]
+    if files.count("-") > 1:
         raise InputError("standard input is given twice; name a file for all but one")
-    return Input(source, _begun(_line_chunks(source, systems, references)), tuple(systems))
+    return Input(source, _begun(_line_chunks(source, systems, references), *files), tuple(systems))
 
 
 def _line_chunks(source: str, systems: Sequence[str], references: Sequence[str]) -> Iterator[list[Row]]:
@@ -114,8 +116,8 @@ def _line_chunks(source: str, systems: Sequence[str], references: Sequence[str])
         ]
 
 
-def _begun(pieces: Iterator[list[Row]]) -> Iterator[list[Row]]:
-    return chain([next(pieces)], pieces)
+def _begun(pieces: Iterator[list[Row]], *files: str) -> Iterator[list[Row]]:
+    return pieces if "-" in files else chain([next(pieces)], pieces)
 
 
 def item_of(row: Row, needs: frozenset[str], settings: Settings = DEFAULTS) -> Item:

@@ -1,12 +1,10 @@
 """Commands on files as people have them: what is refused, what is counted, which exit code."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests_support import story, write_pairs
+from tests_support import story
 
 from negsample.cli import main
 
@@ -182,40 +180,3 @@ def test_systems_judged_on_other_documents_are_told(tmp_path: Path, capsys: pyte
     assert {figure["uneven"] for figure in found["datasets"][0]["figures"] if figure["level"] == "system"} == {4}
     found, _ = correlate(capsys, write(tmp_path / "k.jsonl", judged()), tmp_path / "p", "--scores-columns", "coh")
     assert not any("system level" in note for note in found["notes"])
-
-
-# --- started twice
-
-
-def test_generate_started_twice_leaves_one_whole_folder(tmp_path: Path) -> None:
-    write_pairs(tmp_path / "pairs.jsonl", 40)
-    command = [sys.executable, "-m", "negsample.cli", "generate", "--corpus", "pairs.jsonl", "--recipe", "delete"]
-    options = {"cwd": tmp_path, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    running = [subprocess.Popen([*command, "--out", "out"], **options) for _ in range(2)]
-    told = [process.communicate() for process in running]
-    assert sorted(process.returncode for process in running) == [0, 2]
-    (refused,) = [err for (_, err), process in zip(told, running, strict=True) if process.returncode]
-    assert "another process; give another folder" in refused or "is not empty" in refused
-    assert subprocess.run([*command, "--out", "alone"], cwd=tmp_path, capture_output=True).returncode == 0
-    for name in ("train", "validation", "test"):
-        one, other = (tmp_path / folder / f"{name}.jsonl.gz" for folder in ("out", "alone"))
-        assert one.read_bytes() == other.read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone", "out", "pairs.jsonl"]
-
-
-def test_a_folder_that_is_filled_meanwhile_is_left_alone(tmp_path: Path) -> None:
-    from negsample.errors import InputError
-    from negsample.io.files import new_folder
-
-    out = tmp_path / "out"
-
-    def fill() -> None:
-        with new_folder(str(out)) as draft:
-            (draft / "mine").write_text("1")
-            out.mkdir()
-            (out / "theirs").write_text("2")
-
-    with pytest.raises(InputError, match="has been filled meanwhile, by another process"):
-        fill()
-    assert [path.name for path in out.iterdir()] == ["theirs"]
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]

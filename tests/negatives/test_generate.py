@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
-from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives import generate as module
 from negsample.negatives.index import PairStore
 from negsample.negatives.recipe import parse_recipe
 from negsample.negatives.split import SPLITS
@@ -36,7 +36,16 @@ def corpus(count):
 
 
 def options(recipe="delete", **more):
-    return GenerateOptions(parse_recipe(recipe), **more)
+    return {"recipe": parse_recipe(recipe), **more}
+
+
+def generate(pairs, options, out):
+    return module.generate(pairs, out=out, **options)
+
+
+def alike(summary):
+    """Thirty pairs with one summary, or one each by number."""
+    return [Pair(str(number), f"Text number {number}.", summary.format(number)) for number in range(30)]
 
 
 def read(folder):
@@ -71,15 +80,8 @@ def test_three_files_with_originals_and_negatives(tmp_path):
             kept, total = len(row["summary"].split()), len(source.summary.split())
             assert row["label"] == pytest.approx(kept / total)
             assert 1 <= kept < total
-    assert asdict(report.splits["test"]) | {"fingerprint": ""} == {
-        "documents": 4,
-        "originals": 4,
-        "negatives": {"delete": 12},
-        "refusals": {},
-        "missing": 0,
-        "repeated": 0,
-        "fingerprint": "",
-    }
+    counts = {"documents": 4, "originals": 4, "negatives": {"delete": 12}, "refusals": {}, "missing": 0, "repeated": 0}
+    assert asdict(report.splits["test"]) == {**counts, "fingerprint": report.splits["test"].fingerprint}
     assert (report.pairs, report.duplicates, report.documents, report.linked) == (40, 0, 40, 0)
     json.dumps(asdict(report), allow_nan=False)
 
@@ -215,45 +217,38 @@ def test_a_negative_is_never_another_good_summary_of_the_document(tmp_path):
 # --- refusals
 
 
-def failing(tmp_path, pairs, recipe="delete", **more):
-    with pytest.raises(InputError) as caught:
-        generate(pairs, options(recipe, **more), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize(
+    ("pairs", "recipe", "told"),
+    [
+        ([], "delete", "has 0 documents"),
+        (corpus(1), "crosspair", "has 1 document and"),
+        (corpus(2), "crosspair", "has 2 documents"),
+        (
+            corpus(5),
+            "crosspair",
+            r"the validation split \(1 document\).*no other document in the split \(1 times\).*6 or more",
+        ),
+        (alike("No summary is  available."), "crosspair", "summaries repeat so much"),
+        (alike("No summary is  available."), "delete", "summaries repeat so much"),
+        (alike("Snow{}"), "delete", r"delete: one-word summary \(24 times\)"),
+    ],
+)
+def test_corpora_of_which_nothing_can_be_made(tmp_path, pairs, recipe, told):
+    with pytest.raises(InputError, match=told) as caught:
+        generate(pairs, options(recipe), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
     assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
-def test_no_pairs_and_too_few(tmp_path):
-    assert "has 0 documents" in failing(tmp_path, [])
-    assert "has 1 document and" in failing(tmp_path, corpus(1), "crosspair")
-    assert "has 2 documents" in failing(tmp_path, corpus(2), "crosspair")
-
-
-def test_too_few_for_crosspair(tmp_path):
-    message = failing(tmp_path, corpus(5), "crosspair")
-    assert "the validation split (1 document)" in message
-    assert "no other document in the split (1 times)" in message
-    assert "6 or more" in message
+def test_the_smallest_corpora(tmp_path):
     generate(corpus(6), options("crosspair"), tmp_path / "six")
     generate(corpus(3), options("delete"), tmp_path / "three")
 
 
-def test_every_summary_the_same(tmp_path):
-    pairs = [Pair(str(number), f"Text number {number}.", "No summary is  available.") for number in range(30)]
-    for recipe in ("crosspair", "delete"):
-        assert "summaries repeat so much" in failing(tmp_path, pairs, recipe)
-
-
-def test_every_summary_one_word(tmp_path):
-    pairs = [Pair(str(number), f"Text number {number}.", f"Snow{number}") for number in range(30)]
-    assert "delete: one-word summary (24 times)" in failing(tmp_path, pairs)
-
-
-def test_wrong_options():
-    with pytest.raises(InputError, match="negatives 0"):
-        options(negatives=0)
-    with pytest.raises(InputError, match="vocabulary 'zipf'"):
-        options(vocabulary="zipf")
+def test_wrong_options(tmp_path):
+    for name, value in (("negatives", 0), ("redraws", 0), ("vocabulary", "zipf")):
+        with pytest.raises(InputError, match=f"{name} '?{value}"):
+            generate(corpus(20), options(**{name: value}), tmp_path / "out")
 
 
 def test_an_error_among_the_pairs_leaves_nothing(tmp_path):
@@ -261,13 +256,16 @@ def test_an_error_among_the_pairs_leaves_nothing(tmp_path):
         yield from corpus(10)
         raise InputError("pairs.jsonl, line 11: not JSON")
 
-    assert "line 11" in failing(tmp_path, pairs())
+    with pytest.raises(InputError, match="line 11"):
+        generate(pairs(), options(), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_holds_something_is_left_alone(tmp_path):
+def test_a_place_that_is_taken_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("x")
-    with pytest.raises(InputError, match="is not empty"):
-        generate(corpus(20), options(), tmp_path)
+    for out in (tmp_path, tmp_path / "mine", tmp_path / "mine" / "below"):
+        with pytest.raises(InputError, match=r"is not empty|is not a folder|is a file"):
+            generate(corpus(20), options(), out)
     assert contents(tmp_path) == {"mine": b"x"}
 
 
@@ -288,14 +286,6 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, when):
         generate(corpus(20), options(), out)
     assert failed
     assert not out.exists()
-
-
-def test_an_output_folder_that_is_a_file(tmp_path):
-    (tmp_path / "file").write_text("x")
-    for out in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(InputError, match="file"):
-            generate(corpus(20), options(), out)
-    assert (tmp_path / "file").read_text() == "x"
 
 
 def test_strange_texts_go_through(tmp_path):
@@ -320,22 +310,6 @@ def test_the_pair_store_gives_pairs_back(tmp_path):
         assert [store.pair(number) for number in reversed(range(32))] == pairs[::-1]
         assert store.summary(30) == Pair("x", "", 'quotes " and \n lines', "c")
         assert list(tmp_path.iterdir()) == []
-
-
-def test_a_full_disk_while_storing(tmp_path, monkeypatch):
-    with PairStore(tmp_path) as store:
-
-        class Full:
-            def write(self, data):
-                raise OSError(errno.ENOSPC, "No space left on device")
-
-            def close(self):
-                pass
-
-        store._file.close()
-        monkeypatch.setattr(store, "_file", Full())
-        with pytest.raises(InputError, match="disk is full"):
-            store.append(Pair("x", "y" * 2_000_000, "s"))
 
 
 def test_copies_that_only_look_different_are_one_document(tmp_path):

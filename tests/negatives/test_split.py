@@ -73,33 +73,30 @@ def test_linked_documents_stay_together_and_the_shares_are_still_met():
     assert 0 < np.count_nonzero(part[:100]) < 100
 
 
-def test_a_group_too_large_for_test_goes_to_training():
-    group = np.concatenate([np.zeros(500, dtype=int), np.arange(1, 501)])
-    for seed in range(5):
-        part = assign(keys_of(1000), group, seed)
-        assert set(part[:500].tolist()) == {0}
-        assert counts(part) == [800, 100, 100]
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        # A group too large for test goes to training; few small ones are shared out; all are above half the share.
+        (np.concatenate([np.zeros(500, dtype=int), np.arange(1, 501)]), [800, 100, 100]),
+        (np.concatenate([np.zeros(996, dtype=int), np.arange(1, 5)]), [996, 2, 2]),
+        (np.repeat(np.arange(15), 2), [22, 4, 4]),
+    ],
+)
+def test_large_groups(group, expected):
+    for seed in range(3):
+        part = assign(keys_of(len(group)), group, seed)
+        assert counts(part) == expected
+        assert all(len(set(part[group == number].tolist())) == 1 for number in np.unique(group)[:20])
 
 
-def test_few_small_groups_are_shared_out():
-    group = np.concatenate([np.zeros(996, dtype=int), np.arange(1, 5)])
-    assert counts(assign(keys_of(1000), group, 0)) == [996, 2, 2]
-
-
-def test_groups_of_equal_size_all_above_half_the_share():
-    group = np.repeat(np.arange(15), 2)
-    part = assign(keys_of(30), group, 0)
-    assert np.array_equal(part[::2], part[1::2])
-    assert counts(part) == [22, 4, 4]
-
-
-def test_too_few_documents():
-    with pytest.raises(InputError, match="has 2 documents and 3 splits"):
-        assign(keys_of(2), alone(2), 0)
-    with pytest.raises(InputError, match="has 0 documents"):
-        assign(keys_of(0), alone(0), 0)
-
-
-def test_one_summary_for_all_is_refused():
-    with pytest.raises(InputError, match="summaries repeat so much"):
-        assign(keys_of(50), np.zeros(50, dtype=int), 0)
+@pytest.mark.parametrize(
+    ("count", "group", "told"),
+    [
+        (2, alone(2), "has 2 documents and 3 splits"),
+        (0, alone(0), "has 0 documents"),
+        (50, 0 * alone(50), "repeat so much"),
+    ],
+)
+def test_what_can_not_be_split(count, group, told):
+    with pytest.raises(InputError, match=told):
+        assign(keys_of(count), group, 0)

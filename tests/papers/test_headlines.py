@@ -1,79 +1,16 @@
-"""The headline tables of Moeed et al. 2020: tasks, correlations against scipy, Bonferroni, Table 4 from their Table 3."""
+"""Headlines of Moeed et al. 2020: tasks, correlations against scipy, means and distances by hand."""
 
 import json
-from pathlib import Path
 
-import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
 from negsample.errors import InputError
-from negsample.eval.agreement.correlation import p_value
-from negsample.papers.headlines import (
-    METRICS,
-    OVERALL,
-    TASKS,
-    Headline,
-    HeadlineAgreement,
-    HeadlineTable,
-    load_headlines,
-    p4_table3,
-)
+from negsample.papers.declared import declared
+from negsample.papers.headlines import KINDS, OVERALL, TABLE_4, TASKS, load_headlines
+from negsample.papers.judged import Asked
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
-
-# Moeed et al. 2020, Table 3: r and p of each dataset (20 headlines; Overall 80), metric and task (Gen-Story, Ref-Story,
-# Gen-Ref).
-PAPER = """
-Amazon rouge1 .1199 .6148 .2100 .3743 .602 .00498
-Amazon rouge2 -.0746 .75446 .2417 .30459 .5423 .0135
-Amazon rougeL .0843 .72379 .1959 .40773 .575 .008
-Amazon aes -.0330 .89112 .1260 .59791 .6540 .00176
-CNN rouge1 .3785 .09985 -.1565 .51001 .4875 .02923
-CNN rouge2 .5019 .02414 -.3061 .18933 .4681 .0374
-CNN rougeL .4346 .05549 -.1802 .44702 .4436 .05007
-CNN aes .2430 .30174 .0000 .99916 .2550 .27735
-Newsroom rouge1 -.0465 .84576 .5390 .01419 .7706 7e-05
-Newsroom rouge2 -.1231 .60523 .2858 .22184 .6027 .00491
-Newsroom rougeL .0563 .81366 .4891 .02865 .7560 .00012
-Newsroom aes .5010 .02449 .4110 .07149 .8240 1e-05
-Gigaword rouge1 .5450 .01295 .4636 .0395 .6584 .0016
-Gigaword rouge2 .5522 .01158 .1640 .48955 .3722 .10613
-Gigaword rougeL .5056 .02296 .4976 .02559 .5985 .00531
-Gigaword aes .4070 .07509 .7260 .00029 .4480 .04759
-Overall rouge1 .2829 .01099 .2308 .03941 .6749 6.6e-12
-Overall rouge2 .3023 .00643 .0797 .48196 .5128 1.1e-06
-Overall rougeL .2878 .00963 .2570 .02136 .6542 4.69e-11
-Overall aes .2290 .04128 .2820 .01127 .5810 2e-08
-"""
-
-
-def paper_entries() -> list[HeadlineAgreement]:
-    entries = []
-    for line in PAPER.split("\n")[1:-1]:
-        dataset, metric, *numbers = line.split()
-        for place, task in enumerate(TASKS):
-            r, p = map(float, numbers[2 * place : 2 * place + 2])
-            n = 80 if dataset == OVERALL else 20
-            entries.append(HeadlineAgreement(dataset, metric, task, n, 0, r, p, p < 0.05 / 12))
-    return entries
-
-
-def test_table_4_from_table_3() -> None:
-    table = HeadlineTable(tuple(paper_entries()), 0.05 / 12, dict.fromkeys(("rouge1", "rouge2", "rougeL", "aes"), ""))
-    # Their Table 4 says 4, 5, 0, 6 highest, which their Table 3 does not bear out for the first two; 3, 1, 2, 4
-    # significant.
-    assert table.counts() == {"rouge1": (5, 3), "rouge2": (4, 1), "rougeL": (0, 2), "aes": (6, 4)}
-
-
-def test_p_values_are_the_papers() -> None:
-    for entry in paper_entries():
-        assert entry.r is not None
-        assert entry.p is not None
-        if abs(entry.r) > 0.01 and entry.p > 1e-4:
-            found = p_value(np.zeros(entry.n), np.zeros(entry.n), entry.r, "pearson")
-            assert found == pytest.approx(entry.p, rel=0.05, abs=0.002)
-
 
 STORIES = [
     "The storm closed the port. Ships waited. Crews slept. Nobody sailed. The owners lost money. Then it cleared.",
@@ -83,67 +20,155 @@ STORIES = [
 ]
 GENERATED = ["Storm shuts port", "Coach weeps as fans sing", "Bread and fuel cost more", "Trains cross new bridge"]
 REFERENCE = ["Port closed by storm", "Team wins the cup", "Prices rise", "Mayor opens bridge in the rain"]
+SCORES = [(5, [4, 5], 4), (2, [5, 4], 1), (4, [3], 2), (3, [2, 2], 5)]
+JUDGED = [
+    {"dataset": "ab"[place % 2], "story": story, "generated": made, "reference": known}
+    | dict(zip(TASKS.values(), score, strict=True))
+    for place, (story, made, known, score) in enumerate(zip(STORIES, GENERATED, REFERENCE, SCORES, strict=True))
+] * 2
+ROWS = [
+    {
+        "story": "storm closed port. ships waited.",
+        "generated": "storm port",
+        "reference": "storm sails",
+        "gen_ref": [2, 4],
+    },
+    {"story": "prices rose in march.", "generated": "prices rose fast", "reference": "prices rose fast"},
+    {"story": "prices rose in march.", "generated": "bread", "reference": "prices rose fast", "draw": 2},
+]
 
 
-def records() -> list[dict[str, object]]:
-    scores = [(5, [4, 5], 4), (2, [5, 4], 1), (4, [3], 2), (3, [2, 2], 5)]
-    return [
-        {"dataset": "ab"[place % 2], "story": story, "generated": made, "reference": known}
-        | dict(zip(TASKS.values(), score, strict=True))
-        for place, (story, made, known, score) in enumerate(zip(STORIES, GENERATED, REFERENCE, scores, strict=True))
-    ] * 2
+@pytest.fixture
+def write(tmp_path):
+    """Write records to a new file."""
+
+    def written(rows):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.jsonl"
+        path.write_text("".join(json.dumps({"dataset": "d", "system": "s"} | row) + "\n" for row in rows))
+        return path
+
+    return written
 
 
-def write(path: Path, rows: list[dict[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+def table(name, headlines, out, rows="rouge1  rouge1\n"):
+    """A table of headlines by cheap metrics, record by place."""
+    from dataclasses import replace
+
+    spec = replace(declared(name).with_parts(["USE=glove:unit=sentence"]), rows=rows)
+    made = KINDS[spec.kind](spec, headlines, Asked(bootstrap=1000), out)
+    return made, {(record.row, record.column): record for record in made.records}
 
 
-def test_loading(tmp_path: Path) -> None:
-    found = load_headlines(write(tmp_path / "h.jsonl", records()))
+def test_loading(write):
+    path = write(JUDGED)
+    found = load_headlines(path)
     assert len(found) == 8
     assert found[0].story.endswith("The owners lost money.")
     assert found[1].scores == {"Gen-Story": 2.0, "Ref-Story": 4.5, "Gen-Ref": 1.0}
-    assert load_headlines(tmp_path / "h.jsonl", sentences=0)[0].story == STORIES[0]
-    for change, words in (
-        ({"gen_ref": "good"}, "line 1: field 'gen_ref' is not a number"),
-        ({"gen_ref": []}, "line 1: field 'gen_ref' is an empty list"),
-        ({"gen_ref": [1, None]}, "line 1: field 'gen_ref' is not a number"),
-        ({"generated": " "}, "line 1: field 'generated' is blank"),
-        ({"dataset": OVERALL}, "line 1: field 'dataset' is 'Overall'"),
+    assert load_headlines(path, sentences=0)[0].story == STORIES[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "judged"),
+    [
+        ({"gen_ref": "good"}, True),
+        ({"gen_ref": []}, True),
+        ({"gen_ref": [1, None]}, True),
+        ({"gen_ref": None}, True),
+        ({"gen_ref": None}, None),
+        ({"generated": " "}, True),
+        ({"dataset": OVERALL}, False),
+    ],
+)
+def test_a_bad_record_is_named(write, change, judged):
+    (key,) = change
+    with pytest.raises(InputError, match=f"line 1: .*{key}"):
+        load_headlines(write([JUDGED[0] | change]), judged=judged)
+
+
+def test_tables_3_and_4(write, tmp_path):
+    headlines = load_headlines(write(JUDGED))
+    made, found = table("p4-table3", headlines, tmp_path, "rouge1  rouge1\nrouge2  rouge2\n")
+    assert [row for (row, column), record in found.items() if column == "Gen-Ref" and record.about] == [
+        f"{dataset} {name}" for dataset in ("a", "b", OVERALL) for name in ("rouge1", "rouge2")
+    ]
+    for task, item in (
+        ("Gen-Ref", lambda one: Item("", one.generated, (one.reference,))),
+        ("Ref-Story", lambda one: Item(one.story, one.reference)),
     ):
-        with pytest.raises(InputError, match=words):
-            load_headlines(write(tmp_path / "bad.jsonl", [records()[0] | change]))
+        scores = make_metric("rouge1").score(list(map(item, headlines))).scores
+        expected = pearsonr(scores, [headline.scores[task] for headline in headlines])
+        record = found[f"{OVERALL} rouge1", task]
+        assert record.value == pytest.approx(expected.statistic)
+        assert record.about["p"] == pytest.approx(expected.pvalue)
+        assert (record.mark == "*") == (expected.pvalue < 0.05 / 6)
+    assert {record.row for record in made.records if record.section == TABLE_4} >= {"rouge1", "rouge2"}
+    assert found["a rouge1", "Gen-Ref"].n == 4
+    assert (
+        table("p4-table3", headlines[:1] * 3, tmp_path)[1]["a rouge1", "Gen-Ref"].reason == "metric scores are constant"
+    )
+    assert "1 rows" in table("p4-table3", headlines[:2], tmp_path)[1]["a rouge1", "Gen-Ref"].reason
 
 
-def test_table_3(tmp_path: Path) -> None:
-    headlines = load_headlines(write(tmp_path / "h.jsonl", records()))
-    table = p4_table3(headlines, ("rouge1", "rouge2"))
-    assert table.threshold == pytest.approx(0.05 / 6)
-    assert [entry.dataset for entry in table.entries[::6]] == ["a", "b", OVERALL]
-    entry = next(c for c in table.entries if (c.dataset, c.metric, c.task) == (OVERALL, "rouge1", "Gen-Ref"))
-    scores = make_metric("rouge1").score([Item("", h.generated, (h.reference,)) for h in headlines]).values
-    expected = pearsonr(scores, [h.scores["Gen-Ref"] for h in headlines])
-    assert entry.r == pytest.approx(expected.statistic)
-    assert entry.p == pytest.approx(expected.pvalue)
-    assert entry.significant == (expected.pvalue < 0.05 / 6)
-    against_story = next(c for c in table.entries if (c.dataset, c.metric, c.task) == (OVERALL, "rouge1", "Ref-Story"))
-    scores = make_metric("rouge1").score([Item(h.story, h.reference) for h in headlines]).values
-    assert against_story.r == pytest.approx(pearsonr(scores, [h.scores["Ref-Story"] for h in headlines]).statistic)
-    assert json.loads(json.dumps(table.as_dict()))["table4"].keys() == {"rouge1", "rouge2"}
-    assert p4_table3(headlines[:1] * 3, ("rouge1",)).entries[0].reason == "one side is constant"
-    assert p4_table3(headlines[:2], ("rouge1",)).entries[0].reason == "fewer than three headlines with a score"
+def test_means_by_hand_over_one_headline_a_story(write, tmp_path):
+    path = write([*ROWS, ROWS[0] | {"system": "t", "generated": " "}])
+    _, value = table("p4-table2", load_headlines(path, judged=False), tmp_path)
+    # One of two words with one of two; three of three.
+    gen_ref = value["d s Gen-Ref", "rouge1"]
+    assert (gen_ref.value, gen_ref.n) == (pytest.approx((0.5 + 1) / 2), 2)
+    # Resampled, the mean of .5 and 1 is one of .5, .75, 1.
+    assert (gen_ref.low, gen_ref.high) == (0.5, 1.0)
+    # Two of two words with two of five, F1 = 4/7; two of three with two of four, F1 = 4/7.
+    assert value["d s Gen-Story", "rouge1"].value == pytest.approx(4 / 7)
+    people = value["d s Gen-Ref", "people"]
+    assert (people.value, people.n) == (3.0, 1)
+    assert ("d s Gen-Story", "people") not in value
+    # A headline without a word has no vector, and a single text no distance.
+    assert value["d t Gen-Ref", "fed"].value is None
 
 
-def test_default_threshold_is_the_papers() -> None:
-    assert METRICS == ("rouge1", "rouge2", "rougeL", "aes")
-    scores = dict.fromkeys(TASKS, 3.0)
-    headline = Headline("", "A story here.", "A headline", "Another headline", scores)
-    # Four metrics without an encoder stand for the default four, whose loading takes longer than all tests here.
-    table = p4_table3([headline] * 3, ("rouge1", "rouge2", "rougeL", "words"))
-    assert table.threshold == pytest.approx(0.0042, abs=5e-5)
-    assert len(table.entries) == 12
-    with pytest.raises(InputError, match="no headlines"):
-        p4_table3([])
-    with pytest.raises(InputError, match="alpha"):
-        p4_table3([headline] * 3, ("rouge1",), alpha=2)
+def test_the_same_texts_in_another_order_are_no_distance_apart(write, tmp_path):
+    swapped = [ROWS[0] | {"generated": ROWS[1]["reference"]}, ROWS[1] | {"generated": ROWS[0]["reference"]}]
+    _, found = table("p4-table2", load_headlines(write(swapped), judged=False), tmp_path)
+    fed = {task: found[f"d s {task}", "fed"].value for task in TASKS}
+    assert fed["Gen-Ref"] == pytest.approx(0, abs=1e-9)
+    # Then both sides are as far from the stories.
+    assert fed["Gen-Story"] == pytest.approx(fed["Ref-Story"])
+    assert fed["Gen-Story"] > 0.01
+
+
+def test_examples_are_the_stories_with_most_headlines_the_nearest_first(write, tmp_path, monkeypatch):
+    monkeypatch.setattr("negsample.papers.headlines.SHOWN", 1)
+    headlines = load_headlines(write(ROWS), judged=False)
+    made, found = table("p4-table1", headlines, tmp_path, "recall  rouge1(value=recall)\n")
+    # Recalled: two of the story's four words and the whole reference; nothing of either.
+    assert {place: record.value for place, record in found.items()} == {
+        ("1 s", "to story"): 0.5, ("1 s", "to reference"): 1.0, ("2 s", "to story"): 0.0, ("2 s", "to reference"): 0.0,
+    }  # fmt: skip
+    assert [text for _, text in made.texts] == [
+        "prices rose in march.",
+        "prices rose fast",
+        "prices rose fast",
+        "bread",
+    ]
+
+
+def test_points_have_peoples_mean_and_the_distance_of_the_larger_corpus(write, tmp_path):
+    scores = [(5, 4, 1), (1, 2, 2), (3, 3, 3)]
+    rated = [ROWS[n % 2] | dict(zip(TASKS.values(), row, strict=True)) for n, row in enumerate(scores)]
+    judged = load_headlines(write(rated), judged=None)
+    _, found = table("p4-figure2", judged, tmp_path)
+    assert [(found[f"d {task}", "people"].value, found[f"d {task}", "fed"].n) for task in TASKS] == [
+        (3, 3),
+        (3, 3),
+        (2, 3),
+    ]
+    unscored = {key: value for key, value in ROWS[0].items() if key != "gen_ref"}
+    more = load_headlines(write([unscored | {"generated": ROWS[0]["reference"]}, *ROWS[1:]]), judged=None)
+    _, others = table("p4-figure2", [*judged, *more], tmp_path)
+    assert (others["d Gen-Ref", "fed"].n, others["d Gen-Ref", "people"].n) == (2, 3)
+    assert others["d Gen-Ref", "fed"].value == pytest.approx(0, abs=1e-9)
+    with pytest.raises(InputError, match="no headline has people's scores"):
+        table("p4-figure2", more, tmp_path)
+    with pytest.raises(InputError, match="two data sets' headlines, and there are 1"):
+        table("p4-figure1", more, tmp_path)

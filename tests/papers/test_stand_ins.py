@@ -6,8 +6,7 @@ import pytest
 
 from negsample.corpora import CorpusOptions, load_pairs
 from negsample.errors import InputError
-from negsample.papers.grid_table import TableConfig
-from negsample.papers.stand_ins import PAIRS, small_table, smoke, stand_in_corpora, stand_in_encoder
+from negsample.papers.stand_ins import PAIRS, small_training, stand_in_corpora, stand_in_encoder, stand_in_encoders
 from negsample.train.config import TrainConfig, make_config
 
 
@@ -36,7 +35,7 @@ def test_what_is_replaced_and_what_stays():
         }
     )
     said = []
-    small = smoke(config, said.append)
+    small = small_training(config, said.append)
     changed = {
         key: value for key, value in dataclasses.asdict(small).items() if value != dataclasses.asdict(config)[key]
     }
@@ -62,21 +61,21 @@ def test_what_is_replaced_and_what_stays():
 
 
 def test_what_is_small_already_stays_as_it_is():
-    small = smoke(TrainConfig(), quiet)
+    small = small_training(TrainConfig(), quiet)
     said = []
-    assert smoke(small, said.append) == small
+    assert small_training(small, said.append) == small
     assert said == []
     # The untrained sum stays untrained, and fewer pairs or epochs are not made more.
-    assert smoke(TrainConfig(head="align", epochs=0), quiet).epochs == 0
-    assert smoke(TrainConfig(limit=7, epochs=1), quiet).limit == 7
+    assert small_training(TrainConfig(head="align", epochs=0), quiet).epochs == 0
+    assert small_training(TrainConfig(limit=7, epochs=1), quiet).limit == 7
 
 
 def test_a_default_encoder_is_left_to_the_head():
-    assert smoke(TrainConfig(head="fc"), quiet).encoder is None
-    assert smoke(TrainConfig(head="lstm", encoder="glove:/x/y.txt"), quiet).encoder == "glove"
-    assert smoke(TrainConfig(head="align", encoder="hf:/x"), quiet).encoder == "sentence-transformer"
+    assert small_training(TrainConfig(head="fc"), quiet).encoder is None
+    assert small_training(TrainConfig(head="lstm", encoder="glove:/x/y.txt"), quiet).encoder == "glove"
+    assert small_training(TrainConfig(head="align", encoder="hf:/x"), quiet).encoder == "sentence-transformer"
     with pytest.raises(InputError, match="did you mean lstm"):
-        smoke(TrainConfig(head="lstn", encoder="use"), quiet)
+        small_training(TrainConfig(head="lstn", encoder="use"), quiet)
 
 
 def test_each_corpus_gets_a_domain_of_its_own():
@@ -96,13 +95,13 @@ def test_each_corpus_gets_a_domain_of_its_own():
     assert list(found) == ["mine.jsonl", "cnn_dailymail", "newsroom:DIR", "big_patent"]
     # What was replaced may be given again.
     assert stand_in_corpora(list(found.values())) == {name: name for name in found.values()}
-    assert smoke(TrainConfig(corpus=["a/b", "c/d"]), quiet).corpus == ["sample:news", "sample:legislation"]
+    assert small_training(TrainConfig(corpus=["a/b", "c/d"]), quiet).corpus == ["sample:news", "sample:legislation"]
     for name in found.values():
         assert len(list(load_pairs(name, CorpusOptions(limit=PAIRS)))) == PAIRS
 
 
 def test_five_corpora_have_four_stand_ins_each_read_once():
-    assert sorted(smoke(TrainConfig(corpus=["a/b", "c/d", "e/f", "g/h", "i/j"]), quiet).corpora()) == [
+    assert sorted(small_training(TrainConfig(corpus=["a/b", "c/d", "e/f", "g/h", "i/j"]), quiet).corpora()) == [
         "sample:legislation",
         "sample:news",
         "sample:patents",
@@ -119,24 +118,7 @@ def test_packaged_encoders_stay_and_others_get_a_part_each():
     # The four of Bao et al. 2021 (§4.2) keep four columns of a table.
     published = ["glove:/x/glove.6B.100d.txt", "use", "use-large:/x", "infersent:weights=/x,vectors=/y"]
     stands = ("glove", "use-multilingual", "sentence-transformer", "glove:unit=sentence")
-    assert small_table(TableConfig(TrainConfig(), tuple(published)), quiet).encoders == stands
+    assert stand_in_encoders(published, quiet) == stands
     said = []
-    table = small_table(TableConfig(smoke(TrainConfig(), quiet), ("glove", "word2vec:/x", "glove:/y")), said.append)
-    assert table.encoders == ("glove",)
+    assert stand_in_encoders(("glove", "word2vec:/x", "glove:/y"), said.append) == ("glove",)
     assert said == ["smoke run: encoders glove, word2vec:/x, glove:/y → glove"]
-
-
-def test_a_table_of_stand_ins_needs_no_corpus(tmp_path, monkeypatch):
-    from negsample.cli import main
-    from negsample.papers import grid_table as tables
-
-    class Called(Exception):
-        pass
-
-    def seen(table, config, out, **options):
-        raise Called(table, config.corpus, config.limit)
-
-    monkeypatch.setattr(tables, "run_table", seen)
-    with pytest.raises(Called) as called:
-        main(["tables", "p3-table1", "--smoke", "--out", str(tmp_path / "t")])
-    assert called.value.args[:2] == ("p3-table1", "sample")

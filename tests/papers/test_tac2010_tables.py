@@ -1,4 +1,4 @@
-"""Tables 5 to 7 of Bao et al. 2021 on a small archive in TAC 2010's layout, beside correlations of scipy."""
+"""Tables 5 to 7 of Bao et al. 2021: which trainings, models found again, correlations beside scipy, a small archive."""
 
 import json
 import shutil
@@ -10,16 +10,27 @@ import tac2010_maker as maker
 from scipy.stats import pearsonr, spearmanr
 
 from negsample import Estimator
-from negsample.eval.agreement.columns import ScoreColumn
-from negsample.papers import tac2010_tables
-from negsample.papers.published import published
-from negsample.papers.tac2010_tables import HUMAN, TacModel, load_tac2010, markdown, rouge_columns, tac2010_table
+from negsample.errors import InputError
+from negsample.models import evaluation
+from negsample.papers import stand_ins, tac2010
+from negsample.papers.declared import declared
+from negsample.papers.tac2010 import (
+    HUMAN,
+    TacModel,
+    find_models,
+    load_tac2010,
+    rouge_columns,
+    tac2010_cells,
+    tac2010_table,
+)
 from negsample.train.config import make_config
 from negsample.train.job import train
 
 SYSTEMS, TOPICS = ("1", "2", "7", "43"), ("D1001A", "D1002B", "D1003C")
 # Rows are docset by docset, systems by number.
 PEOPLE = np.array([maker.scores(topic, system) for topic in TOPICS for system in SYSTEMS])
+# Follows what people say of the language, but for every second summary.
+LIKE = PEOPLE[:, 2] + np.resize([0.0, 0.3], 12)
 
 
 @pytest.fixture(scope="module")
@@ -27,99 +38,107 @@ def tac(tmp_path_factory):
     return maker.make_tac2010(tmp_path_factory.mktemp("tac"), packed=True)
 
 
-def figures(table, level="pooled", **wanted):
-    """The figures of a table, by coefficient and human score, as they are."""
-    rows = [row for row in table["figures"] if row["level"] == level]
-    rows = [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
-    found = {(row["coefficient"], row["human"]): row["value"] for row in rows}
-    assert len(found) == len(rows)
-    return found
+def figures(table, row, section="pooled"):
+    """What was measured in a row, by column."""
+    return {r.column: r.value for r in table.records if (r.row, r.section) == (row, section) and r.value is not None}
 
 
-def by_hand(values):
+def by_hand(values, coefficients=("pearson", "spearman")):
     """Pooled correlations with the human scores."""
-    pairs = [(name, test) for name, test in (("pearson", pearsonr), ("spearman", spearmanr))]
+    tests = {"pearson": pearsonr, "spearman": spearmanr}
     return {
-        (name, human): pytest.approx(test(values, PEOPLE[:, place])[0], abs=1e-9)
-        for name, test in pairs
+        f"{name}:{human}": pytest.approx(tests[name](values, PEOPLE[:, place])[0], abs=1e-9)
+        for name in coefficients
         for place, human in enumerate(HUMAN)
     }
 
 
-def column(name, values):
-    return ScoreColumn(name, "model", f"model:{name}", False, np.asarray(values, float), [None] * len(values))
+def test_the_trainings_are_those_of_the_paper():
+    parts = {"base": "google-bert/bert-base-uncased", "tiny": "/bert/tiny"}
+    cells = tac2010_cells(["epochs=2", "corpus=[cnn_dailymail:/copy, billsum, arxiv, big_patent]"], parts)
+    assert len({cell.folder for cell in cells}) == 4 * 4 * 2
+    for cell in cells:
+        config = cell.config
+        assert (config.negatives, config.max_length, config.min_summary, config.epochs) == (5, 512, 1, 2)
+        assert config.recipe == {cell.recipe: 1.0}
+        assert config.sample == (0.1 if cell.corpus == "big_patent" else None)
+        assert config.encoder == parts[cell.model]
+    assert {cell.config.corpus for cell in cells if cell.corpus == "cnn_dailymail"} == {"cnn_dailymail:/copy"}
+
+
+def test_models_are_told_apart_by_what_they_were_trained_on(tmp_path):
+    needed = {"format": "negsample-estimator", "format_version": 1, "head": "cls", "features": {}, "loss": "mse"}
+    for name, corpus, recipe, shape in (
+        ("a", "abisee/cnn_dailymail", "add", (12, 768)),
+        ("b", "cnn_dailymail:/copy", "add", (2, 128)),
+        ("c", ["my.jsonl", "arxiv"], "mix(add=1,delete=1)", (6, 384)),
+    ):
+        (tmp_path / name / "encoder").mkdir(parents=True)
+        about = {**needed, "encoder": {"name": "some/bert"}, "recipe": recipe, "weights_sha256": "0"}
+        (tmp_path / name / "config.json").write_text(json.dumps({**about, "training": {"corpus": corpus}}))
+        layers = {"num_hidden_layers": shape[0], "hidden_size": shape[1]}
+        (tmp_path / name / "encoder" / "config.json").write_text(json.dumps(layers))
+    (tmp_path / "empty").mkdir()
+    assert list(map(str, find_models(f"{tmp_path}/*"))) == [
+        "cnn_dailymail add/base",
+        "cnn_dailymail add/tiny",
+        "my.jsonl, arxiv mix(add=1,delete=1)/some/bert",
+    ]
+    (tmp_path / "a" / "encoder" / "config.json").write_text('{"num_hidden_layers": 2, "hidden_size": 128}')
+    with pytest.raises(InputError, match="are both cnn_dailymail add/tiny; leave one out"):
+        find_models(f"{tmp_path}/*")
 
 
 def test_table_5_shows_both_sizes_and_marks_the_better_on_the_test_data(tac):
-    data = load_tac2010(str(tac))
     # Base follows the pyramid, tiny its opposite; of "delete" tiny is the better one.
     scores = {
-        ("crosspair", "base"): PEOPLE[:, 0],
-        ("crosspair", "tiny"): -PEOPLE[:, 0],
-        ("delete", "base"): np.resize([0.1, 0.9, 0.4], 12),
-        ("delete", "tiny"): PEOPLE[:, 2] + np.resize([0.0, 0.3], 12),
+        "billsum crosspair/base": PEOPLE[:, 0],
+        "billsum crosspair/tiny": -PEOPLE[:, 0],
+        "billsum delete/base": np.resize([0.1, 0.9, 0.4], 12),
+        "billsum delete/tiny": LIKE,
     }
-    models = [(TacModel("billsum", *key, Path(*key)), column(str(key), values)) for key, values in scores.items()]
-    table = tac2010_table(5, data, models, published(5), bootstrap=20)
-    for (recipe, model), values in scores.items():
-        assert figures(table, source="models", recipe=recipe, model=model) == by_hand(values)
-    chosen = {(row["recipe"], row["model"]) for row in table["figures"] if row.get("chosen")}
-    assert chosen == {("crosspair", "base"), ("delete", "tiny")}
-    # Summary level: the mean over three docsets of four systems each.
-    own = [
-        pearsonr(PEOPLE[start : start + 4, 2], scores["delete", "tiny"][start : start + 4])[0] for start in (0, 4, 8)
-    ]
-    told = figures(table, "summary", source="models", recipe="delete", model="tiny")
-    assert told["pearson", "linguistic_quality"] == pytest.approx(np.mean(own))
-    # System level: the means over docsets.
-    means = [values.reshape(3, 4).mean(axis=0) for values in (scores["delete", "tiny"], PEOPLE[:, 2])]
-    told = figures(table, "system", source="models", recipe="delete", model="tiny")
-    assert told["pearson", "linguistic_quality"] == pytest.approx(pearsonr(*means)[0])
-    printed = figures(table, source="published", corpus="cnn_dailymail", recipe="delete", model="tiny")
-    assert list(printed.values()) == [0.3489, 0.3967, 0.3233, 0.2242, 0.3376, 0.273]
-    text = markdown(table)
-    lines = [line for line in text.splitlines() if line.startswith("| billsum") and "| crosspair" in line]
-    assert [line.split("|")[3].strip() for line in lines[:3]] == ["base *", "tiny", "published (base)"]
-    assert "1.0000" in lines[0]
-    assert "0.4652" in lines[2]
+    models = {TacModel("billsum", *name.split()[1].split("/"), Path(name)): own for name, own in scores.items()}
+    table = tac2010_table(declared("p3-table5"), load_tac2010(str(tac)), models, bootstrap=20)
+    for name, values in scores.items():
+        assert figures(table, name) == by_hand(values)
+    assert {record.row for record in table.records if record.mark} == {"billsum crosspair/base", "billsum delete/tiny"}
+    # Summary level: the mean over three docsets of four systems each; system level: the means over docsets.
+    own = [pearsonr(PEOPLE[start : start + 4, 2], LIKE[start : start + 4])[0] for start in (0, 4, 8)]
+    column = "pearson:linguistic_quality"
+    assert figures(table, "billsum delete/tiny", "summary")[column] == pytest.approx(np.mean(own))
+    means = [values.reshape(3, 4).mean(axis=0) for values in (LIKE, PEOPLE[:, 2])]
+    assert figures(table, "billsum delete/tiny", "system")[column] == pytest.approx(pearsonr(*means)[0])
+    printed = {record.column: record.printed for record in table.records if record.row == "cnn_dailymail delete/tiny"}
+    assert list(printed.values()) == ["0.3489", "0.3967", "0.3233", "0.2242", "0.3376", "0.273"]
 
 
 @pytest.mark.parametrize(("number", "coefficient"), [(6, "pearson"), (7, "spearman")])
 def test_tables_6_and_7_have_the_best_by_score_and_both_kinds_of_rouge(tac, number, coefficient):
-    data = load_tac2010(str(tac))
-    one, two = PEOPLE[:, 0], PEOPLE[:, 2] + np.resize([0.0, 0.3], 12)
-    scores = {"add": one, "delete": two}
-    models = [(TacModel("arxiv", key, "base", Path(key)), column(key, values)) for key, values in scores.items()]
-    table = tac2010_table(number, data, models, published(number), bootstrap=0)
-    first, second = by_hand(one), by_hand(two)
-    best = figures(table, source="models", metric="best of arxiv")
-    assert best == {
-        (coefficient, human): pytest.approx(max(a[coefficient, human].expected for a in (first, second)), abs=1e-9)
-        for human in HUMAN
+    one = PEOPLE[:, 0]
+    models = {TacModel("arxiv", name, "base", Path(name)): own for name, own in (("add", one), ("delete", LIKE))}
+    table = tac2010_table(declared(f"p3-table{number}"), load_tac2010(str(tac)), models, bootstrap=0)
+    both = [by_hand(values, [coefficient]) for values in (one, LIKE)]
+    assert figures(table, "best arxiv") == {
+        key: pytest.approx(max(own[key].expected for own in both), abs=1e-9) for key in both[0]
     }
-    names = [f"{kind} {letter}" for kind in ("ROUGE-1", "ROUGE-2", "ROUGE-4", "ROUGE-W-1.2") for letter in "PRF"]
-    for name in names:
-        kind, letter = name.split()
-        place = "RPF".index(letter)
-        values = [round(maker.rouge(topic, system, kind)[place], 5) for topic in TOPICS for system in SYSTEMS]
-        told = figures(table, source="NIST", metric=name)
-        assert told == {key: value for key, value in by_hand(values).items() if key[0] == coefficient}
-        assert set(figures(table, source="computed", metric=name)) == set(told)
-        printed = figures(table, source="published", metric=name)
-        assert set(told) - set(printed) == {(coefficient, "modified_pyramid_jackknife")}
-    assert len({row["metric"] for row in table["figures"]}) == 12 + 4
-    assert "| ROUGE-4 F " in markdown(table)
+    for kind in ("ROUGE-1", "ROUGE-2", "ROUGE-4", "ROUGE-W-1.2"):
+        for place, letter in enumerate("RPF"):
+            values = [round(maker.rouge(topic, system, kind)[place], 5) for topic in TOPICS for system in SYSTEMS]
+            assert figures(table, f"{kind} {letter}") == by_hand(values, [coefficient])
+            assert sum((r.row, r.section) == (f"{kind} {letter} computed", "pooled") for r in table.records) == 4
+            printed = [r.column for r in table.records if r.row == f"{kind} {letter}" and r.printed]
+            assert printed == [f"{coefficient}:{human}" for human in tac2010.PRINTED]
 
 
 def test_rouge_of_a_summary_by_hand(tac):
-    columns = rouge_columns(load_tac2010(str(tac)))
+    columns, _ = rouge_columns(declared("p3-table6"), load_tac2010(str(tac)))
     # "The ferry was in the report." five more times with other nouns, stemmed: system 43 names the ferry alone. Each
     # reference has "The ferry and the harbour were in the report. Writer X adds the storm and the captain." (17 words).
     # Common: the (2 of 2), ferry, in, report: 5 of 6 words; was is not were.
-    assert columns["ROUGE-1 P", "computed"].values[3] == pytest.approx(5 / 6)
-    assert columns["ROUGE-1 R", "computed"].values[3] == pytest.approx(5 / 17)
+    assert columns["ROUGE-1 P computed"][3] == pytest.approx(5 / 6)
+    assert columns["ROUGE-1 R computed"][3] == pytest.approx(5 / 17)
     # Common pairs: the ferry, in the, the report: 3 of 5 and of 16.
-    assert columns["ROUGE-2 F", "computed"].values[3] == pytest.approx(2 * (3 / 5) * (3 / 16) / (3 / 5 + 3 / 16))
+    assert columns["ROUGE-2 F computed"][3] == pytest.approx(2 * (3 / 5) * (3 / 16) / (3 / 5 + 3 / 16))
 
 
 @pytest.fixture(scope="module")
@@ -143,36 +162,66 @@ def model(tiny_bert, pairs_file, tmp_path_factory):
 
 
 def test_the_command_over_trained_folders(tac, model, negsample, tmp_path, monkeypatch):
-    run = ("tables", "p3-table5", "--tac", tac, "--models", model / "*", "--bootstrap", 20, "--out", tmp_path / "t")
-    done = negsample(*run)
-    table = json.loads((tmp_path / "t" / "table5.json").read_text())
-    data = load_tac2010(str(tac))
+    run = ("--data", f"tac2010:{tac}", "--models", model / "*", "--bootstrap", 20, "--out", tmp_path / "t")
+    negsample("tables", "p3-table5", *run)
+    records = json.loads((tmp_path / "t" / "p3-table5.json").read_text())["records"]
+    rows = load_tac2010(str(tac)).rows
     estimator = Estimator.load(model / "one")
-    means = [np.mean(estimator.score(list(row.documents), [row.summary] * 10)) for row in data.rows]
-    found = figures(table, source="models", corpus="billsum", recipe="delete")
-    assert found["pearson", "modified_pyramid"] == pytest.approx(pearsonr(means, PEOPLE[:, 0])[0], abs=1e-4)
-    assert "published (base)" in done.stdout
+    means = [np.mean(estimator.score(list(row.documents), [row.summary] * 10)) for row in rows]
+    (own,) = (
+        r["value"]
+        for r in records
+        if (r["row"], r["column"], r.get("section"))
+        == (f"billsum delete/{tiny_name(records)}", "pearson:modified_pyramid", "pooled")
+    )
+    assert own == pytest.approx(pearsonr(means, PEOPLE[:, 0])[0], abs=1e-4)
     # Scores are kept, and another table of the same folder needs none of the models' work.
-    monkeypatch.setattr(tac2010_tables, "column_sources", None)
-    negsample("tables", "p3-table7", *run[2:])
-    assert json.loads((tmp_path / "t" / "table7.json").read_text())["table"] == "p3-table7"
+    monkeypatch.setattr(tac2010, "column_sources", None)
+    negsample("tables", "p3-table7", *run)
+    assert (tmp_path / "t" / "p3-table7.json").is_file()
     record = json.loads((tmp_path / "t" / "run.json").read_text())
     assert record["config"]["models"] == [str(model / "one"), str(model / "two")]
-    assert record["data"]["tac2010"] == data.fingerprint
 
 
-def test_what_is_asked_wrongly_is_told_in_one_line(tac, model, negsample, tmp_path):
-    out = ("--out", tmp_path / "t")
-    for words, told in (
-        (("p3-table5",), "give --tac DIR"),
-        (("p3-table5", "--tac", tac, "--rouge-only"), "Table 5 has no ROUGE"),
-        (("p3-table6", "--tac", tac, "--models", tmp_path / "none*"), "no model folder"),
-        (("p3-table6", "--tac", tac, "--models", model / "*", "epochs=3"), "are for training"),
-        (("p3-table6", "--tac", tac, "--corpus", "newsroom"), "known: cnn_dailymail, billsum, arxiv, big_patent"),
-        (("p3-table6", "--tac", tac, "recipe=add"), "the table has its own"),
-        (("p3-table6", "--tac", tmp_path, "--rouge-only"), "no manual/manual.peer.A in it"),
-    ):
-        refused = negsample("tables", *words, *out, check=2).stderr
-        assert told in refused
-        assert refused.count("\n") == 1
+def tiny_name(records):
+    """What the small encoder is called in the rows that were measured."""
+    return next(r["model"] for r in records if r.get("corpus") == "billsum")
+
+
+def test_a_smoke_run_trains_scores_and_goes_on(tiny_bert, negsample, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation, "RESAMPLES", 10)
+    monkeypatch.setattr(stand_ins, "_BOUNDS", {"limit": 12, "epochs": 1})
+    monkeypatch.setattr(stand_ins, "_WHOLE", {"tokens": str(tiny_bert)})
+    run = ("tables", "p3-table5", "--smoke", "corpus=billsum", "--bootstrap", 10, "--out", tmp_path / "t")
+    done = negsample(*run)
+    assert "smoke run: of the corpora billsum alone, of the recipes crosspair, delete" in done.stdout
+    table = json.loads((tmp_path / "t" / "p3-table5.json").read_text())
+    rows = {r["row"] for r in table["records"] if r.get("section") == "pooled" and r["value"] is not None}
+    assert rows == {f"billsum {recipe}/{size}" for recipe in ("crosspair", "delete") for size in ("base", "tiny")}
+    assert json.loads((tmp_path / "t" / "run.json").read_text())["smoke"] is True
+    assert not (tmp_path / "t" / "models" / "work").exists()
+    # Killed between training and table, it goes on: the same line once more trains and scores nothing.
+    (tmp_path / "t" / "p3-table5.json").unlink()
+    assert "4 of 4 trainings are finished already" in negsample(*run).stdout
+    assert json.loads((tmp_path / "t" / "p3-table5.json").read_text())["records"] == table["records"]
+    assert "settings was" in negsample(*run, "patience=1", check=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("p3-table5",), "give --data tac2010:DIR"),
+        (("p3-table5", "--data", "tac2010:TAC", "--models", "none"), "Table 5 has no ROUGE"),
+        (("p3-table6", "--data", "tac2010:TAC", "--models", "nowhere*"), "no model folder"),
+        (("p3-table6", "epochs=3", "--data", "tac2010:TAC", "--models", "none"), "are for training"),
+        (("p3-table6", "corpus=newsroom", "--data", "tac2010:TAC"), "known: cnn_dailymail, billsum, arxiv, big_patent"),
+        (("p3-table6", "recipe=add", "--data", "tac2010:TAC"), "the table has its own"),
+        (("p3-table6", "--data", "tac2010:.", "--models", "none"), "no manual/manual.peer.A in it"),
+    ],
+)
+def test_what_is_asked_wrongly_is_told_in_one_line(tac, negsample, tmp_path, words, told):
+    words = [str(word).replace("TAC", str(tac)) for word in words]
+    refused = negsample("tables", *words, "--out", "t", check=2, cwd=tmp_path).stderr
+    assert told in refused
+    assert refused.count("\n") == 1
     assert not (tmp_path / "t").exists()

@@ -18,7 +18,7 @@ from negsample.io.read import read_examples
 from negsample.io.resume import trying, work_folder
 from negsample.models.encoders import ENCODERS
 from negsample.papers import grid, transfer
-from negsample.papers.published import published
+from negsample.papers.declared import published
 from negsample.papers.transfer import run_transfer
 from negsample.papers.transfer_config import make_transfer
 from negsample.papers.transfer_report import published_beside, transfer_table

@@ -20,7 +20,7 @@ from negsample.papers.transfer_data import (
     training_examples,
 )
 from negsample.train.config import make_config
-from negsample.train.data.examples import make_examples
+from negsample.train.data import make_examples
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 25), st.integers(0, 40)), min_size=1, max_size=40)
 

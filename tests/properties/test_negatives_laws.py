@@ -3,6 +3,7 @@
 import gzip
 import json
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from negsample.negatives import NEGATIVES
-from negsample.negatives.context import context_of
-from negsample.negatives.generate import GenerateOptions, generate
+from negsample.negatives import NEGATIVES, mentions
+from negsample.negatives.context import CannotDamage, context_of
+from negsample.negatives.generate import generate
 from negsample.negatives.rebuild import put_together, take_apart
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import SPLITS, assign
@@ -22,16 +23,19 @@ from negsample.seeds import digest, generator
 from negsample.sentences import normalise, split_sentences
 
 WORDS = st.one_of(
-    st.sampled_from(
-        ["the", "River", "rose", "Mr.", "U.S.", "J", "—", "3.5", "(old)", '"Stop!"', "late,", "e.g.", "۔", "你好。"]
-    ),
+    st.sampled_from('the River rose Mr. U.S. J was not — 3.5 (old) "Stop!" late, e.g. Oban can ۔ 你好。'.split()),
     st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"]), min_size=1, max_size=8),
 )
 SENTENCES = st.tuples(
-    st.lists(WORDS, min_size=1, max_size=8), st.sampled_from([".", "!", "?", " .", '."', "", "…"])
+    st.lists(WORDS, min_size=1, max_size=10), st.sampled_from([".", "!", "?", " .", '."', "", "…"])
 ).map(lambda made: " ".join(made[0]) + made[1])
 SUMMARIES = st.lists(st.tuples(SENTENCES, st.sampled_from([" ", "\n", "  "])), min_size=1, max_size=5).map(
     lambda parts: "".join(sentence + joint for sentence, joint in parts)
+)
+DOCUMENT = (
+    "The river rose by 3.5 metres on Monday and the old bridge at Oban was closed. Drivers took the long way by Mull. "
+    "Growers of apples expect a thin year after 12 nights of frost! Nobody in the U.S. embassy said a word about it. "
+    "It rained. Shops were shut. A choir sang."
 )
 OTHERS = [
     Pair("o1", "Growers of apples expect a thin year after frost.", "Frost hit the apples. Prices will climb."),
@@ -41,10 +45,28 @@ SEEDS = st.integers(0, 10**6)
 KINDS = ["crosspair", "add", "delete", "replace", "sentence-delete", "sentence-replace"]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _rule():
+    # The model is much slower than these laws can wait for, and the laws are not about what it finds.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mentions, "has_model", lambda: False)
+        yield
+
+
 def make(kind, summary, seed):
-    pair = Pair("p", "The document of the pair.", summary)
+    """The kind's negative of a summary of two words or more; examples of which it makes none are left out."""
+    pair = Pair("p", DOCUMENT, summary)
     assume(len(summary.split()) > 1)
-    return NEGATIVES.get(kind)(pair, context_of([pair, *OTHERS]), generator(seed))
+    try:
+        return NEGATIVES.get(kind)(pair, context_of([pair, *OTHERS]), generator(seed))
+    except CannotDamage:
+        assert kind not in KINDS
+        assume(False)
+
+
+def letters_of(text):
+    """Letters and digits with their numbers, whatever the case and however they are put together."""
+    return Counter(letter.upper().casefold() for letter in text if letter.isalnum())
 
 
 def plain(words):
@@ -65,11 +87,14 @@ def test_layout_keeps_the_words(summary):
     assert put_together(sentences, words).split() == summary.split()
 
 
-@given(st.sampled_from(KINDS), SUMMARIES, SEEDS)
-def test_labels_lie_between_0_and_1_and_the_seed_decides(kind, summary, seed):
+@given(st.sampled_from(NEGATIVES.names()), SUMMARIES, SEEDS)
+def test_a_damaged_summary_differs_its_label_says_so_and_the_seed_decides(kind, summary, seed):
     made = make(kind, summary, seed)
     assert 0 <= made.label <= 1
     assert made.summary.strip()
+    if kind not in KINDS:
+        assert made.label < 1
+        assert normalise(made.summary) != normalise(summary)
     assert made == make(kind, summary, seed)
     json.dumps(made.change, allow_nan=False)
 
@@ -136,6 +161,61 @@ def test_sentences_can_still_be_told_apart(kind, summary, seed):
     assert len(split_sentences(made.summary)) >= left
 
 
+@given(st.sampled_from(["swap", "shuffle"]), SUMMARIES, SEEDS)
+def test_order_alone_changes(kind, summary, seed):
+    made = make(kind, summary, seed)
+    assert letters_of(made.summary) == letters_of(summary)
+    assert len(made.summary.split()) == len(summary.split())
+
+
+@given(st.sampled_from(["truncate", "drop", "glue"]), SUMMARIES, SEEDS)
+def test_nothing_is_added(kind, summary, seed):
+    made = make(kind, summary, seed)
+    assert not letters_of(made.summary) - letters_of(summary)
+
+
+@given(SUMMARIES, SEEDS)
+def test_truncate_keeps_a_beginning(summary, seed):
+    made = make("truncate", summary, seed)
+    before, after = summary.split(), made.summary.split()
+    assert before[: len(after)] == after
+    assert made.label == pytest.approx(len(after) / len(before))
+
+
+@given(SUMMARIES, SEEDS)
+def test_double_adds_at_most_half(summary, seed):
+    made = make("double", summary, seed)
+    before, after = len(summary.split()), len(made.summary.split())
+    assert 1 <= after - before <= max(before // 2, 1)
+    assert made.label == pytest.approx(1 - (after - before) / before)
+    assert not letters_of(summary) - letters_of(made.summary)
+
+
+@given(st.sampled_from(["repeat", "intrude", "negate", "glue"]), SUMMARIES, SEEDS)
+def test_labels_are_shares_of_words_in_sentences_left_alone(kind, summary, seed):
+    made = make(kind, summary, seed)
+    name = {"repeat": "repeated", "intrude": "replaced", "negate": "negated", "glue": "glued"}[kind]
+    changed = {item["at"] for item in made.change[name]}
+    sentences = take_apart(summary)
+    left = sum(len(sentence.words) for place, sentence in enumerate(sentences) if place not in changed)
+    assert changed
+    assert made.label == pytest.approx(left / len(summary.split()))
+    now = Counter(map(bare, made.summary.split()))
+    for place, sentence in enumerate(sentences):
+        # The first word may change its case, the last its marks.
+        if place not in changed:
+            assert not Counter(map(bare, sentence.words[1:-1])) - now
+
+
+@given(SUMMARIES, SEEDS)
+def test_repeated_sentences_stand_there_twice(summary, seed):
+    made = make("repeat", summary, seed)
+    sentences = take_apart(summary)
+    for item in made.change["repeated"]:
+        copied = " ".join(map(bare, sentences[item["copy_of"]].words)).strip()
+        assert " ".join(map(bare, made.summary.split())).count(copied) >= 2
+
+
 @given(st.lists(st.integers(0, 12), min_size=20, max_size=60), SEEDS)
 def test_splits_keep_groups_together_whatever_the_seed(groups, seed):
     _, group = np.unique(groups, return_inverse=True)
@@ -163,7 +243,7 @@ def pairs_of(repeats):
 
 def written(pairs, options):
     with tempfile.TemporaryDirectory() as folder:
-        report = generate(pairs, options, Path(folder))
+        report = generate(pairs, out=Path(folder), **options)
         return report, {
             name: [json.loads(line) for line in gzip.open(Path(folder) / f"{name}.jsonl.gz", "rt", encoding="utf-8")]
             for name in SPLITS
@@ -174,7 +254,7 @@ def written(pairs, options):
 @given(REPEATS, st.sampled_from(KINDS), SEEDS, st.randoms(use_true_random=False))
 def test_a_corpus_with_repeats(repeats, kind, seed, order):
     pairs = pairs_of(repeats)
-    options = GenerateOptions(Recipe({kind: 1.0}), negatives=2, seed=seed)
+    options = {"recipe": Recipe({kind: 1.0}), "negatives": 2, "seed": seed}
     report, splits = written(pairs, options)
     keys = [{document_key(row["document"]) for row in rows} for rows in splits.values()]
     assert sum(map(len, keys)) == len(set.union(*keys)) == len({pair.document for pair in pairs}) == report.documents

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from negsample.errors import InputError
-from negsample.models.encoders.sentence_transformer import SentenceTransformer
+from negsample.models.encoders.transformer import TransformerEncoder
 from negsample.models.estimator import Estimator
 from negsample.rewards import Reward, reward
 from negsample.rewards.terms import make_terms
@@ -31,15 +31,15 @@ def test_one_metric_gives_its_own_score_whatever_the_batch() -> None:
 
 def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_read_once(monkeypatch) -> None:
     texts: list[str] = []
-    encode = SentenceTransformer.as_read
+    encode = TransformerEncoder.as_read
 
-    def counted(self: SentenceTransformer, given: list[str]) -> list[str]:
+    def counted(self: TransformerEncoder, given: list[str]) -> list[str]:
         texts.extend(given)
         return encode(self, given)
 
     summaries = ["A storm broke two cranes.", "Cranes were broken by a storm on Monday."]
     scores, aspects = Estimator.load().score([DOCUMENT] * 2, summaries, aspects=True)
-    monkeypatch.setattr(SentenceTransformer, "as_read", counted)
+    monkeypatch.setattr(TransformerEncoder, "as_read", counted)
     function = reward("align.support")
     first = function([""] * 2, summaries, document=[DOCUMENT] * 2)
     assert first == pytest.approx(list(aspects["support"]), abs=1e-5)

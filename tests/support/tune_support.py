@@ -89,7 +89,7 @@ def missing_postgres() -> str | None:
     for name in ("initdb", "pg_ctl"):
         if shutil.which(name) is None:
             return f"PostgreSQL's {name} is not on the path"
-    if not (find_spec("psycopg") or find_spec("psycopg2")):
+    if not find_spec("psycopg"):
         return "no driver for PostgreSQL; pip install 'negsample[postgres]'"
     if os.geteuid() == 0 and _unprivileged() is None:
         return "PostgreSQL refuses to run as root, and there is no user postgres or nobody"
@@ -129,7 +129,7 @@ def postgres() -> Iterator[str]:
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
     run("pg_ctl", "-D", data, "-l", str(folder / "log"), "-o", options, "-w", "start")
     try:
-        yield f"postgresql://tuner:{password}@127.0.0.1:{port}/postgres"
+        yield f"postgresql+psycopg://tuner:{password}@127.0.0.1:{port}/postgres"
     finally:
         run("pg_ctl", "-D", data, "-m", "immediate", "stop")
         shutil.rmtree(folder, ignore_errors=True)

@@ -24,18 +24,26 @@ class KilledError(Exception):
     """Stands for a kill: nothing in the code under test catches it."""
 
 
-def settings(tiny_bert, pairs_file, **more):
-    values = {
-        "corpus": str(pairs_file),
-        "encoder": str(tiny_bert),
-        "max_length": 64,
-        "epochs": 3,
-        "batch_size": 16,
-        "learning_rate": 1e-3,
-        "checkpoint_every": 2,
-        "log_examples": True,
-    }
-    return make_config({**values, **more})
+@pytest.fixture(scope="module")
+def config(tiny_bert, pairs_file):
+    """48 pairs to learn from, 96 examples in batches of 16: six steps an epoch, a checkpoint after every second."""
+    values = {"corpus": str(pairs_file), "encoder": str(tiny_bert), "max_length": 64, "epochs": 3, "batch_size": 16}
+    return make_config({**values, "learning_rate": 1e-3, "checkpoint_every": 2, "log_examples": True})
+
+
+@pytest.fixture(scope="module")
+def command(config, tmp_path_factory):
+    """The run as a command, its folder left out."""
+    words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
+    return [sys.executable, "-m", "negsample", "train", *words, "--resume", "--out"]
+
+
+@pytest.fixture(scope="module")
+def whole(config, tmp_path_factory):
+    """A run that nobody killed."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    train(config, out)
+    return out
 
 
 def steps_of(folder):
@@ -43,109 +51,81 @@ def steps_of(folder):
     return [(line["step"], line["ids"]) for line in lines if line["kind"] == "step"]
 
 
-@pytest.fixture(scope="module")
-def whole(tiny_bert, pairs_file, tmp_path_factory):
-    """A run that nobody killed."""
-    out = tmp_path_factory.mktemp("runs") / "whole"
-    train(settings(tiny_bert, pairs_file), out)
-    return out
-
-
-def same_model(one, other):
+def same_run(one, other):
     a, b = load_file(one / "model.safetensors"), load_file(other / "model.safetensors")
     assert a.keys() == b.keys()
-    for name in a:
-        assert np.array_equal(a[name], b[name]), name
+    assert all(np.array_equal(a[name], b[name]) for name in a)
+    assert steps_of(one) == steps_of(other)
 
 
 def test_the_run_saw_every_example_once_an_epoch(whole):
     seen = [name for _, ids in steps_of(whole) for name in ids]
     assert len(seen) == 3 * len(set(seen))
     assert all(seen.count(name) == 3 for name in set(seen))
-    assert [step for step, _ in steps_of(whole)] == list(range(len(steps_of(whole))))
+    assert [step for step, _ in steps_of(whole)] == list(range(18))
 
 
-# 96 training examples in batches of 16: six steps an epoch. Checkpoints follow steps 2, 4, 6, … and each epoch.
-@pytest.mark.parametrize("fatal", [0, 1, 3, 6, 9, 17])
-def test_killed_in_a_step(fatal, whole, tiny_bert, pairs_file, tmp_path, monkeypatch):
-    config = settings(tiny_bert, pairs_file)
-    real, count = loop.train_step, [0]
+@pytest.mark.parametrize(
+    ("moment", "fatal"),
+    [*(("step", n) for n in (1, 4, 7, 18)), ("before", 1), ("before", 4), ("inside", 3), ("after", 1), ("after", 4)],
+)
+def test_killed_at_any_moment(moment, fatal, whole, config, tmp_path, monkeypatch):
+    count, step, save = [0], loop.train_step, checkpoint.Checkpoints.save
 
-    def dying(*arguments):
+    def dying_step(*arguments):
+        count[0] += 1
         if count[0] == fatal:
             raise KilledError
+        return step(*arguments)
+
+    def dying_save(self, position):
         count[0] += 1
-        return real(*arguments)
-
-    monkeypatch.setattr(loop, "train_step", dying)
-    with pytest.raises(KilledError):
-        train(config, tmp_path / "run")
-    monkeypatch.setattr(loop, "train_step", real)
-    train(config, tmp_path / "run", resume=True)
-    same_model(whole, tmp_path / "run")
-    assert steps_of(tmp_path / "run") == steps_of(whole)
-
-
-@pytest.mark.parametrize("moment", ["before", "inside", "after"])
-@pytest.mark.parametrize("fatal", [1, 3, 4])
-def test_killed_around_a_checkpoint(moment, fatal, whole, tiny_bert, pairs_file, tmp_path, monkeypatch):
-    config = settings(tiny_bert, pairs_file)
-    real, count = checkpoint.Checkpoints.save, [0]
-
-    def dying(self, position):
-        count[0] += 1
-        if count[0] == fatal and moment == "before":
+        now = count[0] == fatal
+        if now and moment == "before":
             raise KilledError
-        if count[0] == fatal and moment == "inside":
+        if now and moment == "inside":
             monkeypatch.setattr(checkpoint, "atomic_json", lambda *_: (_ for _ in ()).throw(KilledError()))
-        real(self, position)
-        if count[0] == fatal:
+        save(self, position)
+        if now:
             raise KilledError
 
-    keep = checkpoint.atomic_json
-    monkeypatch.setattr(checkpoint.Checkpoints, "save", dying)
-    with pytest.raises(KilledError):
-        train(config, tmp_path / "run")
-    monkeypatch.setattr(checkpoint.Checkpoints, "save", real)
-    monkeypatch.setattr(checkpoint, "atomic_json", keep)
+    with monkeypatch.context() as patch:
+        if moment == "step":
+            patch.setattr(loop, "train_step", dying_step)
+        else:
+            patch.setattr(checkpoint.Checkpoints, "save", dying_save)
+        with pytest.raises(KilledError):
+            train(config, tmp_path / "run")
+    monkeypatch.undo()
     train(config, tmp_path / "run", resume=True)
-    same_model(whole, tmp_path / "run")
-    assert steps_of(tmp_path / "run") == steps_of(whole)
+    same_run(whole, tmp_path / "run")
 
 
-def test_kill_nine(whole, tiny_bert, pairs_file, tmp_path):
-    config = settings(tiny_bert, pairs_file)
-    words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
-    command = [sys.executable, "-m", "negsample", "train", *words, "--out", str(tmp_path / "run"), "--resume"]
+def until(process, holds):
+    """Wait until ``holds()``, or the process has ended."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline and process.poll() is None and not holds():
+        time.sleep(0.005)
+
+
+def test_kill_nine(whole, command, tmp_path):
     log = tmp_path / "run" / "work" / "training.jsonl"
-    for least in (2, 9):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 240
-        while time.monotonic() < deadline and process.poll() is None:
-            if log.exists() and log.read_text().count('"step"') >= least:
-                os.kill(process.pid, signal.SIGKILL)
-                break
-            time.sleep(0.005)
-        process.wait()
-        assert process.returncode == -signal.SIGKILL, process.stderr.read()
-        with pytest.raises(InputError, match="resume"):
-            Estimator.load(tmp_path / "run")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    process = subprocess.Popen([*command, tmp_path / "run"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until(process, lambda: log.exists() and log.read_text().count('"step"') >= 9)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, process.stderr.read()
+    with pytest.raises(InputError, match="resume"):
+        Estimator.load(tmp_path / "run")
+    done = subprocess.run([*command, tmp_path / "run"], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    same_model(whole, tmp_path / "run")
-    assert steps_of(tmp_path / "run") == steps_of(whole)
-    assert subprocess.run(command, capture_output=True, timeout=240).returncode == 0
+    same_run(whole, tmp_path / "run")
 
 
-def test_the_same_command_twice_is_refused_and_leaves_the_first_unharmed(whole, tiny_bert, pairs_file, tmp_path):
-    config = settings(tiny_bert, pairs_file)
-    words = [f"{key}={value}" for key, value in config.as_dict().items() if value is not None]
-    command = [sys.executable, "-m", "negsample", "train", *words, "--out", str(tmp_path / "run"), "--resume"]
+def test_the_same_command_twice_is_refused_and_leaves_the_first_unharmed(whole, command, tmp_path):
+    command = [*command, tmp_path / "run"]
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        deadline = time.monotonic() + 240
-        while time.monotonic() < deadline and first.poll() is None and not (tmp_path / "run" / "lock").exists():
-            time.sleep(0.005)
+        until(first, (tmp_path / "run" / "lock").exists)
         # Held until the second has had its say, however slow the machine.
         os.kill(first.pid, signal.SIGSTOP)
         second = subprocess.run(command, capture_output=True, text=True, timeout=240)
@@ -157,33 +137,24 @@ def test_the_same_command_twice_is_refused_and_leaves_the_first_unharmed(whole, 
     assert "run: another process is working on this" in second.stderr
     assert len(second.stderr.strip().splitlines()) == 1
     assert first.returncode == 0, said
-    same_model(whole, tmp_path / "run")
+    same_run(whole, tmp_path / "run")
     assert not (tmp_path / "run" / "lock").exists()
 
 
-def test_resume_of_a_finished_run_does_nothing(whole, tiny_bert, pairs_file):
+def test_a_finished_run_is_left_as_it_is_and_no_other_is_begun_in_its_place(whole, config, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
-    assert train(settings(tiny_bert, pairs_file), whole, resume=True) is None
+    assert train(config, whole, resume=True) is None
+    other = make_config({**config.as_dict(), "epochs": 4})
+    for resume, told in ((True, r"\(epochs was 3, is 4\)"), (False, "not empty")):
+        with pytest.raises(InputError, match=told):
+            train(other, whole, resume=resume)
+    with pytest.raises(InputError, match="is a file"):
+        train(config, whole / "run.json")
     assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
 
 
-def test_resume_of_a_finished_run_with_another_configuration_is_refused(whole, tiny_bert, pairs_file):
-    before = {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
-    with pytest.raises(InputError, match=r"begun with another configuration \(epochs was 3, is 4\)"):
-        train(settings(tiny_bert, pairs_file, epochs=4), whole, resume=True)
-    assert before == {path: path.stat().st_mtime_ns for path in whole.rglob("*")}
-
-
-def test_resume_with_another_configuration_is_refused(tiny_bert, pairs_file, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "train_step", lambda *_: (_ for _ in ()).throw(KilledError()))
-    with pytest.raises(KilledError):
-        train(settings(tiny_bert, pairs_file), tmp_path / "run")
-    with pytest.raises(InputError, match="epochs was 3, is 4"):
-        train(settings(tiny_bert, pairs_file, epochs=4), tmp_path / "run", resume=True)
-
-
-def test_a_mistake_clears_what_its_own_call_has_made_and_no_more(tiny_bert, pairs_file, tmp_path, monkeypatch):
-    config, out = settings(tiny_bert, pairs_file), tmp_path / "run"
+def test_a_mistake_clears_what_its_own_call_has_made_and_no_more(config, tmp_path, monkeypatch):
+    out = tmp_path / "run"
 
     def ends(error, *, learned=False, **options):
         def end(accelerator, config, loss, parts, splits, work, *_):
@@ -201,21 +172,10 @@ def test_a_mistake_clears_what_its_own_call_has_made_and_no_more(tiny_bert, pair
     assert not out.exists()
     # Killed before anything was learned: what was read stays for the next call, also where that one meets a mistake.
     assert ends(KilledError()) == ["config.json", "data.json"]
+    with pytest.raises(InputError, match="epochs was 3, is 4"):
+        train(make_config({**config.as_dict(), "epochs": 4}), out, resume=True)
     assert ends(mistake, resume=True) == ["config.json", "data.json"]
     assert ends(mistake, resume=True, learned=True) == ["config.json", "data.json", "judge.pt"]
     shutil.rmtree(out)
     # The judge's many minutes outlive a mistake that comes after them.
     assert ends(mistake, learned=True) == ["config.json", "data.json", "judge.pt"]
-
-
-def test_folders_that_are_not_ours(tiny_bert, pairs_file, tmp_path):
-    config = settings(tiny_bert, pairs_file)
-    full = tmp_path / "full"
-    full.mkdir()
-    (full / "thesis.tex").write_text("x")
-    for resume in (False, True):
-        with pytest.raises(InputError, match="full"):
-            train(config, full, resume=resume)
-    with pytest.raises(InputError, match="is a file"):
-        train(config, full / "thesis.tex")
-    assert sorted(path.name for path in full.iterdir()) == ["thesis.tex"]

@@ -36,6 +36,19 @@ def train_step(*arguments):
 loop.train_step = train_step
 main(["train", *sys.argv[1:]])
 """
+# Dropout is another in each process; without it all is the same.
+DRIVER_OF_ALIGN = """
+import sys
+from negsample.cli import main
+from negsample.models.align import judge
+
+init = judge.JudgeNetwork.__init__
+def plain(self, encoder):
+    init(self, encoder)
+    self.dropout.p = 0.0
+judge.JudgeNetwork.__init__ = plain
+main(["train", *sys.argv[1:]])
+"""
 EPOCHS, PER_EPOCH = 2, 5
 
 
@@ -83,6 +96,13 @@ def steps_of(run):
     return [(line["step"], line["ids"]) for line in lines(run / "training.jsonl") if line["kind"] == "step"]
 
 
+def same_weights(one, other, name="model.safetensors", within=1e-6):
+    ours, theirs = (load_file(run / name) for run in (one, other))
+    assert ours.keys() == theirs.keys()
+    for key in ours:
+        np.testing.assert_allclose(ours[key], theirs[key], rtol=0, atol=within, err_msg=key)
+
+
 def test_each_example_once_an_epoch(whole):
     first, second = seen(whole)
     assert len(first) == len(second) == EPOCHS * PER_EPOCH
@@ -108,8 +128,7 @@ def test_both_killed_and_resumed(whole, words, driver, negsample, tmp_path, monk
     arguments = [driver, *words, tmp_path / "run", "--resume"]
     killed = side_by_side(*arguments, SEEN=str(tmp_path / "seen"), KILL_AT=str(fatal))
     assert [done.returncode for done in killed] == [-signal.SIGKILL] * 2, killed[0].stderr
-    before = seen(tmp_path)
-    assert [len(each) for each in before] == [fatal] * 2
+    assert [len(each) for each in seen(tmp_path)] == [fatal] * 2
     shutil.copytree(tmp_path / "run", tmp_path / "alone")
     done = side_by_side(*arguments, SEEN=str(tmp_path / "seen"))
     assert [each.returncode for each in done] == [0, 0], done[0].stderr
@@ -117,10 +136,24 @@ def test_both_killed_and_resumed(whole, words, driver, negsample, tmp_path, monk
     for mine, undisturbed in zip(seen(tmp_path), seen(whole), strict=True):
         assert mine == undisturbed[:fatal] + undisturbed[last:]
     assert steps_of(tmp_path / "run") == steps_of(whole / "run")
-    one, other = (load_file(folder / "run" / "model.safetensors") for folder in (whole, tmp_path))
-    assert one.keys() == other.keys()
-    for name in one:
-        np.testing.assert_allclose(one[name], other[name], rtol=0, atol=1e-6, err_msg=name)
+    same_weights(whole / "run", tmp_path / "run")
     # One process goes on where two have stopped, in the same order; only its dropout is another.
     negsample("train", *words, tmp_path / "alone", "--resume")
     assert steps_of(tmp_path / "alone") == steps_of(whole / "run")
+
+
+def test_two_processes_train_head_align_as_one_does(tiny_bert, tmp_path):
+    write_pairs(tmp_path / "pairs.jsonl", 40)
+    words = [
+        *(f"corpus={tmp_path}/pairs.jsonl", f"encoder=sentence-transformer:{tiny_bert}", "head=align", "negatives=4"),
+        *("epochs=2", "judge_steps=3", "recipe=sentence-delete", "--out"),
+    ]
+    (tmp_path / "driver.py").write_text(DRIVER_OF_ALIGN)
+    runs = [launch(tmp_path / "driver.py", *words, tmp_path / str(n), processes=n) for n in (2, 1)]
+    assert [done.returncode for done in runs] == [0, 0], runs[0].stderr
+    for name in ("model.safetensors", "judge/model.safetensors"):
+        same_weights(tmp_path / "2", tmp_path / "1", name, within=1e-4)
+    ours, theirs = (json.loads((tmp_path / folder / "figures.json").read_text()) for folder in "21")
+    assert ours["judge"] == theirs["judge"]
+    assert ours["cut"] == theirs["cut"]
+    assert runs[0].stdout.count("judge: ") == 1

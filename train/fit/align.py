@@ -19,12 +19,12 @@ from negsample.models.align.named_features import ASPECTS
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures, text_of
 from negsample.models.heads.align import Align, untrained
-from negsample.negatives.aspects import ASPECT_OF, kinds_for
+from negsample.negatives import ASPECT_OF, kinds_for
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator, seed_from
 from negsample.train.config import TrainConfig
-from negsample.train.data.align_features import ComputedFeatures, compute_features, stored_features
-from negsample.train.data.prepare import ORIGINAL, Split
+from negsample.train.data import ORIGINAL, Split
+from negsample.train.fit.align_features import ComputedFeatures, compute_features, stored_features
 from negsample.train.fit.checkpoint import Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
 from negsample.train.fit.loop import run_epochs

@@ -18,8 +18,7 @@ from negsample.models.features import Features
 from negsample.progress import Bar
 from negsample.seeds import seed_from
 from negsample.train.config import Optimisation, TrainConfig
-from negsample.train.data.batches import Batches, share
-from negsample.train.data.prepare import Split
+from negsample.train.data import Batches, Split, share
 from negsample.train.fit.checkpoint import Checkpoints, Position, TrainingLog, print_line
 from negsample.train.fit.losses import GROUPED, LOSSES, Loss
 

@@ -13,7 +13,7 @@ from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.records import document_key
 from negsample.seeds import digest, generator
 from negsample.sentences import headline_of, story_of
-from negsample.train.data.examples import corpus_options
+from negsample.train.data import corpus_options
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.policy import Source
 

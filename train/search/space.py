@@ -4,6 +4,7 @@ Every entry becomes one Optuna parameter. A setting may have several entries wit
 of its own (``learning_rate[head=cls]``), since a sampler learns nothing from values of ranges that differ.
 """
 
+import dataclasses
 import json
 import typing
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,23 @@ from optuna.trial import BaseTrial
 from negsample.errors import InputError
 from negsample.models.build import takes
 from negsample.negatives.recipe import parse_recipe
-from negsample.registry import check_keys
-from negsample.settings import convert, field_types
+from negsample.registry import check_keys, distinct
+from negsample.settings import Settings, convert, field_types, make_settings
 from negsample.train.config import TrainConfig, make_config
 
-_RANGE = ("choices", "low", "high", "log", "step", "when")
 _TYPES = field_types(TrainConfig)
+
+
+@dataclass(frozen=True)
+class Range(Settings):
+    """What the file says of a setting: ``choices``, or numbers from ``low`` to ``high``; ``when`` others have values named."""
+
+    choices: list[Any] | None = None
+    low: Any = None
+    high: Any = None
+    log: bool | None = None
+    step: Any = None
+    when: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -84,26 +96,26 @@ class Space:
         return values
 
 
-def read_space(given: Any, train: Mapping[str, Any], where: str) -> Space:
-    """Return the space that the mapping ``given`` describes, beside the fixed settings ``train``.
+def read_space(given: Mapping[str, Any], train: Mapping[str, Any]) -> Space:
+    """Return the space that ``given`` describes, beside the fixed settings ``train``.
 
     ``field: {choices: […]}`` or ``field: {low, high, log, step}``, with ``when: {other: value or list}``; a list of
     these for one field: the first whose condition holds. ``recipe`` may map kinds of negatives to ranges or fixed
-    weights. A condition names a fixed field or one that stands above it. Raises InputError, which begins with ``where``.
+    weights. A condition names a fixed field or one that stands above it. Raises InputError, which begins with ``space``.
     """
-    if not isinstance(given, dict) or not given:
-        raise InputError(f"{where}: space must map settings to what is tried, such as head: {{choices: [fc, lstm]}}")
+    if not given:
+        raise InputError("space must map settings to what is tried, such as head: {choices: [fc, lstm]}")
+    check_keys(given, _TYPES, "space")
     entries: list[Entry] = []
     weights: dict[str, float] = {}
     for field, spec in given.items():
-        at = f"{where}: space: {field}"
-        check_keys([field], _TYPES, f"{where}: space")
+        at = f"space: {field}"
         if field in train:
             raise InputError(f"{at}: stands under train as well; leave it out of one of them")
         if field == "mixed_precision":
             # Accelerate settles it once for a process.
             raise InputError(f"{at}: can't differ between trials of one process; put it under train")
-        if field == "recipe" and isinstance(spec, dict) and not set(spec) & set(_RANGE):
+        if field == "recipe" and isinstance(spec, dict) and not set(spec) & set(field_types(Range)):
             for kind, value in spec.items():
                 if isinstance(value, dict):
                     entries.append(_entry(field, value, train, f"{at}: {kind}", part=kind))
@@ -112,63 +124,42 @@ def read_space(given: Any, train: Mapping[str, Any], where: str) -> Space:
                     weights[kind] = float(value)
             if len(weights) == len(spec):
                 raise InputError(f"{at}: no weight has a range; put a fixed recipe under train")
-            continue
-        several = isinstance(spec, list) and len(spec) > 1
-        entries += [
-            _entry(field, one, train, at, several=several) for one in (spec if isinstance(spec, list) else [spec])
-        ]
-    _check_conditions(entries, where)
+        else:
+            specs = spec if isinstance(spec, list) else [spec]
+            entries += [_entry(field, one, train, at, several=len(specs) > 1) for one in specs]
+    _check_conditions(entries)
     return Space(tuple(entries), weights)
 
 
 def _entry(field: str, spec: Any, train: Mapping[str, Any], at: str, *, part: str = "", several: bool = False) -> Entry:
-    if not isinstance(spec, dict):
-        raise InputError(f"{at}: give {{choices: […]}} or {{low: …, high: …}}, not {spec!r}")
-    check_keys(spec, _RANGE, at)
-    options = {key: value for key, value in spec.items() if key != "when" and value is not None}
-    when = convert(spec.get("when") or {}, dict, f"{at}: when")
-    check_keys(when, _TYPES, f"{at}: when")
-    when = {key: value if isinstance(value, list) else [value] for key, value in when.items()}
+    asked = make_settings(Range, convert(spec, dict, at), at)
+    check_keys(asked.when, _TYPES, f"{at}: when")
+    when = {key: value if isinstance(value, list) else [value] for key, value in asked.when.items()}
     name = f"recipe.{part}" if part else field
     if several:
         if not when:
             raise InputError(f"{at}: one of several ranges needs a condition: add when: {{head: …}} to each")
         told = [f"{key}={'|'.join(map(str, values))}" for key, values in when.items()]
         name += f"[{','.join(told)}]"
-    choices: dict[Any, Any] = {}
-    if "choices" in options:
-        choices = _choices(options["choices"], at)
-        options["choices"] = list(choices)
-        kind: Any = CategoricalDistribution
-    else:
-        number = float if part else _TYPES[field]
-        types = typing.get_args(number) or (number,)
-        if int not in types and float not in types:
-            raise InputError(f"{at}: is not a number; give choices: […]")
-        kind = IntDistribution if int in types else FloatDistribution
-        for key in options:
-            options[key] = convert(options[key], bool if key == "log" else number, f"{at}: {key}")
+    number = float if part else _TYPES[field]
+    types = typing.get_args(number) or (number,)
+    kind: Any = CategoricalDistribution if asked.choices else IntDistribution if int in types else FloatDistribution
+    if not asked.choices and int not in types and float not in types:
+        raise InputError(f"{at}: is not a number; give choices: […]")
+    numbers = {key: getattr(asked, key) for key in ("low", "high", "step") if getattr(asked, key) is not None}
+    options: dict[str, Any] = {key: convert(value, number, f"{at}: {key}") for key, value in numbers.items()}
+    options |= {"log": asked.log} if asked.log is not None else {}
+    # What the storage holds of a choice: plain values as they are, JSON text for the others.
+    plain = (type(None), bool, int, float, str)
+    labels = [one if isinstance(one, plain) else json.dumps(one, default=str) for one in asked.choices or []]
+    choices = dict(zip(distinct(labels, f"{at}: choices:"), asked.choices or [], strict=True))
     try:
-        entry = Entry(name, field, part, kind(**options), choices, when)
+        entry = Entry(name, field, part, kind(**options, **({"choices": labels} if labels else {})), choices, when)
     except (TypeError, ValueError) as error:
         raise InputError(f"{at}: {error}") from None
-    for value in choices.values() if choices else (options["low"], options["high"]):
+    for value in asked.choices or (options["low"], options["high"]):
         _check_value(field, part, value, train, at)
     return entry
-
-
-def _choices(given: Any, at: str) -> dict[Any, Any]:
-    """Return what the storage holds of each choice (plain values, JSON text for the others) → the choice."""
-    if not isinstance(given, list):
-        raise InputError(f"{at}: choices must be a list, not {given!r}")
-    found: dict[Any, Any] = {}
-    for choice in given:
-        plain = choice is None or isinstance(choice, bool | int | float | str)
-        label = choice if plain else json.dumps(choice, ensure_ascii=False, default=str)
-        if label in found:
-            raise InputError(f"{at}: {choice!r} is given twice")
-        found[label] = choice
-    return found
 
 
 def _check_value(field: str, part: str, value: Any, train: Mapping[str, Any], at: str) -> None:
@@ -188,20 +179,16 @@ def _check_value(field: str, part: str, value: Any, train: Mapping[str, Any], at
         raise InputError(f"{at}: {error}") from None
 
 
-def _check_conditions(entries: Sequence[Entry], where: str) -> None:
+def _check_conditions(entries: Sequence[Entry]) -> None:
     """Raise InputError for a condition on what is drawn after it, or on a value that is never drawn."""
     searched = {entry.field for entry in entries}
-    known: dict[str, list[Any] | None] = {}
+    known: dict[str, list[Any]] = {}
     for entry in entries:
-        at = f"{where}: space: {entry.name}: when"
+        at = f"space: {entry.name}: when"
         for key, values in entry.when.items():
             if key in searched and key not in known:
                 raise InputError(f"{at}: {key} stands below; move it above {entry.field}")
-            drawn = known.get(key)
-            never = [value for value in values if drawn is not None and value not in drawn]
+            never = [value for value in values if known.get(key) and value not in known[key]]
             if never:
-                raise InputError(f"{at}: {key} is never {never[0]!r}; it is one of {', '.join(map(str, drawn or ()))}")
-        if entry.choices and not entry.part:
-            known[entry.field] = [*(known.get(entry.field) or []), *entry.choices.values()]
-        else:
-            known.setdefault(entry.field, None)
+                raise InputError(f"{at}: {key} is never {never[0]!r}; it is one of {', '.join(map(str, known[key]))}")
+        known.setdefault(entry.field, []).extend(() if entry.part else entry.choices.values())

@@ -4,7 +4,6 @@ import math
 import os
 import platform
 import shutil
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -24,8 +23,20 @@ from negsample.train.config import make_config
 from negsample.train.fit.loop import Callbacks
 from negsample.train.job import train
 from negsample.train.search.settings import Search
-from negsample.train.search.storage import open_storage, open_study, retry_callback, speaking_of
-from negsample.train.search.trials import REASON, WORKER, Slot, best_of, first_attempt, slots_of, write_results
+from negsample.train.search.study import (
+    REASON,
+    WORKER,
+    attempts,
+    best_of,
+    counted,
+    open_storage,
+    open_study,
+    reason_of,
+    retry_callback,
+    speaking_of,
+    state_of,
+    write_results,
+)
 
 # What a trial is worth beside its validation figures: from the folder of its model.
 Measure = Callable[[Path], float]
@@ -45,7 +56,7 @@ def tune(
     silent: int = 180,
     say: Callable[[str], None] = print,
     command: list[str] | None = None,
-) -> list[Slot]:
+) -> list[FrozenTrial]:
     """Run trials of ``search`` until study ``study_name`` in the storage ``url`` holds ``trials`` finished ones.
 
     Where it holds more already, none is run, and the results are those of all. Any number of workers may do this at
@@ -63,12 +74,9 @@ def tune(
         raise InputError(
             "each worker of a search is one process; start it without accelerate launch, as often as you like"
         )
-    with warnings.catch_warnings(), speaking_of(url):
-        # Optuna calls signs of life and trials that are run again experimental.
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    with speaking_of(url):
         with work_folder(out, {"study": study_name}, name="tune.json", what="a study", alone=False):
-            storage = open_storage(url, alive, silent)
-            study = open_study(storage, study_name, maximised=search.maximised, content=search.given)
+            study = open_study(open_storage(url, alive, silent), study_name, search)
         study.pruner = search.make_pruner()
         # The command line may hold a password, so that it is the caller's to give.
         trained = partial(trainer, resume=True, command=command or [])
@@ -76,7 +84,7 @@ def tune(
         # A network and its optimiser refer to each other, and would fill a GPU until Python looks for such circles.
         collected = torch.cuda.is_available()
         # Optuna's MaxTrialsCallback would count a trial that was run again twice, and look only after the first one.
-        while sum(slot.finished for slot in worker.slots()) < trials:
+        while worker.finished() < trials:
             try:
                 study.optimize(worker.run, 1, catch=_FAILURES, callbacks=[worker.after], gc_after_trial=collected)
             except (ValueError, AssertionError) as error:
@@ -103,9 +111,13 @@ class _Worker:
     keep_models: bool
     say: Callable[[str], None]
 
-    def slots(self) -> list[Slot]:
+    def trials(self) -> list[FrozenTrial]:
         """Return the trials as they are now."""
-        return slots_of(self.study.get_trials(deepcopy=False), self.wanted)
+        return counted(self.study.get_trials(deepcopy=False))
+
+    def finished(self) -> int:
+        """Return how many trials have come to an end."""
+        return sum(trial.state.is_finished() for trial in self.trials())
 
     def run(self, trial: Trial) -> float:
         """Run one trial to its end; its value. Where it fails, the reason is kept with it."""
@@ -134,9 +146,9 @@ class _Worker:
         """Draw the settings, train, and measure. Raises TrialPruned and InputError."""
         search = self.search
         told = set(this.intermediate_values)
-        config = make_config(search.space.draw(trial, search.train), f"trial {trial.number}")
+        config = make_config(search.searched.draw(trial, search.train), f"trial {trial.number}")
         last_epoch = int(config.resolved().epochs or 0) - 1
-        first = first_attempt(this)
+        first = attempts(this)[0]
         # A copy goes on from the first attempt's checkpoint.
         folder = self.out / "trials" / str(first)
         if first == trial.number:
@@ -166,36 +178,30 @@ class _Worker:
             held["validation_loss"] = min(losses)
         trial.set_user_attr("figures", held)
         trial.set_user_attr("seconds", found.get("seconds"))
-        if self.measure is None and search.objective not in held:
+        value = held.get(str(search.objective), math.nan) if self.measure is None else self.measure(folder)
+        if not math.isfinite(value):
             # Labels or scores that are all the same, graded labels, or no epoch with a loss.
             raise InputError(f"{search.title()} is not defined for this trial; choose another objective")
-        value = held[search.objective] if self.measure is None else self.measure(folder)
-        if not math.isfinite(value):
-            raise InputError(f"{search.title()} is not a number")
         return value
 
     def after(self, study: Study, trial: FrozenTrial) -> None:
         """Renew the files, and tell of ``trial``, which has ended, and of the best so far."""
-        slots = self.renew()
-        slot = next(slot for slot in slots if slot.number == first_attempt(trial))
-        best = best_of(slots, self.search.maximised)
-        result = (
-            f"{trial.value:.4f}" if slot.state == "complete" else ": ".join(filter(None, (slot.state, slot.reason)))
-        )
-        so_far = f"best {best.last.value:.4f} (trial {best.number})" if best is not None else "none completed yet"
-        told = f"trial {slot.number}: {result}; {so_far}"
-        finished = sum(slot.finished for slot in slots)
-        self.say(f"{told}; {finished} of {max(self.wanted, finished)} finished")
+        best = best_of(self.renew(), self.search.maximised)
+        value = f"{trial.value:.4f}" if state_of(trial) == "complete" else ""
+        result = value or ": ".join(filter(None, (state_of(trial), reason_of(trial))))
+        so_far = f"best {best.value:.4f} (trial {attempts(best)[0]})" if best is not None else "none completed yet"
+        done = self.finished()
+        self.say(f"trial {attempts(trial)[0]}: {result}; {so_far}; {done} of {max(self.wanted, done)} finished")
 
-    def renew(self) -> list[Slot]:
+    def renew(self) -> list[FrozenTrial]:
         """Write the results as they are now, and delete the models of finished trials that are not the best one."""
-        slots = self.slots()
-        write_results(self.out, self.search, self.study.study_name, slots)
-        best = best_of(slots, self.search.maximised)
-        for slot in [] if self.keep_models else slots:
-            if slot.finished and (best is None or slot.number != best.number):
-                shutil.rmtree(self.out / "trials" / str(slot.number), ignore_errors=True)
-        return slots
+        trials = self.trials()
+        write_results(self.out, self.search, self.study.study_name, trials)
+        best = best_of(trials, self.search.maximised)
+        for trial in [] if self.keep_models else trials:
+            if trial.state.is_finished() and (best is None or trial.number != best.number):
+                shutil.rmtree(self.out / "trials" / str(attempts(trial)[0]), ignore_errors=True)
+        return trials
 
 
 def validation_figures(labels: np.ndarray, scores: np.ndarray) -> dict[str, float]:

@@ -13,7 +13,7 @@ from negsample.eval.fit.learning_curve import sizes
 from negsample.eval.fit.people import people
 from negsample.eval.fit.target import held_out, problem
 from negsample.eval.report.fit import enough, fit_json, fit_page, in_words, verdict, weights
-from negsample.models.fitted_values import Fitted
+from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
 
 NAMES = {"score": 1, "coverage": 1, "support": 1, "terms": 1, "repeated_pairs": -1}

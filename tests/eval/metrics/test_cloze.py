@@ -2,7 +2,7 @@
 
 import pytest
 
-from negsample.eval.metrics.cloze import Question, questions, rule_entities, spacy_finder
+from negsample.eval.metrics.summaqa import Question, questions, rule_entities, spacy_finder
 
 
 def named(*sentences: str) -> list[list[str]]:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from negsample.errors import InputError
-from negsample.eval.metrics.angular import angular_similarity, score_aes
-from negsample.eval.metrics.cosine import first_tokens, score_cosine, split_encoders
+from negsample.eval.metrics.cosine import angular_similarity, first_tokens, score_aes, score_cosine, split_encoders
 from negsample.eval.metrics.vectors import text_vectors
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Columns, Item

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import sqrtm
 
 from negsample.errors import InputError
-from negsample.eval.metrics.corpus import corpus_metric, make_corpus_metric
-from negsample.eval.metrics.frechet import frechet_distance, score_fed
+from negsample.eval.metrics.corpus import corpus_metric, frechet_distance, make_corpus_metric, score_fed
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,7 @@ import pytest
 from tiny_lm import WORDS, build
 
 from negsample.errors import InputError
-from negsample.models.language.head_models import load_head
-from negsample.models.language.language_models import causal_losses, masked_losses
+from negsample.models.language.language_model import load_lm, token_losses
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
 
@@ -53,10 +52,10 @@ def test_masked_by_a_plain_loop(masked: Path) -> None:
 
 
 def test_masked_windows_stand_around_their_token(masked: Path) -> None:
-    head = load_head("AutoModelForMaskedLM", str(masked))
+    head = load_lm(str(masked), "masked")
     words = ["the", "cat", "sat", "on", "a", "mat", "very", "long", "."] * 4
     ids = [WORDS.index(word) for word in words]
-    found = masked_losses(head, 8, [" ".join(words)])[0]
+    found = token_losses(head, [" ".join(words)], 8)[0]
     assert len(found) == 36
     # Six tokens between the two special ones; the window of token t begins three before it, within the text.
     for place in (0, 2, 3, 17, 32, 33, 35):
@@ -78,10 +77,10 @@ def test_causal_by_a_plain_call(causal: Path) -> None:
 
 @pytest.mark.parametrize("window", [8, 9, 16])
 def test_causal_windows_overlap_by_half(causal: Path, window: int) -> None:
-    head = load_head("AutoModelForCausalLM", str(causal))
+    head = load_lm(str(causal), "causal")
     words = ["the", "cat", "sat", "on", "a", "mat", "very", "long", "."] * 4
     ids = [2] + [WORDS.index(word) for word in words]
-    found = causal_losses(head, window, [" ".join(words)])[0]
+    found = token_losses(head, [" ".join(words)], window)[0]
     assert len(found) == 36
     assert np.isfinite(found).all()
     step, begin, expected = window // 2, 0, {}

@@ -11,9 +11,8 @@ from scipy.optimize import linprog
 
 from negsample.errors import InputError
 from negsample.eval.metrics.bags import NO_WORD, UNKNOWN, make_space
-from negsample.eval.metrics.movers import _score
+from negsample.eval.metrics.movers import Bag, distances, mover_distance, score_moved
 from negsample.eval.metrics.tokens import STOP_WORDS, content_spans
-from negsample.eval.metrics.transport import Bag, distances, mover_distance
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Columns, Item
 
@@ -81,7 +80,7 @@ def bag_of(text: str, *, words: bool, sentences: bool) -> dict[tuple[float, ...]
 def similarities(pairs, encoder, *, words: bool = True, sentences: bool = False) -> Columns:  # type: ignore[no-untyped-def]
     """Of each pair of texts."""
     items = [Item(second, first) for first, second in pairs]
-    return _score(items, encoder=encoder, words=words, sentences=sentences, against="document", references="max")
+    return score_moved(items, encoder=encoder, words=words, sentences=sentences, against="document", references="max")
 
 
 KINDS = {"wms": (True, False), "sms": (False, True), "s+wms": (True, True)}
@@ -202,7 +201,7 @@ def test_references_and_documents() -> None:
     ]
 
     def scores(against: str, references: str):  # type: ignore[no-untyped-def]
-        return _score(
+        return score_moved(
             items,
             encoder=Lexicon(),
             words=True,
@@ -219,7 +218,7 @@ def test_references_and_documents() -> None:
     assert scores("document", "max").scores == pytest.approx([far, 1.0, far, 1.0])
     assert scores("references", "max").reasons[1] == "no reference"
     # Records are scored grouped by their texts; the values stay with their records.
-    mixed = _score(
+    mixed = score_moved(
         items[::-1],
         encoder=Lexicon(),
         words=True,
@@ -233,9 +232,9 @@ def test_references_and_documents() -> None:
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     names = list(LEXICON)
     items = [Item(first, second) for first in names for second in names]
-    together = _score(items, encoder=Lexicon(), words=True, sentences=True, against="auto", references="max")  # type: ignore[arg-type]
+    together = score_moved(items, encoder=Lexicon(), words=True, sentences=True, against="auto", references="max")  # type: ignore[arg-type]
     monkeypatch.setattr("negsample.eval.metrics.movers._BLOCK", 9)
-    apart = _score(items, encoder=Lexicon(), words=True, sentences=True, against="auto", references="max")  # type: ignore[arg-type]
+    apart = score_moved(items, encoder=Lexicon(), words=True, sentences=True, against="auto", references="max")  # type: ignore[arg-type]
     assert apart.scores == pytest.approx(together.scores, rel=1e-12)
     assert (np.diag(apart.scores.reshape(len(names), -1)) == 1).all()
 
@@ -271,7 +270,7 @@ def test_hostile_texts_give_a_number_or_a_reason(kind: str) -> None:
 
 
 def test_too_many_distances_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("negsample.eval.metrics.transport.MOST_CELLS", 5)
+    monkeypatch.setattr("negsample.eval.metrics.movers.MOST_CELLS", 5)
     scores = similarities([("cat dog star", "moon tree"), ("cat dog", "cat moon")], Lexicon())  # type: ignore[arg-type]
     assert scores.reasons[0] is not None
     assert "too long for exact transport (3 × 2" in scores.reasons[0]
@@ -310,7 +309,7 @@ def test_words_in_context() -> None:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from negsample.eval.metrics.contextual import words_in_context
+    from negsample.eval.metrics.bags import words_in_context
     from negsample.models.encoders import make_encoder
     from negsample.models.language.packaged import minilm_folder
 

@@ -338,7 +338,7 @@ def test_names_and_signatures() -> None:
     [
         ("rouge1(valu=recall)", "did you mean value"),
         ("rouge1(value=recal)", "did you mean recall"),
-        ("rouge1(stem=maybe)", "true, false"),
+        ("rouge1(stem=maybe)", "true or false"),
         ("rouge1(sentences=newline)", "no option 'sentences'"),
         ("rouge9", "did you mean rouge"),
         ("rouge1:recall", "not an option"),

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.eval.metrics.cloze import Question, questions, rule_entities, spacy_finder
 from negsample.eval.metrics.qa_model import (
     NO_ANSWER,
     QaModel,
@@ -23,7 +22,8 @@ from negsample.eval.metrics.qa_model import (
     squad_f1,
     squad_tokens,
 )
-from negsample.models.language.head_models import HeadModel
+from negsample.eval.metrics.summaqa import Question, questions, rule_entities, spacy_finder
+from negsample.models.language.networks import Pretrained
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
 
@@ -70,7 +70,7 @@ def known(folder: Path, weight: dict[str, float], window: int = 24, stride: int 
         assert input_ids.shape[1] <= window
         return SimpleNamespace(start_logits=table[input_ids], end_logits=table[input_ids])
 
-    return QaModel(HeadModel(network, tokenizer, 24, "cpu", "0" * 64), window, stride, 30)
+    return QaModel(Pretrained(network, tokenizer, 24, "cpu", "0" * 64), window, stride, 30)
 
 
 def ask(text: str, answer: str) -> Question:

@@ -12,8 +12,7 @@ from negsample.models.align.named_features import values
 from negsample.models.align.reader import Reader
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
-from negsample.negatives import NEGATIVES
-from negsample.negatives.aspects import ASPECT_OF, ASPECTS
+from negsample.negatives import ASPECT_OF, ASPECTS, NEGATIVES
 from negsample.negatives.context import CannotDamage, context_of
 from negsample.records import Pair
 from negsample.scoring.scorer import Columns

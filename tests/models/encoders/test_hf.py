@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from negsample.errors import InputError
-from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import load_encoder, make_encoder
 from negsample.models.language.model_files import model_folder
 from negsample.models.language.packaged import minilm_folder
@@ -383,22 +382,3 @@ def test_an_id_that_was_fetched_before_needs_no_network(tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", local)
     encoder = make_encoder("hf:owner/name,revision=v1")
     assert encoder.fingerprint == make_encoder(f"hf:{folder}").fingerprint
-
-
-def test_normalised_means_live_off_the_cache_of_hf(tmp_path, monkeypatch):
-    _, folder = library_model(tmp_path, ["mean"], normalise=True)
-    encoder = make_encoder(f"sentence-transformer:model={folder}")
-    other = make_encoder(f"hf:model={folder},special=true,max_length={encoder.model.limit}")
-    texts = ["the cat sat", "on a mat", "", "the cat sat", "very very long ."]
-    cache, second = EmbeddingCache(encoder), EmbeddingCache(other)
-    np.testing.assert_allclose(cache.rows(texts), encoder.encode(texts), atol=1e-6)
-    expected = other.encode(texts)
-    monkeypatch.setattr(type(other), "encode", None)  # what the first has stored is all that the second needs
-    np.testing.assert_allclose(second.rows(texts), expected, atol=1e-6)
-    assert cache.folder == second.folder
-
-
-@pytest.mark.parametrize("options", [{}, {"normalise": True, "prompt": "the "}, {"normalise": True, "dense": True}])
-def test_other_layouts_have_a_cache_of_their_own(options, tmp_path):
-    _, folder = library_model(tmp_path, ["mean"], **options)
-    assert make_encoder(f"sentence-transformer:model={folder}").shared is None

@@ -13,7 +13,7 @@ from negsample.errors import InputError
 from negsample.models.encoders import ENCODERS, load_encoder, make_encoder, parse_spec
 from negsample.models.encoders.base import as_texts
 from negsample.models.language.model_files import fingerprint
-from negsample.models.language.transformer_models import pick_device
+from negsample.models.language.networks import pick_device
 
 
 class Lengths:

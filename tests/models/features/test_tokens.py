@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.models.features.tokens import TokenFeatures, cut_lengths
-from negsample.models.language.pretrained import load_pretrained
+from negsample.models.language.networks import load_pretrained
 
 
 @pytest.mark.parametrize(

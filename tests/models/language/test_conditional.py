@@ -7,20 +7,18 @@ import pytest
 import torch
 from tiny_lm import WORDS, build
 
-from negsample.models.language import conditional
-from negsample.models.language.conditional import Asked, losses_given
-from negsample.models.language.head_models import HeadModel, read_head
-
-KINDS = {"gpt": "AutoModelForCausalLM", "bart": "AutoModelForSeq2SeqLM"}
+from negsample.models.language import language_model
+from negsample.models.language.language_model import Asked, load_lm, losses_given
+from negsample.models.language.networks import Pretrained
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def head(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> HeadModel:
+@pytest.fixture(scope="module", params=["gpt", "bart"])
+def head(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pretrained:
     folder = build(tmp_path_factory.mktemp(request.param), request.param, limit=128)
-    return read_head(KINDS[request.param], str(folder), "cpu")
+    return load_lm(str(folder), shared=False)
 
 
-def plain(head: HeadModel, one: Asked) -> np.ndarray:
+def plain(head: Pretrained, one: Asked) -> np.ndarray:
     """−log P of the targets by one whole call, without a cache, in float64."""
     before, target = [*one.shared, *one.own], list(one.target)
     with torch.no_grad():
@@ -44,7 +42,7 @@ def questions(seed: int) -> list[Asked]:
     ]  # fmt: skip
 
 
-def test_as_one_plain_call_each(head: HeadModel) -> None:
+def test_as_one_plain_call_each(head: Pretrained) -> None:
     asked = questions(0)
     for one, found in zip(asked, losses_given(head, asked), strict=True):
         assert found.shape == (len(one.target),)
@@ -52,7 +50,7 @@ def test_as_one_plain_call_each(head: HeadModel) -> None:
             np.testing.assert_allclose(found, plain(head, one), atol=1e-5)
 
 
-def test_company_and_order_change_nothing(head: HeadModel) -> None:
+def test_company_and_order_change_nothing(head: Pretrained) -> None:
     asked = questions(1)
     together = losses_given(head, asked)
     alone = [losses_given(head, [one])[0] for one in asked]
@@ -63,7 +61,7 @@ def test_company_and_order_change_nothing(head: HeadModel) -> None:
 
 
 def test_a_document_is_read_once(tmp_path: Path) -> None:
-    head = read_head(KINDS["gpt"], str(build(tmp_path, "gpt", limit=128)), "cpu")
+    head = load_lm(str(build(tmp_path, "gpt", limit=128)), shared=False)
     read: list[int] = []
     handle = head.network.base_model.register_forward_pre_hook(
         lambda _, own, given: read.append((own[0] if own else given["input_ids"]).shape[1]), with_kwargs=True
@@ -76,10 +74,10 @@ def test_a_document_is_read_once(tmp_path: Path) -> None:
 
 
 def test_blocks_of_the_vocabulary_and_a_head_that_does_more(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    head = read_head(KINDS["gpt"], str(build(tmp_path, "gpt", limit=128)), "cpu")
+    head = load_lm(str(build(tmp_path, "gpt", limit=128)), shared=False)
     asked = questions(2)
     whole = losses_given(head, asked)
-    monkeypatch.setattr(conditional, "_VOCABULARY_BLOCK", 3)
+    monkeypatch.setattr(language_model, "_VOCABULARY_BLOCK", 3)
     for one, other in zip(whole, losses_given(head, asked), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
     # A last layer with a scale behind it is noticed, and computed as the model computes it.

@@ -1,12 +1,11 @@
 """The search file: what is drawn, under which condition, and what is refused."""
 
 import pytest
-import yaml
 from optuna.trial import FixedTrial
 
 from negsample.errors import InputError
 from negsample.train.config import make_config
-from negsample.train.search.settings import _try, read_search
+from negsample.train.search.settings import read_search
 
 
 def search(tmp_path, text):
@@ -17,7 +16,7 @@ def search(tmp_path, text):
 
 def drawn(tmp_path, space, params, train=""):
     found = search(tmp_path, f"train: {{loss: bce{train}}}\nobjective: pearson\nspace:\n{space}")
-    values = found.space.draw(FixedTrial(params), found.train)
+    values = found.searched.draw(FixedTrial(params), found.train)
     make_config(values)
     return values
 
@@ -73,93 +72,75 @@ def test_choices_that_are_no_plain_values(tmp_path):
 
 
 HEAD = "objective: accuracy\nspace:\n"
+FC = HEAD + "  head: {choices: [fc]}\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "place"),
     [
         ("spaces: {}\nobjective: accuracy\n", "unknown key 'spaces'; did you mean space?"),
+        ("train: {head: fc}\n" + FC, "space: head"),
+        ("train: {haed: fc}\n" + HEAD + "  seed: {choices: [1]}\n", "train: unknown key 'haed'"),
+        ("train: {recipe: delet}\n" + FC, "no recipe is called 'delet'"),
+        ("objective: acuracy\nspace: {head: {choices: [fc]}}\n", "objective"),
+        ("objective: accuracy\n", "space"),
+        ("objective: {agreement: {judgments: [a]}}\nspace: {head: {choices: [fc]}}\n", "agreement: human"),
+        (
+            "objective: {agreement: {judgments: [a, b, c], human: [x, y]}}\nspace: {head: {choices: [fc]}}\n",
+            "agreement: human",
+        ),
+        ("objective: {agreement: {judgments: a, human: x, level: summery}}\nspace: {seed: {choices: [1]}}\n", "level"),
+        ("sampler: tpee\n" + FC, "sampler: none is called 'tpee'; did you mean tpe?"),
+        ("sampler: {name: [tpe]}\n" + FC, "sampler"),
+        ("seed: -1\n" + FC, "seed"),
         (HEAD + "  heads: {choices: [fc]}\n", "space: unknown key 'heads'; did you mean head?"),
-        (HEAD + "  head: {choice: [fc]}\n", "unknown key 'choice'; did you mean choices?"),
-        (HEAD + "  head: {choices: [fcc]}\n", "no head is called 'fcc'"),
-        (HEAD + "  head: {choices: []}\n", "space: head: The `choices` must contain one or more elements"),
-        (HEAD + "  head: {choices: [fc, fc]}\n", "'fc' is given twice"),
+        (HEAD + "  head: {choice: [fc]}\n", "head: unknown key 'choice'; did you mean choices?"),
+        (HEAD + "  head: {choices: [fcc]}\n", "head: no head is called 'fcc'"),
+        (HEAD + "  head: {choices: []}\n", "head: choices"),
+        (HEAD + "  head: {choices: [fc, fc]}\n", "head: choices: 'fc' is given twice"),
         (HEAD + "  head: {low: 1, high: 2}\n", "head: is not a number"),
-        (
-            HEAD + "  head: {choices: [fc], low: 1}\n",
-            "got an unexpected keyword argument 'low'",
-        ),
-        (
-            HEAD + "  epochs: {low: 3}\n",
-            "missing 1 required positional argument: 'high'",
-        ),
-        (HEAD + "  epochs: {low: 3, high: 1}\n", "space: epochs: `low <= high` must hold, but got (low=3, high=1)"),
-        (HEAD + "  epochs: {low: 1, high: 2.5}\n", "space: epochs: high must be a whole number or null, not 2.5"),
-        (
-            HEAD + "  learning_rate: {low: 0, high: 1, log: true}\n",
-            "space: learning_rate: `low > 0` must hold for `log=True`",
-        ),
-        (HEAD + "  learning_rate: {low: fast, high: 1}\n", "low must be a number or null, not 'fast'"),
+        (HEAD + "  head: {choices: [fc], low: 1}\n", "space: head"),
+        (HEAD + "  epochs: {low: 3}\n", "space: epochs: "),
+        (HEAD + "  epochs: {low: 3, high: 1}\n", "space: epochs: "),
+        (HEAD + "  epochs: {low: 1, high: 2.5}\n", "space: epochs: high"),
+        (HEAD + "  learning_rate: {low: 0, high: 1, log: true}\n", "space: learning_rate: "),
+        (HEAD + "  learning_rate: {low: fast, high: 1}\n", "learning_rate: low"),
         (HEAD + "  batch_size: {low: 0, high: 8}\n", "batch_size must be at least 1"),
-        (HEAD + "  mixed_precision: {choices: [bf16]}\n", "can't differ between trials"),
+        (HEAD + "  mixed_precision: {choices: [bf16]}\n", "mixed_precision: can't differ between trials"),
         (HEAD + "  recipe: {crosspairs: {low: 0, high: 1}}\n", "no negative is called 'crosspairs'"),
-        (HEAD + "  recipe: {crosspair: {low: -1, high: 1}}\n", "give a number that is 0 or more"),
-        (HEAD + "  recipe: {crosspair: 1}\n", "no weight has a range"),
+        (HEAD + "  recipe: {crosspair: {low: -1, high: 1}}\n", "recipe: crosspair"),
+        (HEAD + "  recipe: {crosspair: 1}\n", "recipe: no weight has a range"),
         (HEAD + "  epochs: {low: 1, high: 2, when: {haed: fc}}\n", "when: unknown key 'haed'; did you mean head"),
         (
             HEAD + "  epochs: {low: 1, high: 2, when: {head: fc}}\n  head: {choices: [fc, cls]}\n",
-            "when: head stands below",
+            "epochs: when: head stands below",
         ),
         (
             HEAD + "  head: {choices: [fc, cls]}\n  epochs: {low: 1, high: 2, when: {head: lstm}}\n",
-            "head is never 'lstm'",
+            "epochs: when: head is never 'lstm'",
         ),
-        (HEAD + "  epochs: [{low: 1, high: 2}, {low: 3, high: 4}]\n", "needs a condition"),
-        ("train: {head: fc}\n" + HEAD + "  head: {choices: [fc]}\n", "stands under train as well"),
-        ("train: {haed: fc}\n" + HEAD + "  seed: {choices: [1]}\n", "unknown key 'haed'"),
-        ("objective: acuracy\nspace: {head: {choices: [fc]}}\n", "objective must be"),
-        ("objective: accuracy\n", "space must map settings"),
-        ("objective: {agreement: {judgments: [a]}}\nspace: {head: {choices: [fc]}}\n", "human is missing"),
         (
-            "objective: {agreement: {judgments: [a, b, c], human: [x, y]}}\nspace: {head: {choices: [fc]}}\n",
-            "3 files of judgments but 2 human scores",
+            HEAD + "  epochs: [{low: 1, high: 2}, {low: 3, high: 4}]\n",
+            "epochs: one of several ranges needs a condition",
         ),
-        ("sampler: tpee\n" + HEAD + "  head: {choices: [fc]}\n", "did you mean tpe?"),
+        # What optuna finds when a method is made, and when it works.
+        ("sampler: {name: tpe, n_startup: 3}\n" + FC, "sampler tpe, options n_startup: 3: "),
+        ("sampler: {name: tpe, n_startup_trials: x}\n" + FC, "sampler tpe, options n_startup_trials: 'x': "),
+        ("sampler: {name: tpe, n_ei_candidates: 0}\n" + FC, "sampler tpe, options n_ei_candidates: 0: "),
+        ("sampler: {name: qmc, qmc_type: 3}\n" + FC, "sampler qmc"),
+        ("pruner: {name: percentile}\n" + FC, "pruner percentile"),
+        ("pruner: {name: median, n_warmup_steps: soon}\n" + FC, "pruner median, options n_warmup_steps: 'soon': "),
         (
-            "sampler: {name: tpe, n_startup: 3}\n" + HEAD + "  head: {choices: [fc]}\n",
-            "options n_startup: 3: TPESampler.__init__() got an unexpected keyword",
+            "pruner: {name: hyperband, reduction_factor: 3.5}\n" + FC,
+            "pruner hyperband, options reduction_factor: 3.5: ",
         ),
-        ("pruner: {name: percentile}\n" + HEAD + "  head: {choices: [fc]}\n", "pruner percentile"),
-        ("sampler: {name: [tpe]}\n" + HEAD + "  head: {choices: [fc]}\n", "none is called ['tpe']"),
-        ("seed: -1\n" + HEAD + "  head: {choices: [fc]}\n", "seed must be a whole number"),
     ],
 )
-def test_what_is_refused_says_what_and_where(tmp_path, text, message):
+def test_what_is_refused_says_where(tmp_path, text, place):
     with pytest.raises(InputError) as caught:
         search(tmp_path, text)
-    assert message in str(caught.value)
-    assert "search.yaml" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
-        ("sampler: {name: tpe, n_startup_trials: x}", "sampler tpe, options n_startup_trials: 'x': '<' not supported"),
-        ("sampler: {name: tpe, n_startup_trials: null}", "n_startup_trials: None: '<' not supported"),
-        ("sampler: {name: tpe, n_ei_candidates: 0}", "options n_ei_candidates: 0: "),
-        ("sampler: {name: tpe, gamma: 3}", "options gamma: 3: 'int' object is not callable"),
-        ("sampler: {name: qmc, qmc_type: 3}", "The `qmc_type=3` is invalid. Choose either `halton` or `sobol`."),
-        ("pruner: {name: median, n_warmup_steps: soon}", "pruner median, options n_warmup_steps: 'soon': '<' not"),
-        ("pruner: {name: percentile, percentile: half}", "pruner percentile, options percentile: 'half': "),
-        ("pruner: {name: hyperband, reduction_factor: 3.5}", "pruner hyperband, options reduction_factor: 3.5: "),
-    ],
-)
-def test_an_option_that_optuna_cannot_do_with_is_refused_when_the_file_is_read(tmp_path, method, message):
-    with pytest.raises(InputError) as caught:
-        search(tmp_path, f"{method}\n{HEAD}  head: {{choices: [fc]}}\n")
-    assert message in str(caught.value)
-    assert "search.yaml" in str(caught.value)
+    assert "search.yaml: " in str(caught.value)
+    assert place in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -177,7 +158,7 @@ def test_an_option_that_optuna_cannot_do_with_is_refused_when_the_file_is_read(t
 )
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning", "ignore::FutureWarning")
 def test_options_of_the_right_type_are_taken(tmp_path, method):
-    found = search(tmp_path, f"{method}\n{HEAD}  head: {{choices: [fc]}}\n")
+    found = search(tmp_path, f"{method}\n{FC}")
     found.make_sampler(0)
     found.make_pruner()
 
@@ -214,19 +195,14 @@ HEADS = "head: {choices: [fc, lstm]}"
 def test_accuracy_needs_a_recipe_that_is_not_graded(tmp_path, train, space, graded):
     text = f"train: {{loss: bce, {train}}}\nspace: {{{space}}}\n"
     found = search(tmp_path, f"{text}objective: pearson\n")
-    assert _try(found, "")[1] == graded
-    assert not any("accuracy" in note for note in found.notes)
+    assert found._tried[1] == graded
+    assert not any("accuracy" in note for note in found.notes())
     if graded == {True}:
         with pytest.raises(InputError, match=r"search\.yaml: objective: accuracy is not defined for graded labels"):
             search(tmp_path, f"{text}objective: accuracy\n")
     else:
-        notes = search(tmp_path, f"{text}objective: accuracy\n").notes
+        notes = search(tmp_path, f"{text}objective: accuracy\n").notes()
         assert sum("have no accuracy, and fail" in note for note in notes) == (True in graded)
-
-
-def test_a_fixed_recipe_that_there_is_not_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"search\.yaml: no trial can be trained: no recipe is called 'delet'"):
-        search(tmp_path, "train: {recipe: delet}\n" + HEAD + "  head: {choices: [fc]}\n")
 
 
 LOSSES = "space: {loss: {choices: [bce, mse]}}\n"
@@ -241,14 +217,14 @@ def test_losses_of_different_functions_are_not_compared(tmp_path):
     with pytest.raises(InputError, match="can't be compared \\(bce, mse\\)"):
         search(tmp_path, "objective: validation_loss\n" + recipe)
     # All of these are trained by the mean squared error.
-    assert search(tmp_path, "objective: validation_loss\nspace: {recipe: {choices: [add, delete]}}\n").notes
+    assert search(tmp_path, "objective: validation_loss\nspace: {recipe: {choices: [add, delete]}}\n").notes()
     found = search(tmp_path, "train: {loss: bce}\nobjective: validation_loss\n" + recipe)
-    assert "measured on validation examples of its own" in found.notes[0]
+    assert "measured on validation examples of its own" in found.notes()[0]
 
 
 def test_the_default_pruner_is_one_only_where_losses_can_be_compared(tmp_path):
-    assert search(tmp_path, "objective: accuracy\n" + LOSSES).pruner[0] == "none"
-    assert search(tmp_path, "objective: accuracy\nspace: {epochs: {low: 1, high: 3}}\n").pruner[0] == "median"
+    assert search(tmp_path, "objective: accuracy\n" + LOSSES).method("pruner")[0] == "none"
+    assert search(tmp_path, "objective: accuracy\nspace: {epochs: {low: 1, high: 3}}\n").method("pruner")[0] == "median"
 
 
 def test_samplers_differ_from_trial_to_trial_and_are_the_same_again(tmp_path):
@@ -261,13 +237,8 @@ def test_samplers_differ_from_trial_to_trial_and_are_the_same_again(tmp_path):
 
     def draw(number):
         study = optuna.create_study(sampler=found.make_sampler(number))
-        return found.space.draw(study.ask(), found.train)["epochs"]
+        return found.searched.draw(study.ask(), found.train)["epochs"]
 
     values = [draw(number) for number in range(5)]
     assert len(set(values)) == 5
     assert values == [draw(number) for number in range(5)]
-
-
-def test_given_is_plain(tmp_path):
-    found = search(tmp_path, "objective: accuracy\nspace: {epochs: {low: 1, high: 3}}\n")
-    assert found.given == yaml.safe_load("{objective: accuracy, space: {epochs: {low: 1, high: 3}}}")

@@ -13,10 +13,17 @@ import pytest
 from tune_support import SEARCH, Stub, missing_postgres, postgres, start_worker, wait_for
 
 from negsample.errors import InputError
-from negsample.train.search import storage as storage_module
 from negsample.train.search.settings import read_search
-from negsample.train.search.storage import open_storage, open_study
-from negsample.train.search.trials import WORKER, best_of, slots_of
+from negsample.train.search.study import (
+    WORKER,
+    attempts,
+    best_of,
+    counted,
+    open_storage,
+    open_study,
+    reason_of,
+    state_of,
+)
 from negsample.train.search.tune import tune
 
 TRIALS = 12
@@ -56,9 +63,9 @@ def config(tmp_path):
     return path
 
 
-def load(url, trials):
+def load(url):
     study = optuna.load_study(study_name="s", storage=open_storage(url))
-    return study, slots_of(study.trials, trials)
+    return study, counted(study.trials)
 
 
 def test_two_workers_one_killed_and_resumed(url, config, tmp_path):
@@ -87,39 +94,41 @@ def test_two_workers_one_killed_and_resumed(url, config, tmp_path):
         worker.join(60)
         assert worker.exitcode == 0
 
-    study, slots = load(url, TRIALS + 3)
+    study, trials = load(url)
+    done = [trial for trial in trials if trial.state.is_finished()]
     # Each worker ends the trial that it has begun.
-    assert TRIALS + 3 <= sum(slot.finished for slot in slots) <= TRIALS + 4
-    assert {slot.state for slot in slots} <= {"complete", "pruned"}
+    assert TRIALS + 3 <= len(done) <= TRIALS + 4
+    assert {state_of(trial) for trial in done} <= {"complete", "pruned"}
     # All took part.
     assert {first.pid, second.pid, again.pid} == {trial.user_attrs[WORKER]["process"] for trial in study.trials}
     # Distinct: random parameters never come twice.
-    assert len({slot.last.params["learning_rate"] for slot in slots}) == len(slots)
+    assert len({trial.params["learning_rate"] for trial in done}) == len(done)
     # Each trial was begun once, the killed one twice; no epoch of any was done twice.
     starts = Counter(line["folder"] for line in stub.lines("start"))
     killed = [line for line in stub.lines() if line["pid"] == first.pid][-1]["folder"]
     if url.startswith("journal"):
         # Optuna keeps no signs of life in a journal: a new trial is run in place of the killed one, which stays as it is.
-        assert study.trials[int(killed)].state.name == "RUNNING"
+        assert [trial.number for trial in trials if trial not in done] == [int(killed)]
+        assert state_of(trials[int(killed)]) == "running"
         assert set(starts.values()) == {1}
     else:
-        (slot,) = [slot for slot in slots if len(slot.attempts) == 2]
-        assert slot.number == int(killed)
-        assert slot.attempts[0].state.name == "FAIL"
-        assert slot.attempts[0].params == slot.last.params
-        assert starts == {str(s.number): len(s.attempts) for s in slots}
-        assert sorted(slot.last.intermediate_values) == [0, 1, 2] or slot.state == "pruned"
+        (last,) = [trial for trial in done if len(attempts(trial)) == 2]
+        assert attempts(last)[0] == int(killed)
+        assert state_of(study.trials[int(killed)]) == "failed"
+        assert study.trials[int(killed)].params == last.params
+        assert starts == {str(attempts(trial)[0]): len(attempts(trial)) for trial in trials}
+        assert sorted(last.intermediate_values) == [0, 1, 2] or state_of(last) == "pruned"
     epochs = Counter((line["folder"], line["event"]) for line in stub.lines() if line["event"].startswith("epoch"))
     assert set(epochs.values()) == {1}
     ends = Counter(line["folder"] for line in stub.lines("end"))
-    assert ends == {str(s.number): 1 for s in slots if s.state == "complete"}
-    best = min((s for s in slots if s.state == "complete"), key=lambda s: s.last.value)
+    assert ends == {str(attempts(trial)[0]): 1 for trial in done if state_of(trial) == "complete"}
     kept = {path.name for path in (out / "trials").iterdir()}
-    assert kept - ({killed} if url.startswith("journal") else set()) == {str(best.number)}
+    best = attempts(best_of(done, maximised=False))[0]
+    assert kept - ({killed} if url.startswith("journal") else set()) == {str(best)}
     with open(out / "trials.csv", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert [int(row["trial"]) for row in rows] == [slot.number for slot in slots]
-    assert [int(row["attempts"]) for row in rows] == [len(slot.attempts) for slot in slots]
+    assert [int(row["trial"]) for row in rows] == [attempts(trial)[0] for trial in trials]
+    assert [int(row["attempts"]) for row in rows] == [len(attempts(trial)) for trial in trials]
 
 
 def test_a_long_trial_is_left_to_its_worker(tmp_path, config):
@@ -129,8 +138,8 @@ def test_a_long_trial_is_left_to_its_worker(tmp_path, config):
     for worker in workers:
         worker.join(60)
         assert worker.exitcode == 0
-    _, slots = load(url, 2)
-    assert {len(slot.attempts) for slot in slots} == {1}
+    _, trials = load(url)
+    assert {len(attempts(trial)) for trial in trials} == {1}
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -144,16 +153,16 @@ def test_who_was_taken_for_dead_goes_on_with_another_trial(tmp_path, config, lat
             optuna.load_study(study_name="s", storage=open_storage(url)).tell(0, state=optuna.trial.TrialState.FAIL)
         return found or stub(config, folder, callbacks=callbacks)
 
-    slots = tune(read_search(config), "s", url, 3, out, trainer=trainer)
-    assert [slot.state for slot in slots] == ["failed", "complete", "complete"]
-    assert slots[0].reason == "its worker was killed"
+    trials = tune(read_search(config), "s", url, 3, out, trainer=trainer)
+    assert [state_of(trial) for trial in trials] == ["failed", "complete", "complete"]
+    assert reason_of(trials[0]) == "its worker was killed"
 
 
 def test_four_workers_never_take_one_trial_twice(tmp_path, config):
     """On SQLite, which has no row locks; of trials that wait to be run again."""
     url, stub = f"sqlite:///{tmp_path}/s.db", Stub(tmp_path / "log", 0.0)
     search = read_search(config)
-    study = open_study(open_storage(url), "s", maximised=False, content=search.given)
+    study = open_study(open_storage(url), "s", search)
     for _ in range(16):
         study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.WAITING))
     workers = [start_worker(config, url, 16, tmp_path / "out", stub) for _ in range(4)]
@@ -163,9 +172,9 @@ def test_four_workers_never_take_one_trial_twice(tmp_path, config):
     starts = Counter(line["folder"] for line in stub.lines("start"))
     assert set(starts.values()) == {1}
     assert set(starts) >= {str(number) for number in range(16)}
-    _, slots = load(url, 16)
-    assert 16 <= len(slots) < 20
-    assert all(slot.finished for slot in slots)
+    _, trials = load(url)
+    assert 16 <= len(trials) < 20
+    assert all(trial.state.is_finished() for trial in trials)
 
 
 def test_a_finished_study_is_not_run_again_and_can_be_made_longer(tmp_path, config):
@@ -176,10 +185,10 @@ def test_a_finished_study_is_not_run_again_and_can_be_made_longer(tmp_path, conf
     assert len(stub.lines("start")) == len(lines) == 3
     again = tune(search, "s", url, 3, out, trainer=stub)
     assert len(stub.lines("start")) == 3
-    assert [slot.last.value for slot in again] == [slot.last.value for slot in first]
+    assert [trial.value for trial in again] == [trial.value for trial in first]
     longer = tune(search, "s", url, 5, out, trainer=stub, say=lines.append)
     assert len(stub.lines("start")) == 5
-    assert [slot.number for slot in longer] == [0, 1, 2, 3, 4]
+    assert [trial.number for trial in longer] == [0, 1, 2, 3, 4]
     assert lines[-1].endswith("5 of 5 finished")
 
 
@@ -198,20 +207,10 @@ def test_with_fewer_trials_wanted_all_finished_ones_stay(tmp_path, config):
     kept = {name: (out / name).read_text() for name in ("best.yaml", "trials.csv", "study.json")}
     again = tune(search, "s", url, 2, out, trainer=trainer)
     assert len(stub.lines("start")) == 5
-    assert [slot.number for slot in again] == [0, 1, 2, 3, 4]
+    assert [trial.number for trial in again] == [0, 1, 2, 3, 4]
     assert best_of(again, maximised=False).number == 4
     assert kept == {name: (out / name).read_text() for name in kept}
     assert [path.name for path in (out / "trials").iterdir()] == ["4"]
-
-
-def test_finished_trials_count_before_those_that_are_not(tmp_path):
-    """By hand: of trials 0 waiting, 1 complete, 2 waiting, 3 failed, 4 waiting."""
-    states = [optuna.trial.TrialState[name] for name in ("WAITING", "COMPLETE", "WAITING", "FAIL", "WAITING")]
-    study = optuna.create_study()
-    for state in states:
-        study.add_trial(optuna.create_trial(state=state, value=1.0 if state.name == "COMPLETE" else None))
-    numbers = [[slot.number for slot in slots_of(study.trials, wanted)] for wanted in range(1, 7)]
-    assert numbers == [[1, 3], [1, 3], [0, 1, 3], [0, 1, 2, 3], [0, 1, 2, 3, 4], [0, 1, 2, 3, 4]]
 
 
 def test_accelerate_launch_is_refused(tmp_path, config, monkeypatch):
@@ -235,10 +234,10 @@ def test_stopped_by_hand_the_trial_is_run_again(tmp_path, config, storage, stop)
     for _ in range(5):
         with pytest.raises(stop):
             tune(search, "s", url, 2, out, trainer=stopped)
-    slots = tune(search, "s", url, 2, out, trainer=stub)
-    assert [slot.state for slot in slots] == ["complete", "complete"]
-    assert [len(slot.attempts) for slot in slots] == [6, 1]
-    assert slots[0].attempts[0].params == slots[0].last.params
+    trials = tune(search, "s", url, 2, out, trainer=stub)
+    assert [state_of(trial) for trial in trials] == ["complete", "complete"]
+    assert [len(attempts(trial)) for trial in trials] == [6, 1]
+    assert load(url)[0].trials[0].params == trials[0].params
 
 
 def test_a_trial_that_the_program_fails_in_is_not_tried_again(tmp_path, config):
@@ -250,33 +249,30 @@ def test_a_trial_that_the_program_fails_in_is_not_tried_again(tmp_path, config):
 
     with pytest.raises(RuntimeError, match="no way"):
         tune(search, "s", url, 1, out, trainer=dies)
-    (slot,) = tune(search, "s", url, 1, out, trainer=dies)
-    assert slot.state == "failed"
-    assert slot.reason == "the program failed: RuntimeError('no way')"
+    (trial,) = tune(search, "s", url, 1, out, trainer=dies)
+    assert state_of(trial) == "failed"
+    assert reason_of(trial) == "the program failed: RuntimeError('no way')"
 
 
 def test_a_trial_that_always_kills_its_worker_is_given_up(tmp_path, config):
     """Four attempts, each found dead by the next worker, which then tells the storage's callback."""
     storage, search = open_storage(f"sqlite:///{tmp_path}/s.db"), read_search(config)
-    study = open_study(storage, "s", maximised=False, content=search.given)
+    study = open_study(storage, "s", search)
     for _ in range(5):
         trial = study.ask()
         study.tell(trial, state=optuna.trial.TrialState.FAIL)
         storage.get_heartbeat_stale_trial_callback()(study, study.trials[trial.number])
-    slots = slots_of(study.trials, 5)
-    assert [(slot.state, len(slot.attempts)) for slot in slots] == [("failed", 4), ("waiting", 2)]
-    assert slots[0].reason == "its worker was killed"
+    trials = counted(study.trials)
+    assert [(state_of(trial), len(attempts(trial))) for trial in trials] == [("failed", 4), ("waiting", 2)]
+    assert reason_of(trials[0]) == "its worker was killed"
 
 
-def test_a_locked_database_is_waited_for_and_told(tmp_path, config, monkeypatch, capsys):
-    monkeypatch.setattr(storage_module, "_BUSY_SECONDS", 1)
-    path, stub = tmp_path / "s.db", Stub(tmp_path / "log", 0.0)
+def test_a_locked_database_is_waited_for(tmp_path, config):
+    path = tmp_path / "s.db"
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN EXCLUSIVE")
-    threading.Timer(2.5, lambda: holder.execute("ROLLBACK")).start()
-    tune(read_search(config), "s", f"sqlite:///{path}", 1, tmp_path / "out", trainer=stub)
-    told = capsys.readouterr().err
-    assert told == f"sqlite:///{path}: the database is locked by another process; waiting until it is free\n"
+    threading.Timer(1.0, lambda: holder.execute("ROLLBACK")).start()
+    assert tune(read_search(config), "s", f"sqlite:///{path}", 1, tmp_path / "out", trainer=Stub(tmp_path / "log", 0.0))
 
 
 def test_another_configuration_or_folder_is_refused(tmp_path, config):

@@ -1,0 +1,202 @@
+"""Pretrained transformers networks with their tokenizers: loaded quietly from local files, whole or as an empty shell."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negsample.errors import InputError
+from negsample.models.batching import pad
+from negsample.models.language.model_files import (
+    fingerprint,
+    fingerprint_parts,
+    model_folder,
+    need_weights,
+    one_line,
+    quiet,
+)
+from negsample.models.language.packaged import minilm_folder
+
+KINDS = {
+    "masked": "AutoModelForMaskedLM",
+    "causal": "AutoModelForCausalLM",
+    "encoder-decoder": "AutoModelForSeq2SeqLM",
+    "question-answering": "AutoModelForQuestionAnswering",
+}
+"""Kind of a network with a trained head → the class that loads it."""
+_LOCAL = {"local_files_only": True, "trust_remote_code": False}
+# Read at a time by a network that has neither a longest input nor a tokenizer that names one. Larger "limits" are ways
+# of saying that there is none.
+_DEFAULT_WINDOW = 512
+_NO_LIMIT = 1 << 20
+
+
+def choice(name: str, value: str, allowed: Sequence[str]) -> str:
+    """Return ``value`` if it is one of ``allowed``, else raise InputError."""
+    if value not in allowed:
+        raise InputError(f"{name}={value!r} is not known; choose one of {', '.join(allowed)}")
+    return value
+
+
+def pick_device(device: str = "auto") -> str:
+    """Return the torch device to run on: ``"auto"`` is ``"cuda"`` where there is one, else ``"cpu"``."""
+    import torch
+
+    choice("device", device.partition(":")[0], ("auto", "cpu", "cuda"))
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError(f"device={device!r}, but torch sees no GPU here; use device=cpu or device=auto")
+    return device
+
+
+@dataclass(frozen=True, eq=False)
+class Pretrained:
+    """A network in evaluation mode and its tokenizer.
+
+    ``limit``: the longest input in tokens, special ones included. ``kind``: one of ``KINDS``, or empty: an encoder, without a
+    head. ``fingerprint``: 64 hex digits of weights, tokenizer and configuration, of a network with a head.
+    ``precision``: in which it computes (``negsample.models.precision``); what it answers with is float32.
+    """
+
+    network: Any
+    tokenizer: Any
+    limit: int
+    device: str
+    kind: str = ""
+    fingerprint: str = ""
+    precision: str = "float32"
+
+    @property
+    def width(self) -> int:
+        return int(self.network.config.hidden_size)
+
+    @property
+    def window(self) -> int:
+        """Tokens read at a time: ``limit``, and 512 where there is none."""
+        return self.limit if self.limit <= _NO_LIMIT else _DEFAULT_WINDOW
+
+    def in_bf16(self) -> "Pretrained":
+        """Return a copy that computes in bfloat16. Raises InputError where the device has no instructions for it."""
+        from negsample.models.precision import check_precision, to_bf16
+
+        check_precision("bf16", self.device)
+        network = deepcopy(self.network)
+        to_bf16(network)
+        return replace(self, network=network, precision="bf16")
+
+    def mark(self, digest: str) -> str:
+        """Return the fingerprint of an encoder over this network; ``digest`` is that in float32."""
+        if self.precision == "float32":
+            return digest
+        return fingerprint(self.precision, {}, [("float32", digest.encode())])
+
+
+def load_network(model: str | Path, kind: str = "", device: str = "auto", limit: int = 0) -> Pretrained:
+    """Return the network in the folder or hub id ``model``, in float32; ``limit`` shortens its longest input (0: its own).
+
+    ``kind``: one of ``KINDS``; by default the network without a head, and of an encoder–decoder only the encoder. No code
+    that comes with it is run. Raises InputError where there is no such model, it needs code of its own, its weights are
+    damaged or missing (transformers would make them up), or, of those with a head, its tokenizer is a slow one.
+    """
+    import torch
+    import transformers
+
+    place = pick_device(device)
+    folder = model if isinstance(model, Path) else model_folder(model)
+    need_weights(folder)
+    # Before transformers sees the folder: this names a missing or damaged file.
+    digest = fingerprint(KINDS[kind], {}, fingerprint_parts(folder)) if kind else ""
+    with quiet():
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **_LOCAL)
+            config = transformers.AutoConfig.from_pretrained(folder, **_LOCAL)
+            has_encoder = config.is_encoder_decoder and type(config) in transformers.MODEL_FOR_TEXT_ENCODING_MAPPING
+            plain = "AutoModelForTextEncoding" if has_encoder else "AutoModel"
+            loader = getattr(transformers, KINDS[kind] if kind else plain)
+            network, info = loader.from_pretrained(
+                folder, config=config, dtype=torch.float32, output_loading_info=True, **_LOCAL
+            )
+        # transformers passes on OSError, ValueError, KeyError, RuntimeError and the readers' own errors.
+        except Exception as error:
+            what = f" as {KINDS[kind]}" if kind else ""
+            raise InputError(
+                f"{folder}: transformers cannot load it{what} ({one_line(error)}); give a whole model"
+            ) from error
+    # A pooler on the [CLS] token is not used here, and many published encoders leave it out.
+    missing = sorted(key for key in info["missing_keys"] if "pooler" not in key)
+    if missing:
+        what, advice = (f" that {KINDS[kind]} needs", "model trained for this task") if kind else ("", "whole model")
+        raise InputError(f"{folder}: {len(missing)} weights{what} are missing, such as {missing[0]}; give a {advice}")
+    if kind and not tokenizer.is_fast:
+        raise InputError(f"{model}: its tokenizer does not say where tokens stand in the text; add a tokenizer.json")
+    if config.is_encoder_decoder and not has_encoder and not kind:
+        network = network.get_encoder()
+    longest = min(tokenizer.model_max_length, _learnt_positions(network))
+    return Pretrained(network.eval().to(place), tokenizer, min(limit or longest, longest), place, kind, digest)
+
+
+shared_network = lru_cache(maxsize=2)(load_network)
+"""``load_network``, remembered: two metrics that name the same model share it."""
+
+
+def _learnt_positions(network: Any) -> int:
+    """Return how many tokens the network has learnt positions for; RoBERTa's table begins after its padding index."""
+    import torch
+
+    most = getattr(network.config, "max_position_embeddings", None) or -1
+    if most < 0:
+        return 1 << 30
+    tables = (getattr(module, "position_embeddings", None) for module in network.modules())
+    offsets = [t.padding_idx + 1 for t in tables if isinstance(t, torch.nn.Embedding) and t.padding_idx is not None]
+    return int(most) - max(offsets, default=0)
+
+
+def load_pretrained(name: str, attention: str = "sdpa") -> tuple[Any, Any, int]:
+    """(network, tokenizer, longest input in tokens) to be fine-tuned, in float32 on the CPU, its pooler left out.
+
+    ``name`` is ``minilm`` (the packaged one), a folder, or a hub id. Raises InputError as ``load_network`` does.
+    """
+    made = load_network(minilm_folder() if name == "minilm" else name, device="cpu")
+    made.network.set_attn_implementation(attention)
+    return _without_pooler(made.network), made.tokenizer, made.limit
+
+
+def load_shell(folder: Path, attention: str = "sdpa") -> tuple[Any, Any]:
+    """(network with no trained weights, tokenizer) from the config and tokenizer files in ``folder``; no request goes out.
+
+    Raises InputError where a file is missing or damaged.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+
+    try:
+        # The weights drawn here are thrown away, and must not move anybody's random state.
+        with quiet(), torch.random.fork_rng(devices=[]):
+            tokenizer = AutoTokenizer.from_pretrained(str(folder), **_LOCAL)
+            config = AutoConfig.from_pretrained(str(folder), **_LOCAL)
+            network = AutoModel.from_config(config, attn_implementation=attention, dtype=torch.float32)
+    except Exception as error:  # transformers passes on its readers' errors, of many kinds
+        raise InputError(
+            f"{folder}: the encoder's files are damaged or missing ({one_line(error)}); copy the model again"
+        ) from None
+    return _without_pooler(network), tokenizer
+
+
+def _without_pooler(network: Any) -> Any:
+    """The network without its pooling layer, which no head uses and which nothing would train."""
+    if getattr(network, "pooler", None) is not None:
+        network.pooler = None
+    return network
+
+
+def padded(rows: Sequence[Sequence[int]], fill: int, device: str) -> tuple[Any, Any]:
+    """Return (ids, mask), int64 tensors [b, longest]: ``rows`` filled up on the right with ``fill``, which the mask hides."""
+    import torch
+
+    ids, mask = pad([np.array(row, np.int64) for row in rows], fill)
+    return torch.from_numpy(ids).to(device), torch.from_numpy(mask.astype(np.int64)).to(device)

@@ -1,0 +1,108 @@
+"""The papers' figures, drawn from the records of a table."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from negsample.eval.report.plots import NO_FORMULAS, picture, style
+from negsample.papers.kinds import PEOPLE
+from negsample.papers.records import Record
+
+if TYPE_CHECKING:
+    pass
+
+# The tasks' colours in Figure 2 of Moeed et al. 2020, and marks that tell them apart without.
+_MARKS = {"Gen-Story": ("tab:green", "o"), "Ref-Story": ("tab:orange", "s"), "Gen-Ref": ("tab:blue", "^")}
+
+
+def draw(how: str, records: Sequence[Record]) -> bytes:
+    """Draw ``records`` as SVG, in one of the ways of ``DRAWN``."""
+    from matplotlib.figure import Figure
+
+    with style(NO_FORMULAS):
+        groups: dict[str, list[Record]] = {}
+        title, draw_panel = DRAWN[how]
+        for record in records:
+            if record.value is not None:
+                groups.setdefault(title(record), []).append(record)
+        if how == "systems":
+            groups = dict(_by_people(groups))
+        figure: Figure = Figure(figsize=(6, 3.2 * max(1, len(groups))), layout="constrained")
+        panels = figure.subplots(max(1, len(groups)), 1, squeeze=False)[:, 0]
+        for (name, own), axes in zip(groups.items(), panels, strict=False):
+            axes.set_title(name)
+            draw_panel(axes, own)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(fontsize="x-small")
+        return picture(figure)
+
+
+def _by_people(groups: dict[str, list[Record]]) -> Iterator[tuple[str, list[Record]]]:
+    """A panel for each metric of a data set: its systems' means, each with the first human score that is drawn against it."""
+    for dataset, own in groups.items():
+        people: dict[str, Record] = {}
+        for record in own:
+            if record.column.startswith(PEOPLE):
+                people.setdefault(record.row, record)
+        for column in dict.fromkeys(record.column for record in own if not record.column.startswith(PEOPLE)):
+            both = [(people[r.row], r) for r in own if r.column == column and r.row in people]
+            yield f"{dataset} · {column}", [record for pair in both for record in pair]
+
+
+def _bars(axes: Any, own: Sequence[Record]) -> None:
+    """Each row's correlation as a bar with its interval."""
+    spans = [(max(0.0, r.value - r.low), max(0.0, r.high - r.value)) if r.low is not None else (0, 0) for r in own]  # type: ignore[operator]
+    axes.barh([record.row for record in own], [record.value for record in own], xerr=list(zip(*spans, strict=True)))
+    axes.invert_yaxis()
+
+
+def _curves(axes: Any, own: Sequence[Record]) -> None:
+    """Mean and spread of each column over the number of articles."""
+    for label in dict.fromkeys(record.column for record in own):
+        line = [record for record in own if record.column == label]
+        spread = [record.about["sd"] or 0 for record in line]
+        x, y = [int(record.row) for record in line], [record.value for record in line]
+        axes.errorbar(x, y, yerr=spread, label=label, capsize=2)
+    axes.set(xlabel="articles", xscale="log")
+
+
+def _first_tokens(axes: Any, own: Sequence[Record]) -> None:
+    """Each part's correlation over the tokens that are read of an article."""
+    cut = [(*record.row.split("@"), record.value) for record in own if "@" in record.row]
+    for name in dict.fromkeys(part for part, *_ in cut):
+        axes.plot(*zip(*(place for part, *place in cut if part == name), strict=True), marker="o", label=name)
+    axes.set(xlabel="first tokens")
+
+
+def _points(axes: Any, own: Sequence[Record]) -> None:
+    """Each system's mean human score and mean similarity, with its name."""
+    for people, record in zip(own[::2], own[1::2], strict=True):
+        axes.plot([people.value], [record.value], "o", color="tab:blue")
+        # DUC's lead baseline is summarizer 1, the paper's b.
+        baseline = record.row == "1" and record.section.startswith("duc")
+        axes.annotate("b" if baseline else record.row, (people.value, record.value), fontsize="small")
+    axes.set(xlabel="people")
+
+
+def _distances(axes: Any, own: Sequence[Record]) -> None:
+    """People's mean and the distance of headlines and texts, a colour and a mark for each task."""
+    people = {record.row: record.value for record in own if record.column == "people"}
+    for record in own:
+        if record.column == "people":
+            continue
+        dataset, task = record.about["dataset"], record.about["task"]
+        colour, mark = _MARKS[task]
+        place = people[record.row], record.value
+        known = task in axes.get_legend_handles_labels()[1]
+        axes.plot(*place, color=colour, marker=mark, linestyle="", label="" if known else task)
+        axes.annotate(dataset, place, xytext=(4, 4), textcoords="offset points", fontsize=7)
+    axes.set(xlabel="people's mean score", ylabel="Fréchet embedding distance (lower: nearer)")
+
+
+# How → the title of a record's panel, and what draws a panel.
+DRAWN: dict[str, tuple[Callable[[Record], str], Callable[[Any, Sequence[Record]], None]]] = {
+    "bars": (lambda record: record.column, _bars),
+    "first": (lambda record: record.column, _first_tokens),
+    "sampling": (lambda record: f"{record.section}: Pearson over systems", _curves),
+    "systems": (lambda record: record.section, _points),
+    "headline-distances": (lambda record: "", _distances),
+}

@@ -1,0 +1,174 @@
+"""A table as tidy records, one a figure, and the one writer of them: JSON, CSV, Markdown, pictures."""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from negsample.io.files import atomic_json, replacing
+from negsample.io.resume import waiting
+from negsample.io.run_record import Stopwatch, write_run
+from negsample.io.write import write_table
+from negsample.number_text import aligned, number
+
+CSV_COLUMNS = ("section", "row", "column", "value", "low", "high", "n", "printed", "mark", "reason")
+# The section of what a paper prints and nobody has measured here.
+PUBLISHED = "published"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One figure: where it stands (``section``, ``row``, ``column``), what it is, and what the paper prints there.
+
+    ``value`` in the paper's unit, None where it is not defined, for the ``reason``; ``low`` and ``high`` end its 95 %
+    interval; ``n`` is what it stands on; ``printed`` as printed, "" where nothing is; ``mark`` stands behind the value.
+    ``about``: further columns of the files, such as ``p`` or ``level``.
+    """
+
+    row: str
+    column: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    section: str = ""
+    printed: str = ""
+    mark: str = ""
+    reason: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Where it stands: section, row, column."""
+        return self.section, self.row, self.column
+
+    def plain(self) -> dict[str, Any]:
+        """The record flat, as the files have it; without what is not set."""
+        own = {key: value for key, value in asdict(self).items() if key != "about" and value not in (None, "")}
+        return {"row": self.row, "column": self.column, "value": self.value} | own | dict(self.about)
+
+    def text(self, digits: int = 3) -> str:
+        """The cell: ``0.812** [0.77, 0.85] (0.795)``, the printed figure last; what is only printed is in brackets alone."""
+        shown = [f"({self.printed})"] if self.printed else []
+        if self.value is None and self.reason:
+            return " ".join([f"– ({self.reason})", *shown])
+        if self.value is None:
+            return " ".join(shown) or "–"
+        span = "" if self.low is None else f"[{number(self.low, min(digits, 2))}, {number(self.high, min(digits, 2))}]"
+        return " ".join(filter(None, [number(self.value, digits) + self.mark, span, *shown]))
+
+
+@dataclass(frozen=True)
+class Table:
+    """What came of a table. ``about``: the line below its title, ``head``: what its rows are, ``texts``: (name, text) pairs
+    to be read with it, ``not_run``: row → why, ``pictures``: file name → content, ``more``: further keys of the JSON.
+    """
+
+    name: str
+    title: str
+    paper: str
+    records: tuple[Record, ...]
+    about: str = ""
+    head: str = ""
+    digits: int = 3
+    texts: tuple[tuple[str, str], ...] = ()
+    not_run: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def beside(records: Sequence[Record], printed: Iterable[Record]) -> tuple[Record, ...]:
+    """The records, each with what is printed in its place. What is printed of other rows of a measured column follows;
+    what is printed of other columns is a section of its own, ``Published``.
+    """
+    known = {record.place: record for record in printed}
+    columns = {(record.section, record.column) for record in records}
+    found = [
+        replace(record, printed=known.pop(record.place).printed if record.place in known else "") for record in records
+    ]
+    rest = [one if (one.section, one.column) in columns else replace(one, section=PUBLISHED) for one in known.values()]
+    return (*found, *rest)
+
+
+def markdown(table: Table) -> str:
+    """The table, a grid for each section, with its texts, what was not run, and notes; it reads well on a terminal too."""
+    lines = [f"# {table.title}", "", *([table.about, ""] if table.about else [])]
+    if any(record.printed and record.section != PUBLISHED for record in table.records):
+        lines += [f"In round brackets: as printed in {table.paper}.", ""]
+    for section in dict.fromkeys(record.section for record in table.records):
+        own = [record for record in table.records if record.section == section]
+        usual = Counter(record.n for record in own if record.n is not None).most_common(1)
+        most = usual[0][0] if usual else None
+        title = f"Published: {table.paper}" if section == PUBLISHED else section
+        lines += [f"## {title}{f' (n = {most})' if title and most is not None else ''}", ""] if title else []
+        lines += [*aligned(_grid(own, table.head, table.digits, most)), ""]
+    if table.texts:
+        lines += ["## Texts", "", *(f"- {name}: {' '.join(text.split())}" for name, text in table.texts), ""]
+    for title, entries in (
+        ("Not run", [f"{name}: {reason}" for name, reason in table.not_run.items()]),
+        ("Notes", table.notes),
+    ):
+        lines += [f"## {title}", "", *(f"- {line}" for line in entries), ""] if entries else []
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _grid(records: Sequence[Record], head: str, digits: int, most: int | None) -> list[list[str]]:
+    columns = list(dict.fromkeys(record.column for record in records))
+    rows: dict[str, dict[str, str]] = {}
+    for record in records:
+        fewer = "" if record.n in (None, most) or record.value is None else f", n = {record.n}"
+        rows.setdefault(record.row, {})[record.column] = record.text(digits) + fewer
+    body = [[row, *(cells.get(column, "") for column in columns)] for row, cells in rows.items()]
+    return [[" ".join(text.replace("|", "\\|").split()) for text in line] for line in [[head, *columns], *body]]
+
+
+def write(table: Table, out: Path, watch: Stopwatch, *, say: Callable[[str], None] = print, **facts: Any) -> None:
+    """Say the table, then write its files: ``NAME.json``, ``.csv``, ``.md``, pictures, and ``run.json`` with ``facts``."""
+    text, rows = markdown(table), [record.plain() for record in table.records]
+    content = {
+        "table": table.name,
+        "title": table.title,
+        "paper": table.paper,
+        "records": rows,
+        "texts": [{"name": name, "text": text} for name, text in table.texts],
+        "not_run": dict(table.not_run),
+        "notes": list(table.notes),
+        "signatures": dict(table.signatures),
+        **table.more,
+    }
+    columns = list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)]))
+    # Shown first: what was found is not lost where it can't be written.
+    say(text)
+    facts["signatures"] = dict(table.signatures)
+    write_files(out, table.name, content, rows, columns, {f"{table.name}.md": text, **table.pictures}, watch, **facts)
+    pictures = "".join(f", {name}" for name in table.pictures)
+    say(f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md{pictures}, run.json")
+
+
+def write_files(
+    out: Path,
+    name: str,
+    content: Mapping[str, Any],
+    rows: Iterable[dict[str, Any]],
+    columns: Sequence[str],
+    others: Mapping[str, str | bytes],
+    watch: Stopwatch,
+    **facts: Any,
+) -> None:
+    """Write ``NAME.json`` (``content``), ``NAME.csv`` (``rows``), ``others`` by their names, and ``run.json`` (``facts``).
+
+    Each file appears whole. What was needed until now (the folder ``work``) is removed. Several processes may get here
+    together: each writes the same figures.
+    """
+    with waiting(out / "locks" / "report"):
+        atomic_json(out / f"{name}.json", content)
+        write_table(out / f"{name}.csv", rows, columns)
+        for other, given in others.items():
+            with replacing(out / other) as stream:
+                stream.write(given.encode() if isinstance(given, str) else given)
+        write_run(out / "run.json", watch, **facts)
+        shutil.rmtree(out / "work", ignore_errors=True)

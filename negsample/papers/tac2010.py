@@ -1,0 +1,381 @@
+"""Tables 5 to 7 of Bao et al. 2021 (§5): trained models and ROUGE against the human scores of TAC 2010.
+
+The models are four corpora × four recipes × two sizes of BERT, trained here or given. Table 5 has a row for each. The
+paper prints, of two sizes, the one that is better *on these very data*: here all are shown, and the one that has the
+higher mean of the six pooled correlations is marked (the paper doesn't say by which figure it chose). Tables 6 and 7 have
+the best of each corpus, chosen score by score, and ROUGE.
+"""
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negsample.corpora.hub import KNOWN
+from negsample.errors import InputError
+from negsample.eval.agreement.columns import column_sources, score_columns
+from negsample.eval.agreement.figures import AgreementFigure, agreement
+from negsample.eval.agreement.levels import judged_table
+from negsample.eval.judgments import Unusable, load_judgments
+from negsample.eval.judgments.tac2010 import nist_rouge
+from negsample.eval.metrics.base import score_judged
+from negsample.io.resume import trying, waiting, work_folder
+from negsample.io.run_record import Stopwatch
+from negsample.models.folder import read_description
+from negsample.negatives.recipe import parse_recipe
+from negsample.papers import stand_ins
+from negsample.papers.declared import Declared
+from negsample.papers.grid import run_cells
+from negsample.papers.grid_table import GridTable, TableCell
+from negsample.papers.judged import Asked, kept
+from negsample.papers.kinds import figure_record
+from negsample.papers.records import Record, Table, write
+from negsample.progress import Bar
+from negsample.records import Judged
+from negsample.registry import suggestion
+from negsample.scoring.metrics import make_metric
+from negsample.seeds import digest
+from negsample.settings import read_words
+from negsample.train.config import read_config
+from negsample.train.data import find_corpora
+
+CORPORA = ("cnn_dailymail", "billsum", "arxiv", "big_patent")
+RECIPES = ("crosspair", "add", "delete", "replace")
+_SIZES: dict[Any, str] = {(12, 768): "base", (2, 128): "tiny"}
+# What the table decides, and how it is said.
+_REFUSED = {"recipe": "leave it out", "head": "leave it out", "encoder": "give --part base=… and --part tiny=…"}
+# The three that the paper prints. Which of the two modified pyramid scores of manual.peer.A it means it doesn't say (public code
+# after it reads the jackknifed one), so both are shown; where NIST's ROUGE equals the printed rows tells which it is.
+PRINTED = ("modified_pyramid", "linguistic_quality", "overall_responsiveness")
+HUMAN = (PRINTED[0], "modified_pyramid_jackknife", *PRINTED[1:])
+
+
+@dataclass(frozen=True)
+class TacModel:
+    """A model folder: corpus and recipe that it was trained on, ``size`` (``base``, ``tiny``, or an encoder's name)."""
+
+    corpus: str
+    recipe: str
+    size: str
+    folder: Path
+
+    def __str__(self) -> str:
+        return f"{self.corpus} {self.recipe}/{self.size}"
+
+
+@dataclass(frozen=True)
+class TacData:
+    """Judged rows of TAC 2010, each with NIST's ROUGE (docset, summarizer → name → value), and lines on what is missing."""
+
+    rows: Sequence[Judged]
+    nist: Mapping[tuple[str, str], Mapping[str, float]]
+    notes: Sequence[str]
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all texts and scores."""
+        parts: list[object] = [sorted((key, sorted(values.items())) for key, values in self.nist.items())]
+        for row in self.rows:
+            parts += [
+                row.document_id,
+                row.system,
+                row.summary,
+                *row.documents,
+                *row.references,
+                sorted(row.scores.items()),
+            ]
+        return digest(*parts).hex()
+
+
+def load_tac2010(path: str) -> TacData:
+    """Read the archive. Raises InputError, naming what was looked for, where it isn't laid out as the loader has it."""
+    unusable = Unusable()
+    rows = load_judgments(f"tac2010:{path}", unusable)
+    nist = nist_rouge(path)
+    notes = unusable.lines()
+    if not nist:
+        notes.append("no ROUGE/rouge_A.m.out in it, so NIST's ROUGE is not beside")
+    else:
+        missing = sum((row.document_id, row.system) not in nist for row in rows)
+        notes += [f"{missing} summaries have no line in rouge_A.m.out"] if missing else []
+    return TacData(rows, nist, notes)
+
+
+def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = print) -> Table:
+    """Train the models (or take ``--models``; ``none``: ROUGE alone), score, and write the table; the three share a folder.
+
+    Raises InputError for what is asked wrongly, before anything is trained.
+    """
+    watch = Stopwatch()
+    if not asked.smoke and (len(asked.data) != 1 or not asked.data[0].startswith("tac2010:")):
+        raise InputError(
+            "give --data tac2010:DIR, the folder with TAC2010's documents and GuidedSumm2010_eval (from NIST)"
+        )
+    if asked.models == "none" and not spec.rows:
+        raise InputError("--models none: Table 5 has no ROUGE; run tables p3-table6 or p3-table7")
+    if asked.models and (asked.words or asked.parts):
+        raise InputError("settings and --part are for training; leave them out, or --models")
+    models = find_models(asked.models) if asked.models not in (None, "none") else []
+    if asked.smoke:
+        data = TacData(stand_ins.docsets(HUMAN), {}, ["a stand-in of the embedded sample: the figures mean nothing"])
+    else:
+        data = load_tac2010(asked.data[0].partition(":")[2])
+    for note in data.notes:
+        say(note)
+    cells = tac2010_cells(asked.words, spec.parts) if asked.models is None else []
+    if cells and asked.smoke:
+        cells = small_cells(cells, say)
+    with work_folder(out, {"data": data.fingerprint}, name="judgments.json", what="tables of TAC 2010", alone=False):
+        pass
+    training = {"settings": list(asked.words), **spec.parts, "smoke": asked.smoke}
+    if cells:
+        models = train_models(cells, out / "models", training, say)
+    columns, notes = model_columns(models, data, out, asked.precision, say)
+    data = dataclasses.replace(data, notes=(*data.notes, *notes))
+    table = tac2010_table(spec, data, dict(zip(models, columns, strict=True)), asked.bootstrap, asked.seed or 0)
+    config = {
+        **training,
+        "precision": asked.precision,
+        "bootstrap": asked.bootstrap,
+        "models": [str(m.folder) for m in models],
+    }
+    write(
+        table,
+        out,
+        watch,
+        smoke=asked.smoke,
+        config=config,
+        seed=asked.seed or 0,
+        data={"tac2010": data.fingerprint},
+        say=say,
+    )
+    return table
+
+
+# --- the models
+
+
+def tac2010_cells(words: Sequence[str], parts: Mapping[str, str]) -> list[TableCell]:
+    """Return the trainings of the packaged files ``p3_table5_tac2010_…``, with ``key=value`` ``words`` for all of them.
+
+    ``corpus=``: some of ``CORPORA``, each as ``NAME`` or ``NAME:DIR`` (a copy); ``parts``: size → hub id or folder of BERT.
+    Raises InputError for another corpus, and for a word that the table decides itself.
+    """
+    given = read_words(words)
+    corpora = given.pop("corpus", None) or CORPORA
+    for key, advice in _REFUSED.items():
+        if key in given:
+            raise InputError(f"{key}=…: the table has its own; {advice}")
+    rest = [word for word in words if word.partition("=")[0].strip() != "corpus"]
+    cells = []
+    for corpus in [corpora] if isinstance(corpora, str) else corpora:
+        name = corpus.partition(":")[0]
+        if name not in CORPORA:
+            raise InputError(f"corpus={corpus}: {suggestion(name, list(CORPORA))}")
+        settings = dataclasses.replace(read_config(f"p3_table5_tac2010_{name}", rest), corpus=corpus)
+        for recipe in RECIPES:
+            for size, encoder in parts.items():
+                own = dataclasses.replace(settings, encoder=encoder, recipe=dict(parse_recipe(recipe).weights))
+                cells.append(TableCell(recipe, own.resolved(), name, size))
+    return cells
+
+
+def small_cells(cells: Sequence[TableCell], say: Callable[[str], None] = print) -> list[TableCell]:
+    """Return a quarter of ``cells`` (two corpora, two recipes) on stand-ins; ``say`` is told every change."""
+    corpora, recipes = (
+        list(dict.fromkeys(each))[:3:2] for each in zip(*((c.corpus, c.recipe) for c in cells), strict=True)
+    )
+    say(f"smoke run: of the corpora {', '.join(corpora)} alone, of the recipes {', '.join(recipes)}")
+    kept = [cell for cell in cells if cell.corpus in corpora and cell.recipe in recipes]
+    # Told once: all are made small alike.
+    told = [say, *[lambda line: None] * (len(kept) - 1)]
+    return [
+        dataclasses.replace(cell, config=stand_ins.small_training(cell.config, tell))
+        for cell, tell in zip(kept, told, strict=True)
+    ]
+
+
+def train_models(
+    cells: Sequence[TableCell], out: Path, asked: Mapping[str, Any], say: Callable[[str], None] = print
+) -> list[TacModel]:
+    """Train every cell that is not finished, with whatever other processes work on ``out``; return all.
+
+    ``asked``: what a folder must have been begun with to be gone on with. Raises InputError for a folder begun otherwise, a
+    corpus that is not there, and as ``run_cells`` does.
+    """
+    grid = GridTable(out, cells, keep=True)
+    with work_folder(out, asked, name="grid.json", what="trainings", alone=False):
+        # What is wrong with a corpus is told before anything is trained.
+        for config in {cell.corpus: cell.config for cell in cells if grid.read(cell) is None}.values():
+            find_corpora(config)
+    run_cells(grid, say=say)
+    shutil.rmtree(out / "work", ignore_errors=True)
+    return [TacModel(cell.corpus, cell.recipe, cell.model, grid.place(cell) / "model") for cell in cells]
+
+
+def find_models(pattern: str) -> list[TacModel]:
+    """Return the model folders that ``pattern`` (with ``*`` or ``**``) matches, by what they were trained on.
+
+    Raises InputError where there is none, or two of one corpus, recipe and encoder.
+    """
+    found: dict[str, TacModel] = {}
+    for folder in sorted(path for text in glob(pattern, recursive=True) if (path := Path(text)).is_dir()):
+        if not (folder / "config.json").is_file():
+            continue
+        about = read_description(folder)
+        model = TacModel(_known_corpus(about), about["recipe"], _size(about, folder), folder)
+        if (before := found.setdefault(str(model), model)) is not model:
+            raise InputError(f"--models {pattern}: {folder} and {before.folder} are both {model}; leave one out")
+    if not found:
+        raise InputError(f"--models {pattern}: no model folder (one with a config.json); give such as 'runs/*-*-base'")
+    return list(found.values())
+
+
+def _known_corpus(about: Mapping[str, Any]) -> str:
+    """The name in ``CORPORA`` of what a model was trained on, whatever it was read from; else what was said."""
+    ids = {corpus.id: name for name, corpus in KNOWN.items()}
+    given = (about.get("training") or {}).get("corpus", "unknown")
+    names = [name.partition(":")[0] for name in ([given] if isinstance(given, str) else given)]
+    return ", ".join(ids.get(name, name) for name in names)
+
+
+def _size(about: Mapping[str, Any], folder: Path) -> str:
+    """ "base" or "tiny" by layers and width (Bao et al. 2021 §4.2), else the encoder's name."""
+    path = folder / "encoder" / "config.json"
+    shape = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    name = str(about["encoder"].get("name"))
+    return _SIZES.get((shape.get("num_hidden_layers"), shape.get("hidden_size")), name)
+
+
+def model_columns(
+    models: Sequence[TacModel], data: TacData, out: Path, precision: str, say: Callable[[str], None] = print
+) -> tuple[list[np.ndarray], list[str]]:
+    """Score the summaries by every model, each as the mean over its docset's articles (§5.0.1: their sum), float [n]; and lines
+    on what is missing.
+
+    What a model gave is kept in ``out/scores`` under a hash of what it is; processes that share ``out`` share the models.
+    """
+    columns: dict[int, np.ndarray] = {}
+    notes: list[str] = []
+    for block in (trying, waiting):
+        for place, model in enumerate(models):
+            if place in columns:
+                continue
+            about = json.dumps(read_description(model.folder), sort_keys=True)
+            name = digest(about, precision, data.fingerprint, size=8).hex()
+            with block(out / "locks" / f"scores-{name}.lock") as held:
+                if held is False:
+                    continue
+                score = partial(_model_scores, model.folder, data.rows, precision)
+                columns[place], told = kept(out / "scores" / f"{name}.json", name, str(model), score)
+                notes += told
+                say(f"{len(columns)}/{len(models)} scored: {model}")
+    return [columns[place] for place in range(len(models))], notes
+
+
+def _model_scores(folder: Path, rows: Sequence[Judged], precision: str) -> tuple[np.ndarray, Sequence[str | None], str]:
+    sources, _ = column_sources([str(folder)], [], baselines=False, precision=precision)
+    # The first is the model's own score, others are its aspects.
+    column = score_columns(sources, rows)[0]
+    return column.values, column.reasons, column.note
+
+
+# --- the table
+
+
+def rouge_columns(spec: Declared, data: TacData) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return row → its column float [n], of NIST (``ROUGE-1 P``, where the archive has it) and computed here; and signatures."""
+    found: dict[str, np.ndarray] = {}
+    signatures = {}
+    metrics, _ = spec.metrics()
+    with Bar("ROUGE", total=len(metrics)) as bar:
+        for name, text in metrics.items():
+            if data.nist:
+                given = [data.nist.get((row.document_id, row.system), {}).get(name, np.nan) for row in data.rows]
+                found[name], signatures[name] = np.array(given, dtype=np.float64), f"NIST, rouge_A.m.out, {name}"
+            metric = make_metric(text)
+            own = f"{name} computed"
+            found[own], signatures[own] = score_judged(metric, data.rows).scores, metric.signature
+            bar.advance(note=name)
+    return found, signatures
+
+
+def tac2010_table(
+    spec: Declared, data: TacData, models: Mapping[TacModel, np.ndarray], bootstrap: int = 1000, seed: int = 0
+) -> Table:
+    """Return the table: rows as above, a section a level, a column for each coefficient and human score; intervals over docsets.
+
+    ``models``: each with its scores, float [n].
+    """
+    rouge, signatures = rouge_columns(spec, data)
+    columns = {**{str(model): values for model, values in models.items()}, **rouge}
+    scored = judged_table("tac2010", data.rows, HUMAN, columns)
+    with Bar("agreement") as bar:
+        figures = agreement(
+            scored,
+            # The better models are chosen by both coefficients in all three tables.
+            coefficients=("pearson", "spearman") if models else spec.coefficients,
+            bootstrap=bootstrap,
+            seed=seed,
+            progress=lambda done, total: bar.advance(note=f"{done} of {total}"),
+        )
+    of: dict[str, list[AgreementFigure]] = {}
+    for figure in figures:
+        of.setdefault(figure.metric, []).append(figure)
+    chosen = _better({model: of[str(model)] for model in models})
+    records: list[Record] = []
+    if not spec.rows:
+        for model in models:
+            mark = "*" if model in chosen else ""
+            about = {"corpus": model.corpus, "recipe": model.recipe, "model": model.size}
+            records += [_record(figure, mark=mark, about=about) for figure in of[str(model)]]
+    else:
+        best: dict[tuple[str, ...], Record] = {}
+        for model in chosen:
+            for figure in of[str(model)]:
+                record = _record(figure, row=f"best {model.corpus}", about={"model": str(model)})
+                before = best.get(record.place)
+                if before is None or before.value is None or (record.value is not None and record.value > before.value):
+                    best[record.place] = record
+        records += [*best.values(), *(_record(figure) for name in rouge for figure in of[name])]
+    counts = {
+        "summaries": len(data.rows),
+        "docsets": len({row.document_id for row in data.rows}),
+        "systems": len({row.system for row in data.rows}),
+    }
+    return spec.table(
+        [record for record in records if record.about["coefficient"] in spec.coefficients],
+        about=f"{', '.join(f'{n} {name}' for name, n in counts.items())}. 95 % intervals by bootstrap over docsets.",
+        head="",
+        digits=4,
+        notes=tuple(data.notes),
+        signatures=signatures,
+        more=counts,
+    )
+
+
+def _record(
+    figure: AgreementFigure, *, row: str = "", mark: str = "", about: Mapping[str, Any] | None = None
+) -> Record:
+    record = figure_record(figure, figure.p, column=f"{figure.coefficient}:{figure.human}", section=figure.level)
+    return dataclasses.replace(record, row=row or record.row, mark=mark, about={**record.about, **(about or {})})
+
+
+def _better(models: Mapping[TacModel, Sequence[AgreementFigure]]) -> list[TacModel]:
+    """The model of each corpus and recipe with the highest mean of the pooled correlations that are defined."""
+    best: dict[tuple[str, str], tuple[float, TacModel]] = {}
+    for model, figures in models.items():
+        own = [figure.value for figure in figures if figure.level == "pooled" and figure.human in PRINTED]
+        values = [value for value in own if value is not None]
+        mean = float(np.mean(values)) if values else -2.0
+        key = (model.corpus, model.recipe)
+        if key not in best or mean > best[key][0]:
+            best[key] = mean, model
+    return [model for _, model in best.values()]

@@ -1,0 +1,164 @@
+"""Tables on people's judgments: figures against scipy and by hand, what is left out, kept scores."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata, spearmanr
+
+from negsample.errors import InputError
+from negsample.eval.agreement.correlate import Source
+from negsample.eval.agreement.significance import williams
+from negsample.eval.fit.preset import fit_learned
+from negsample.eval.metrics.base import score_judged
+from negsample.papers import judged, kinds, stand_ins
+from negsample.papers.declared import Declared, declared
+from negsample.papers.judged import Asked, judged_sources, measure
+from negsample.records import Judged
+from negsample.scoring.metrics import make_metric
+
+MADE = Declared(
+    "nobody",
+    "Table 1",
+    "A table",
+    name="made",
+    kind="correlations",
+    data=("a", "b"),
+    rows="ROUGE-L  rougeL\nSMS  rouge1(value=recall)\nBERT  mlm(model=({BERT}))",
+    parts={"BERT": ""},
+    coefficients=("spearman",),
+    human=("kept",),
+)
+
+
+def made(out, spec=MADE, sources=None, **asked):
+    """``spec`` measured on summaries made of the sample."""
+    sources = sources or stand_ins.damaged_sources(len(spec.data), spec.human)
+    return measure(spec, sources, Asked(bootstrap=20, **asked), out)
+
+
+def by_hand(spec):
+    """Rows (article, system, summary, score), all of one short article and reference."""
+    rows = tuple(
+        Judged(article, system, ("one two three four five",), summary, ("one two", "one"), {"kept": score}, "hand")
+        for article, system, summary, score in spec
+    )
+    return [Source("hand", "hand", rows, ())]
+
+
+def test_correlations_and_stars(tmp_path):
+    measured = made(tmp_path, replace(MADE, against="ROUGE-L", stars=((0.9999, "+"),)))
+    found = kinds.correlations(measured)
+    assert measured.not_run == {"BERT": "no BERT is packaged; give --part BERT=SPEC"}
+    for source in measured.sources:
+        human = [row.scores["kept"] for row in source.rows]
+        metrics, _ = MADE.metrics()
+        scores = {name: score_judged(make_metric(text), source.rows).scores for name, text in metrics.items()}
+        r = {name: spearmanr(values, human).statistic for name, values in scores.items()}
+        own = {record.row: record for record in found.records if record.column == f"{source.name} kept S"}
+        for name, value in r.items():
+            assert own[name].value == pytest.approx(value)
+            assert own[name].low <= value <= own[name].high
+        between = np.corrcoef([rankdata(values) for values in scores.values()])[0, 1]
+        p = own["SMS"].about["p"]
+        assert p == pytest.approx(williams(r["SMS"], r["ROUGE-L"], between, len(human)).p_one)
+        assert (own["SMS"].mark, own["ROUGE-L"].mark) == ("+", "")
+        assert {"words", "copied", "tf-recall", "lead-overlap"} == set(own) - set(scores)
+
+
+def test_people_among_themselves_and_the_learned_metric(tmp_path, monkeypatch):
+    monkeypatch.setattr(kinds, "SPLITS", 20)
+    spec = replace(MADE, human=("kept", "joined"), between_people=True, learned=("ROUGE-L", "SMS", "BERT"))
+    measured = made(tmp_path, spec)
+    found = {(record.section, record.row, record.column): record for record in kinds.correlations(measured).records}
+    rows = measured.sources[0].rows
+    expected = spearmanr([row.scores["kept"] for row in rows], [row.scores["joined"] for row in rows]).statistic
+    domain, table = measured.tables[0].dataset, measured.tables[0]
+    assert found["", "kept", f"{domain} joined S"].value == pytest.approx(expected)
+    columns = {name: table.metrics[name] for name in ("ROUGE-L", "SMS")}
+    alone = fit_learned(columns, table.human, [table.document_names[code] for code in table.documents], splits=20)
+    section = f"{domain}: learned metric, held out"
+    assert found[section, "ROUGE-L + SMS", "mean"].value == alone.held_out.mean
+    assert [row for where, row, column in found if where == section and column == "mean"] == [
+        "ROUGE-L", "SMS", "ROUGE-L + SMS", "equal weights",
+    ]  # fmt: skip
+
+
+def test_statistics_and_system_means_by_hand(tmp_path):
+    source = by_hand([("a", "1", "one", 0.2), ("b", "1", "one two", 0.4), ("a", "2", "one two three", 0.9)])
+    measured = made(tmp_path, replace(MADE, kind="statistics", rows="words  words"), source)
+    assert {record.row: record.value for record in kinds.statistics(measured).records} == pytest.approx(
+        {
+            "systems": 2,
+            "reference-length": 1.5,
+            "summary-length": 2.0,
+            "document-length": 5.0,
+            "lowest-system": 0.3,
+            "highest-system": 0.9,
+            "sd-of-systems": 0.6 / 2**0.5,
+            "articles-a-system": 1.5,
+        }
+    )
+    means = {(record.row, record.column): record.value for record in kinds.systems(measured).records}
+    assert means == pytest.approx(
+        {("1", "people: kept"): 0.3, ("2", "people: kept"): 0.9, ("1", "words"): 1.5, ("2", "words"): 3.0}
+    )
+
+
+def test_the_summaries_that_two_metrics_see_differently(tmp_path):
+    texts = ("one two", "two one x", "three", "one one one one")
+    source = by_hand([("a", str(k), text, k) for k, text in enumerate(texts)])
+    measured = made(tmp_path, replace(MADE, kind="disagreements"), source)
+    metrics = measured.tables[0].metrics
+    apart = rankdata(metrics["SMS"]) - rankdata(metrics["ROUGE-L"])
+    found = kinds.disagreements(measured)
+    assert [text for _, text in found.texts[1::2]] == [texts[int(apart.argmax())], texts[int(apart.argmin())]]
+    assert {record.mark for record in found.records} <= {"", "↑", "↓"}
+
+
+def test_systems_that_a_paper_leaves_out(tmp_path):
+    path = tmp_path / "judged.jsonl"
+    record = {"dataset": "newsroom", "document_id": "d", "document": "x", "summary": "y", "scores": {"relevance": 1}}
+    path.write_text("".join(json.dumps(record | {"system": name}) + "\n" for name in ("lede3", "fragments")))
+    spec = declared("p1-table3")
+    (source,) = judged_sources(spec, [str(path)])
+    assert [row.system for row in source.rows] == ["lede3"]
+    assert source.missing == ("left out: system fragments (1 summaries)",)
+    with pytest.raises(InputError, match="no summary is left without system fragments, lede3"):
+        judged_sources(spec, [str(path)], ["lede3"])
+    with pytest.raises(InputError, match=r"--without lede: .* did you mean lede3"):
+        judged_sources(spec, [str(path)], ["lede"])
+
+
+def test_scores_are_kept(tmp_path, monkeypatch):
+    first = made(tmp_path)
+    scored = []
+    monkeypatch.setattr(
+        judged, "score_judged", lambda metric, rows: scored.append(metric.name) or score_judged(metric, rows)
+    )
+    again = made(tmp_path)
+    assert not scored
+    for name, column in first.tables[1].metrics.items():
+        assert again.tables[1].metrics[name].tolist() == column.tolist()
+    # One that was cut short is done again, alone; other rows are all scored.
+    next(file for file in (tmp_path / "scores").iterdir() if '"SMS"' in file.read_text()).write_text("{")
+    made(tmp_path)
+    assert scored == ["rouge1(value=recall)"]
+    made(tmp_path, sources=stand_ins.damaged_sources(2, MADE.human, seed=1))
+    assert len(scored) == 1 + 6
+
+
+def test_what_can_not_be_measured(tmp_path):
+    with pytest.raises(InputError, match="not one of its metrics could be made: no BERT is packaged"):
+        made(tmp_path, replace(MADE, rows="BERT  mlm(model=({BERT}))"))
+    with pytest.raises(InputError, match=r"--human kep: .* did you mean kept"):
+        made(tmp_path, human=("kep",))
+
+
+def test_stand_ins_are_judged_by_what_they_keep():
+    (source,) = stand_ins.damaged_sources(1)
+    for row in source.rows:
+        assert row.scores["kept"] == pytest.approx(len(row.summary.split()) / len(row.references[0].split()))
+        assert 0 <= row.scores["joined"] <= row.scores["kept"]
+    assert len(source.rows) == 36

@@ -1,0 +1,379 @@
+"""What a run learns from: corpora → example files → arrays on disk, each text read once → the batches of every step.
+
+The batches are a function of (lengths, seed, epoch, batch size) and of nothing else: they are worked out here and not left
+to a data loader's state, so that a resumed run starts at the next step by counting, and so that the number of processes
+changes only who computes a step's examples, not which they are.
+"""
+
+import dataclasses
+import itertools
+import json
+import os
+import shutil
+import socket
+from array import array
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
+from negsample.errors import InputError
+from negsample.io.files import appears, atomic_json
+from negsample.io.read import read_examples
+from negsample.models.features import Features
+from negsample.negatives.generate import generate
+from negsample.negatives.recipe import Recipe
+from negsample.records import Pair
+from negsample.seeds import digest, generator
+from negsample.train.config import Reading, TrainConfig
+
+SPLITS = ("train", "validation", "test")
+ORIGINAL = "original"
+# Examples read together, and texts remembered: a document's examples stand together, so few are enough.
+_CHUNK = 512
+_REMEMBERED = 4096
+# Examples whose lengths are worked out together.
+_BLOCK = 1 << 16
+# Batches whose examples are sorted by length together: long enough to waste little padding, short against an epoch.
+_GROUP = 50
+
+
+def corpus_options(config: Reading) -> CorpusOptions:
+    """How the corpora of ``config`` are read."""
+    return CorpusOptions(
+        limit=config.limit,
+        sample=config.sample,
+        seed=config.seed,
+        document_field=config.document_field,
+        summary_field=config.summary_field,
+        config=config.corpus_config,
+        on_bad=config.on_bad,
+    )
+
+
+def pairs_of(config: Reading, skipped: Counter[str]) -> Iterator[Pair]:
+    """The pairs of ``config``'s corpora, one corpus after the other; ``skipped`` counts records passed over, by reason."""
+    for name in config.corpora():
+        yield from load_pairs(name, corpus_options(config), skipped)
+
+
+def find_corpora(config: Reading) -> None:
+    """Open each corpus of ``config`` and read it up to its first pair, before anything is begun with them.
+
+    Raises InputError for one that is not there, can't be read, or can be read once only (standard input).
+    """
+    for name in config.corpora():
+        if name == "-":
+            raise InputError("corpus: standard input can be read once only; give a file")
+        # Without sampling, which would read it to its end.
+        next(load_pairs(name, dataclasses.replace(corpus_options(config), sample=None)), None)
+
+
+def amounts(config: TrainConfig) -> dict[str, Any]:
+    """What ``generate`` is to make of each pair, by the settings."""
+    return {name: getattr(config, name) for name in ("negatives", "seed", "vocabulary", "redraws")}
+
+
+def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Write the examples of ``config``'s corpora to ``folder``; return what was made of what, as plain values."""
+    shutil.rmtree(folder, ignore_errors=True)
+    skipped: Counter[str] = Counter()
+    report = generate(pairs_of(config, skipped), recipe, folder, **amounts(config))
+    return {
+        "corpora": config.corpora(),
+        "limit": config.limit,
+        "sample": config.sample,
+        "skipped": dict(skipped),
+        "skipped_text": describe_skipped(skipped),
+        **dataclasses.asdict(report),
+    }
+
+
+class Arrays:
+    """Arrays of different lengths on disk, one a text: ``arrays[i]`` is array i, read when it is asked for.
+
+    ``path``: all of them end to end, of type ``dtype``; beside it their ends (``.npy``). Arrow's lists were tried: to read
+    one array takes three times as long.
+    """
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self.dtype = np.dtype(dtype)
+        self._file = path.open("rb", buffering=0)
+        self._ends = np.load(path.with_suffix(".npy"), mmap_mode="r", allow_pickle=False).view(np.ndarray)
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, number: int) -> np.ndarray:
+        if not 0 <= number < len(self):
+            raise IndexError(f"array {number} of {len(self)}")
+        begin, end = (int(place) * self.dtype.itemsize for place in self._ends[number : number + 2])
+        return np.frombuffer(os.pread(self._file.fileno(), end - begin, begin), self.dtype)
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the lengths of the arrays with the ``numbers``; int64 [n]."""
+        return self._ends[numbers + 1] - self._ends[numbers]
+
+
+class _Writer:
+    """Writes arrays for ``Arrays``; one number an array stays in memory."""
+
+    def __init__(self, path: Path, dtype: str) -> None:
+        self._path, self._dtype = path, np.dtype(dtype)
+        self._file = path.open("wb")
+        self._ends = array("q", [0])
+
+    def append(self, arrays: Sequence[np.ndarray]) -> None:
+        for each in arrays:
+            self._file.write(each.astype(self._dtype, casting="safe").tobytes())
+            self._ends.append(self._ends[-1] + len(each))
+
+    def close(self) -> None:
+        self._file.close()
+        np.save(self._path.with_suffix(".npy"), np.frombuffer(self._ends, np.int64), allow_pickle=False)
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split on disk. ``document_of``, ``summary_of``: int32 [n], which row of the stores each example uses.
+
+    ``labels`` float32 [n]; ``kinds`` int32 [n], numbers into ``kind_names``.
+    """
+
+    documents: Arrays
+    summaries: Arrays
+    ids: Arrays
+    document_of: np.ndarray
+    summary_of: np.ndarray
+    labels: np.ndarray
+    kinds: np.ndarray
+    kind_names: list[str]
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def units(self, rows: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """Units of the documents and summaries of the examples ``rows`` (default: all); int64 [n] each."""
+        documents = self.documents.lengths(self.document_of[rows]) // self.width
+        return documents, self.summaries.lengths(self.summary_of[rows]) // self.width
+
+    def blocks(self) -> Iterator[slice]:
+        """All examples, some ten thousands at a time."""
+        return (slice(start, min(start + _BLOCK, len(self))) for start in range(0, len(self), _BLOCK))
+
+    def costs(self, features: Features) -> np.ndarray:
+        """Units of each example's pair after cutting (``features.lengths``); int32 [n]."""
+        found = np.empty(len(self), np.int32)
+        for block in self.blocks():
+            found[block] = features.lengths(*self.units(block))
+        return found
+
+    def cut(self, features: Features) -> int:
+        """How many examples are longer than what ``features`` keep."""
+        return sum(int(features.was_cut(*self.units(block)).sum()) for block in self.blocks())
+
+    @property
+    def kind_of(self) -> np.ndarray:
+        """The name of each example's kind; str [n]."""
+        return np.array(self.kind_names)[self.kinds]
+
+    @property
+    def is_original(self) -> np.ndarray:
+        """Whether each example is an original; bool [n]."""
+        return np.array([name == ORIGINAL for name in self.kind_names], bool)[self.kinds]
+
+    def read(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """What ``Features.read`` made of the documents and the summaries of the examples ``rows``."""
+        documents = [self.documents[i] for i in self.document_of[rows]]
+        return documents, [self.summaries[i] for i in self.summary_of[rows]]
+
+    def id(self, index: int) -> str:
+        """The id of an example."""
+        return bytes(self.ids[index]).decode("utf-8")
+
+
+class _Texts:
+    """Gives each text a row of ``Arrays``, once for texts that come again soon."""
+
+    def __init__(self, path: Path, features: Features) -> None:
+        self._writer = _Writer(path, features.dtype)
+        self._features = features
+        # By hash: four thousand long documents would be much to keep.
+        self._recent: OrderedDict[bytes, int] = OrderedDict()
+        self._count = 0
+
+    def place(self, texts: Sequence[str]) -> list[int]:
+        keys = [digest(text) for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._recent}
+        self._writer.append(self._features.read(list(new.values())))
+        for key in new:
+            self._recent[key] = self._count
+            self._count += 1
+        places = [self._recent[key] for key in keys]
+        while len(self._recent) > _REMEMBERED:
+            self._recent.popitem(last=False)
+        return places
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def prepare_split(examples: Path, folder: Path, features: Features) -> None:
+    """Read the example file ``examples`` into arrays in ``folder``, which is complete when ``split.json`` exists."""
+    if (folder / "split.json").is_file():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    names: dict[str, int] = {}
+    columns: list[np.ndarray] = []
+    documents, summaries = _Texts(folder / "documents.bin", features), _Texts(folder / "summaries.bin", features)
+    ids = _Writer(folder / "ids.bin", "uint8")
+    read = read_examples(examples)
+    while chunk := list(itertools.islice(read, _CHUNK)):
+        ids.append([np.frombuffer(example.id.encode("utf-8", "replace"), np.uint8) for example in chunk])
+        columns.append(
+            np.array(
+                [
+                    documents.place([example.document for example in chunk]),
+                    summaries.place([example.summary for example in chunk]),
+                    [names.setdefault(example.kind, len(names)) for example in chunk],
+                    np.array([example.label for example in chunk], np.float32).view(np.int32),
+                ],
+                np.int32,
+            )
+        )
+    for written in (documents, summaries, ids):
+        written.close()
+    np.save(folder / "examples.npy", np.concatenate(columns, axis=1), allow_pickle=False)
+    atomic_json(folder / "split.json", {"kinds": list(names), "dtype": features.dtype, "width": features.width})
+
+
+def open_split(folder: Path) -> Split:
+    """The split that ``prepare_split`` wrote, memory-mapped. Raises InputError where it is not there (on this machine)."""
+    if not appears(folder / "split.json"):
+        raise InputError(
+            f"{folder}: {socket.gethostname()} does not see what the main process wrote there; "
+            "give --out on a file system that all machines share"
+        )
+    about = json.loads((folder / "split.json").read_text(encoding="utf-8"))
+    columns = np.load(folder / "examples.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+    return Split(
+        documents=Arrays(folder / "documents.bin", about["dtype"]),
+        summaries=Arrays(folder / "summaries.bin", about["dtype"]),
+        ids=Arrays(folder / "ids.bin", "uint8"),
+        document_of=columns[0],
+        summary_of=columns[1],
+        labels=columns[3].view(np.float32),
+        kinds=columns[2],
+        kind_names=about["kinds"],
+        width=about["width"],
+    )
+
+
+class Batches:
+    """The batches of every epoch of ``split``, of about ``batch_size`` examples each.
+
+    ``together``: a batch holds whole documents. Epoch e sees the originals and set e mod ``redraws`` of the negatives,
+    of which a set holds ``negatives`` of each pair, in the order in which they stand: a network with many weights learns
+    one fixed set by heart; with another one each epoch it has to look at the document.
+    """
+
+    def __init__(
+        self, split: Split, features: Features, batch_size: int, *, together: bool, negatives: int, redraws: int
+    ) -> None:
+        costs = split.costs(features)
+        sets = [None] if redraws == 1 else redrawn(split.is_original, negatives, redraws)
+        documents = split.document_of if together else None
+        self._sets = [BatchOrder(costs, batch_size, documents, rows) for rows in sets]
+
+    def steps(self, epochs: int) -> int:
+        """Optimiser steps of ``epochs`` epochs."""
+        return sum(self._sets[epoch % len(self._sets)].per_epoch for epoch in range(epochs))
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[list[np.ndarray]]:
+        """The batches of one epoch from the ``start``-th on; see ``BatchOrder.epoch``."""
+        return self._sets[epoch % len(self._sets)].epoch(seed, epoch, start)
+
+
+def redrawn(original: np.ndarray, negatives: int, redraws: int) -> list[np.ndarray]:
+    """The examples of each set, int64 [n] each, ascending: all originals, and every pair's next ``negatives``.
+
+    ``original`` bool [n]; a pair's examples stand together, its original first. Where a pair has fewer negatives than
+    ``negatives * redraws``, the later sets lack them.
+    """
+    places = np.arange(len(original))
+    number = places - np.maximum.accumulate(np.where(original, places, 0))
+    drawn = (number - 1) // negatives
+    return [np.flatnonzero(original | (drawn == each)) for each in range(redraws)]
+
+
+class BatchOrder:
+    """The order of examples of ``lengths`` (int [n]) in batches of ``batch_size``; every epoch has ``per_epoch`` batches.
+
+    ``documents`` (int [n]), where given, says which examples must stay together: a batch then holds whole documents,
+    about ``batch_size`` examples of them. ``rows`` (int [m]): the examples that are seen at all (default: every one).
+
+    It holds 4 bytes an example (12 with ``documents``), 8 more with ``rows``, and 8 more while an epoch is under way.
+    """
+
+    def __init__(
+        self,
+        lengths: np.ndarray,
+        batch_size: int,
+        documents: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
+    ) -> None:
+        if rows is not None:
+            lengths, documents = lengths[rows], None if documents is None else documents[rows]
+        self._rows = rows
+        self._by_unit: np.ndarray | None = None
+        if documents is None:
+            self._lengths = np.asarray(lengths, np.int32)
+            mean = 1.0
+        else:
+            codes = np.unique(documents, return_inverse=True)[1]
+            counts = np.bincount(codes)
+            self._by_unit = np.argsort(codes, kind="stable").astype(np.int32)
+            self._ends = np.cumsum(counts, dtype=np.int32)
+            self._lengths = np.zeros(len(counts), np.int32)
+            np.maximum.at(self._lengths, codes, lengths)
+            mean = counts.mean()
+        self._units = max(1, round(batch_size / mean))
+        self.per_epoch = -(-len(self._lengths) // self._units)
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[list[np.ndarray]]:
+        """The batches of one epoch from the ``start``-th on, each a list of units (an example, or a document's examples).
+
+        Units are shuffled, sorted by length within groups of 50 batches, cut into batches, and the batches shuffled, so
+        that units of like length are computed together. Over all batches each example stands exactly once.
+        """
+        rng = generator(seed, "order", epoch)
+        order = rng.permutation(len(self._lengths))
+        for first in range(0, len(order), _GROUP * self._units):
+            group = order[first : first + _GROUP * self._units]
+            group[:] = group[np.argsort(self._lengths[group], kind="stable")]
+        for number in rng.permutation(self.per_epoch)[start:]:
+            yield [self._examples(int(unit)) for unit in order[number * self._units : (number + 1) * self._units]]
+
+    def _examples(self, unit: int) -> np.ndarray:
+        if self._by_unit is None:
+            examples = np.array([unit])
+        else:
+            examples = self._by_unit[self._ends[unit - 1] if unit else 0 : self._ends[unit]].astype(np.int64)
+        return examples if self._rows is None else self._rows[examples]
+
+
+def share(batch: list[np.ndarray], parts: int, processes: int, rank: int) -> list[np.ndarray]:
+    """What process ``rank`` of ``processes`` computes of one batch, in ``parts`` pieces (gradient accumulation).
+
+    Over all ranks and parts each example stands exactly once, units whole; a piece may be empty.
+    """
+    bounds = np.linspace(0, len(batch), parts * processes + 1).round().astype(int)
+    pieces = [batch[a:b] for a, b in itertools.pairwise(bounds)]
+    mine = [pieces[part * processes + rank] for part in range(parts)]
+    return [np.concatenate(piece) if piece else np.zeros(0, np.int64) for piece in mine]

@@ -1,1 +1,0 @@
-"""Examples on disk, and the batches made of them."""

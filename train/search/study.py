@@ -1,0 +1,226 @@
+"""A study of ``negsample tune``: where Optuna keeps it, its trials as people count them, and the files of results."""
+
+import contextlib
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import optuna
+import yaml
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage, RetryHeartbeatStaleTrialCallback
+from optuna.storages.journal import JournalFileBackend
+from optuna.study import Study
+from optuna.trial import FixedTrial, FrozenTrial, TrialState
+from sqlalchemy import event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from negsample.errors import InputError
+from negsample.io.files import atomic_json, atomic_text
+from negsample.io.write import write_table
+from negsample.train.search.settings import Search
+
+# Attributes of a trial: why it failed, and the process that has it.
+REASON, WORKER = "reason", "worker"
+_JOURNAL = "journal:"
+_FORMS = "sqlite:///FILE, postgresql+psycopg://USER@HOST/DATABASE, mysql+pymysql://USER@HOST/DATABASE or journal:FILE"
+# Workers that start at once may make the tables at once; all but one then fail, and find them a moment later.
+_TRIES = 6
+# So many seconds a worker waits for SQLite, which serves one at a time.
+_BUSY_SECONDS = 600
+# A trial that takes its worker with it is given up after so many further attempts.
+_RETRIES = 3
+_FIGURES = ("validation_loss", "accuracy", "pearson")
+
+
+def safe_url(url: str) -> str:
+    """Return ``url`` without its password and options, for messages and files."""
+    if url.startswith((_JOURNAL, "sqlite:")):
+        return url
+    try:
+        return make_url(url).set(query={}).render_as_string(hide_password=True)
+    except (ArgumentError, ValueError):
+        return f"{url.partition(':')[0]}:…"
+
+
+def hide(text: str, url: str) -> str:
+    """Return ``text`` with ``url`` made safe, and its password and options starred, wherever they stand in it."""
+    text = text.replace(url, safe_url(url))
+    with contextlib.suppress(ArgumentError, ValueError):
+        parsed = make_url(url)
+        for secret in (parsed.password, *(parsed.query.get(key) for key in ("password", "passwd", "pwd"))):
+            text = text.replace(str(secret), "***") if secret else text
+    return text
+
+
+@contextlib.contextmanager
+def speaking_of(url: str) -> Iterator[None]:
+    """Turn errors of the storage at ``url`` inside the block into InputErrors, in which no password stands."""
+    try:
+        with warnings.catch_warnings():
+            # Optuna calls signs of life and trials that are run again experimental.
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as error:
+        why = hide(str(error.__cause__ or error), url).splitlines()[0]
+        raise InputError(f"--storage {safe_url(url)}: failed ({why}); start the command again to go on") from None
+
+
+def open_storage(url: str, alive: int = 15, silent: int = 180) -> BaseStorage:
+    """Open the storage at ``url``, as SQLAlchemy takes it, or ``journal:FILE``; made where there is none yet.
+
+    SQLite serves the processes of one machine, other databases several machines, and a journal those that share a file
+    system. In a database the worker of a trial shows every ``alive`` seconds that it lives, and the trial of one that has
+    not for ``silent`` seconds is run again, by Optuna.
+
+    Raises InputError, without the password, where it can't be opened.
+    """
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    if url.startswith("sqlite:") and url.removeprefix("sqlite:").strip("/") in ("", ":memory:"):
+        raise InputError(f"--storage {url}: in memory, so that no other worker finds it; give sqlite:///FILE")
+    sqlite = {"connect_args": {"timeout": _BUSY_SECONDS, "isolation_level": None}}
+    for number in range(_TRIES):
+        try:
+            if url.startswith(_JOURNAL):
+                return JournalStorage(JournalFileBackend(url.removeprefix(_JOURNAL)))
+            storage = RDBStorage(
+                url,
+                engine_kwargs=sqlite if url.startswith("sqlite") else {"pool_pre_ping": True},
+                heartbeat_interval=alive,
+                grace_period=silent,
+                heartbeat_stale_trial_callback=retry_callback(_RETRIES),
+            )
+            break
+        except (
+            ImportError,
+            OSError,
+            ValueError,
+            RuntimeError,
+            SQLAlchemyError,
+            optuna.exceptions.OptunaError,
+        ) as error:
+            busy = isinstance(error, SQLAlchemyError) and not isinstance(error, ArgumentError)
+            if number == _TRIES - 1 or not busy:
+                why = hide(str(error.__cause__ or error), url).splitlines()[0]
+                raise InputError(f"--storage {safe_url(url)}: can't be opened: {why}; give {_FORMS}") from None
+            time.sleep(0.3 * (number + 1))
+    if url.startswith("sqlite"):
+        # Optuna takes a waiting trial by SELECT … FOR UPDATE and UPDATE. SQLite has no FOR UPDATE, and Python's driver begins
+        # a transaction only with the UPDATE, so that two workers might both see the trial waiting and both run it.
+        event.listen(storage.engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    return storage
+
+
+def retry_callback(most: int | None = None) -> RetryHeartbeatStaleTrialCallback:
+    """Return what lets a copy of a trial wait that did not come to its end: at ``most`` so many one after another."""
+    return RetryHeartbeatStaleTrialCallback(max_retry=most, inherit_intermediate_values=True)
+
+
+def open_study(storage: BaseStorage, name: str, search: Search) -> Study:
+    """Open the study ``name``, made where there is none. Raises InputError where it was begun with another search."""
+    direction, content = "maximize" if search.maximised else "minimize", search.content()
+    study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
+    before = study.user_attrs.get("search")
+    if before is None:
+        if study.get_trials(deepcopy=False):
+            raise InputError(f"study {name!r} was not begun by negsample tune; give another name with --study")
+        study.set_user_attr("search", content)
+    elif before != content:
+        changed = ", ".join(key for key in content if before.get(key) != content[key])
+        raise InputError(
+            f"study {name!r} was begun with another configuration ({changed} differs); give that one, or another name "
+            "with --study"
+        )
+    return study
+
+
+def attempts(trial: FrozenTrial) -> list[int]:
+    """Return the numbers of the trials that ``trial`` is the last of: those that were interrupted, and its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        return [*RetryHeartbeatStaleTrialCallback.retry_history(trial), trial.number]
+
+
+def counted(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+    """Return the trials as people count them, in order: of those that were run again, the last attempt alone."""
+    interrupted = {number for trial in trials for number in attempts(trial)[:-1]}
+    return sorted((trial for trial in trials if trial.number not in interrupted), key=lambda trial: attempts(trial)[0])
+
+
+def state_of(trial: FrozenTrial) -> str:
+    """Return ``waiting``, ``running``, ``complete``, ``pruned`` or ``failed``."""
+    return trial.state.name.lower().replace("fail", "failed")
+
+
+def reason_of(trial: FrozenTrial) -> str:
+    """Return why a trial failed; "" where it did not."""
+    # Optuna gives up a trial whose worker has died too often, and says nothing.
+    return str(trial.user_attrs.get(REASON, "its worker was killed")) if trial.state == TrialState.FAIL else ""
+
+
+def best_of(trials: Sequence[FrozenTrial], maximised: bool) -> FrozenTrial | None:
+    """Return the completed trial with the best value, the earliest of equal ones; None where none was completed."""
+    done = [trial for trial in trials if trial.state == TrialState.COMPLETE and trial.value is not None]
+    sign = -1 if maximised else 1
+    return min(done, key=lambda trial: sign * float(trial.value or 0.0), default=None)
+
+
+def write_results(out: Path, search: Search, study: str, trials: Sequence[FrozenTrial]) -> None:
+    """Write ``trials.csv``, ``study.json`` and, once a trial is completed, ``best.yaml`` with what it is the best of."""
+    plain = study_as_plain(search, study, trials)
+    names = list(dict.fromkeys(name for trial in plain["trials"] for name in trial["parameters"]))
+    columns = ("trial", "state", "value", *_FIGURES, "epochs_run", "seconds", "attempts", *names, "reason")
+    rows = [
+        {**trial["parameters"], **trial["validation"], **{key: trial[key] for key in columns if key in trial}}
+        | {"epochs_run": len(trial["validation_losses"]) or None, "attempts": len(trial["attempts"])}
+        for trial in plain["trials"]
+    ]
+    write_table(out / "trials.csv", [{key: row.get(key) for key in columns} for row in rows], columns)
+    atomic_json(out / "study.json", plain)
+    if (best := best_of(trials, search.maximised)) is not None:
+        finished = sum(trial.state.is_finished() for trial in trials)
+        title = f"study {study}, trial {attempts(best)[0]}, best of {finished} by {search.title()}"
+        settings = search.searched.draw(FixedTrial(best.params), search.train)
+        text = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+        atomic_text(out / "best.yaml", f"# {' '.join(title.split())}: {best.value!r}\n{text}")
+
+
+def study_as_plain(search: Search, study: str, trials: Sequence[FrozenTrial]) -> dict[str, Any]:
+    """Return the content of ``study.json``: the search, counts by state, why trials failed, every trial, the best."""
+    # Where a high value is best, losses are reported to the pruner with a minus sign.
+    sign = -1 if search.maximised else 1
+    plain = {trial.number: _plain(trial, sign) for trial in trials}
+    best = best_of(trials, search.maximised)
+    methods = {kind: search.method(kind) for kind in ("sampler", "pruner")}
+    return {
+        "study": study,
+        "objective": search.title(),
+        "direction": "maximise" if search.maximised else "minimise",
+        "search": search.content(),
+        **{kind: {"name": name, **options} for kind, (name, options) in methods.items()},
+        "notes": search.notes(),
+        "states": dict(Counter(map(state_of, trials))),
+        "failures": dict(Counter(filter(None, map(reason_of, trials)))),
+        "interrupted_attempts": sum(len(attempts(trial)) - 1 for trial in trials),
+        "best": None if best is None else plain[best.number],
+        "trials": list(plain.values()),
+    }
+
+
+def _plain(trial: FrozenTrial, sign: int) -> Mapping[str, Any]:
+    numbers = attempts(trial)
+    return {
+        "trial": numbers[0],
+        "state": state_of(trial),
+        "value": trial.value if trial.state == TrialState.COMPLETE else None,
+        "parameters": dict(trial.params),
+        "validation": trial.user_attrs.get("figures", {}),
+        "validation_losses": [sign * value for _, value in sorted(trial.intermediate_values.items())],
+        "attempts": numbers,
+        "worker": trial.user_attrs.get(WORKER, {}),
+        "seconds": trial.user_attrs.get("seconds"),
+        "reason": reason_of(trial) or None,
+    }
