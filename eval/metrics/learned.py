@@ -1,26 +1,34 @@
-"""A weighted sum of metrics as a metric: its JSON file, published weights, how it scores (Scialom et al. 2019, §2.4).
-
-Fitting the weights to people's scores is ``negsample.eval.fit.preset``.
+"""A weighted sum of metrics as a metric (Scialom et al. 2019, §2.4): its file, how it scores, how its weights are fitted to
+people's scores by ridge regression (``negsample fit --preset``).
 """
 
 import json
-import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from negsample import __version__
 from negsample.errors import InputError
-from negsample.eval.metrics.base import choice
+from negsample.eval.agreement.correlation import correlation_matrix
+from negsample.eval.metrics.base import choice, score_judged
 from negsample.io.files import atomic_json, failure
+from negsample.records import Judged
+from negsample.scoring.metrics import make_metric, p2
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
-from negsample.seeds import digest
+from negsample.seeds import digest, generator
 from negsample.spec import parse, quote, write
 
+PRESETS = ("p2", "equal")
+SPLITS = 1000
 _FORMAT = "negsample-learned-metric"
+# λ, as theirs.
+_RIDGE = 1.0
+_FEWEST_ROWS = 6
+# With more columns not every subset is fitted, but each column alone and all together.
+_MOST_SUBSETS = 5
 
 
 @dataclass(frozen=True)
@@ -39,20 +47,19 @@ class Learned:
     """score = intercept + Σ weight·metric.
 
     ``columns``: metric specifications; ``weights``: one for each. ``human``: the human scores whose geometric mean was
-    fitted; ``ridge``: λ; ``rows``: how many rows were fitted, ``left_out``: how many had a value missing. ``held_out``
-    None where it was not measured. ``source``: where the weights are from.
+    fitted; ``rows``: how many rows were fitted, ``left_out``: how many had a value missing. ``held_out`` None where it was
+    not measured. ``source``: where the weights are from.
     """
 
     columns: tuple[str, ...]
     weights: tuple[float, ...]
     intercept: float = 0.0
     human: tuple[str, ...] = ()
-    ridge: float = 1.0
     rows: int = 0
     left_out: int = 0
     held_out: HeldOut | None = None
     source: str = ""
-    version: str = field(default=__version__)
+    version: str = __version__
 
     def predict(self, values: np.ndarray) -> np.ndarray:
         """Compute the score for metric values float64 [n, columns]; NaN where one is missing."""
@@ -67,61 +74,20 @@ class Learned:
         """Read what ``save`` wrote. Raises InputError, with the place, for anything else."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
+            if data.pop("format") != _FORMAT:
+                raise ValueError(f'"format" is not "{_FORMAT}"')
+            lists = {name: tuple(data.pop(name, ())) for name in ("columns", "weights", "human")}
+            held = data.pop("held_out", None)
+            found = Learned(**lists, **data, held_out=HeldOut(**held) if held else None)
+            if not np.isfinite([found.intercept, *found.weights]).all():
+                raise ValueError("a weight is not a finite number")
+            if not len(set(found.columns)) == len(found.columns) == len(found.weights) > 0:
+                raise ValueError("columns and weights are not one each")
         except OSError as error:
             raise failure(str(path), error) from error
-        except ValueError as error:
-            raise InputError(f"{path}: not JSON ({error}); give a file that fit wrote") from error
-        return _from_json(data, str(path))
-
-
-def _from_json(data: Any, path: str) -> Learned:
-    if not isinstance(data, dict) or data.get("format") != _FORMAT:
-        raise InputError(f'{path}: no learned metric; give a JSON file with "format": "{_FORMAT}"')
-    unknown = sorted(data.keys() - {entry.name for entry in fields(Learned)} - {"format"})
-    if unknown:
-        raise InputError(f"{path}: unknown field {unknown[0]!r}; was it written by a later version?")
-    columns, weights, human = data.get("columns"), data.get("weights"), data.get("human", [])
-    for name, entries in (("columns", columns), ("human", human)):
-        if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-            raise InputError(f"{path}: {name} must be a list of names")
-    if not isinstance(weights, list) or not all(map(_is_number, weights)):
-        raise InputError(f"{path}: weights must be a list of finite numbers")
-    if not columns or len(columns) != len(weights) or len(set(columns)) < len(columns):
-        raise InputError(f"{path}: give one weight for each column, each column once, and at least one")
-    for name, default in (("intercept", 0.0), ("ridge", 1.0), ("rows", 0), ("left_out", 0)):
-        if not _is_number(data.get(name, default)):
-            raise InputError(f"{path}: {name} must be a finite number")
-    held_out = data.get("held_out")
-    names = [entry.name for entry in fields(HeldOut)]
-    if held_out is not None and (not isinstance(held_out, dict) or sorted(held_out) != sorted(names)):
-        raise InputError(f"{path}: held_out must have {', '.join(names)}")
-    known = {key: value for key, value in data.items() if key != "format"}
-    known |= {"columns": tuple(columns), "weights": tuple(map(float, weights)), "human": tuple(human)}
-    return Learned(**known | {"held_out": HeldOut(**held_out) if held_out else None})
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def p2(model: str) -> Learned:
-    """Return 0.8576·ROUGE-L + 2.274·QA_conf + 0.6413·QA_fscore, the QA scores from the document.
-
-    Scialom et al. 2019, equation 1. ``model``: the question-answering model. ROUGE-L is F1 against the references
-    (reading; so this preset needs them).
-    """
-    if not model:
-        raise InputError(
-            "metric 'learned(preset=p2)' needs an extractive question-answering model: "
-            "give learned(preset=p2, model=FOLDER or a hub id) (none is packaged)"
-        )
-    reading = f"model={quote(model)},against=document"
-    return Learned(
-        columns=("rougeL(against=references)", f"summaqa-conf({reading})", f"summaqa-f1({reading})"),
-        weights=(0.8576, 2.274, 0.6413),
-        human=("readability", "relevance"),
-        source="Scialom et al. 2019, equation 1",
-    )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise InputError(f"{path}: no learned metric ({error}); give a file that fit --preset wrote") from None
+        return found
 
 
 def learned(file: str = "", *, preset: str = "", model: str = "") -> Scorer:
@@ -133,19 +99,18 @@ def learned(file: str = "", *, preset: str = "", model: str = "") -> Scorer:
     """
     if bool(file) == bool(preset):
         raise InputError("metric 'learned': give either learned:FILE or learned(preset=p2, model=…)")
-    if preset:
-        choice("preset", preset, ("p2",))
-        name = write("learned", {"preset": preset, "model": model}, {"preset": "", "model": ""})
-        return learned_metric(p2(model), name)
-    if model:
-        raise InputError("metric 'learned': model= belongs to preset=p2; a file's columns name their own models")
-    return learned_metric(Learned.load(file), f"learned({quote(file)})")
+    if not preset:
+        if model:
+            raise InputError("metric 'learned': model= belongs to preset=p2; a file's columns name their own models")
+        return learned_metric(Learned.load(file), f"learned({quote(file)})")
+    choice("preset", preset, ("p2",))
+    published = p2(model)
+    name = write("learned", {"preset": preset, "model": model}, {"preset": "", "model": ""})
+    return learned_metric(Learned(tuple(published), tuple(published.values())), name)
 
 
 def learned_metric(fitted: Learned, name: str = "learned") -> Scorer:
     """The metric that computes ``fitted.columns`` and adds them up. Raises InputError where a column can't be made."""
-    from negsample.scoring.metrics import make_metric
-
     nested = [column for column in fitted.columns if parse(column).name == "learned"]
     if nested:
         raise InputError(f"{name}: the column {nested[0]!r} is a learned metric itself; name plain metrics")
@@ -169,3 +134,135 @@ def learned_metric(fitted: Learned, name: str = "learned") -> Scorer:
         return collect(map(one, range(len(items))))
 
     return Scorer(name, signature, True, needs, score)
+
+
+@dataclass(frozen=True)
+class PresetResult:
+    """``learned``: the metric. ``table``: for each set of columns (and for ``"equal weights"``) Spearman's correlation on
+    the held-out halves, as P2 chose its columns by.
+    """
+
+    learned: Learned
+    table: dict[str, HeldOut]
+
+
+def fit_preset(
+    preset: str,
+    specs: Sequence[str],
+    judged: Sequence[Judged],
+    human: Sequence[str],
+    *,
+    half: str = "tune",
+    splits: int = SPLITS,
+    seed: int = 0,
+) -> PresetResult:
+    """Compute the metrics ``specs`` for judged summaries and fit them to the human scores ``human``.
+
+    ``preset``: ``"p2"`` fits the weights (§2.4), ``"equal"`` gives each metric the weight 1 (§4.2.1). Only rows of ``half``
+    are scored and fitted (``""``: all rows). Raises InputError where a metric or a human score is unknown or too few rows
+    are left.
+    """
+    choice("preset", preset, PRESETS)
+    chosen = [row for row in judged if not half or row.half == half]
+    if not chosen:
+        raise InputError(f"no judged row has half={half!r}; give half='' to fit on all rows")
+    known = sorted({name for row in chosen for name in row.scores})
+    for name in human:
+        if name not in known:
+            raise InputError(f"no human score is called {name!r}; known: {', '.join(known)}")
+    columns = {metric.name: score_judged(metric, chosen).scores for metric in map(make_metric, specs)}
+    scores = {name: np.array([row.scores.get(name, np.nan) for row in chosen]) for name in human}
+    if not columns or not scores:
+        raise InputError("give at least one metric and one human score to fit")
+    documents = [row.document_id for row in chosen]
+    sizes = range(1, len(columns) + 1) if len(columns) <= _MOST_SUBSETS else (1, len(columns))
+    subsets = [{name: columns[name] for name in subset} for size in sizes for subset in combinations(columns, size)]
+    fits = {" + ".join(part): fit_learned(part, scores, documents, splits=splits, seed=seed) for part in subsets}
+    fits["equal weights"] = equal = fit_learned(columns, scores, documents, equal=True, splits=splits, seed=seed)
+    table = {name: found.held_out for name, found in fits.items() if found.held_out is not None}
+    return PresetResult(equal if preset == "equal" else fits[" + ".join(columns)], table)
+
+
+def fit_learned(
+    columns: Mapping[str, np.ndarray],
+    human: Mapping[str, np.ndarray],
+    documents: Sequence[str],
+    *,
+    equal: bool = False,
+    splits: int = SPLITS,
+    seed: int = 0,
+) -> Learned:
+    """Fit the geometric mean of ``human`` by ridge regression on ``columns``, and measure it on random held-out halves.
+
+    ``columns``: metric specification → float64 [n] (NaN: missing). ``human``: name → float64 [n]. Rows with a missing
+    value are left out and counted. With ``equal`` every weight is 1 (§4.2.1). ``documents``: [n] document ids; a split
+    puts all rows of a document into the same half (Scialom et al. split rows, which lets a document stand on both sides).
+    λ is 1, and an intercept is fitted (their formula has none, but its weights cannot reach scores of 1 to 10 without).
+    The weights returned are those of all rows; ``held_out`` has the Spearman correlations of ``splits`` fits on one random
+    half each, measured on the other half. Raises InputError where fewer than six rows or two documents are left.
+    """
+    x, y = np.stack(list(columns.values()), axis=1), geometric_mean(human)
+    whole = np.isfinite(x).all(axis=1) & np.isfinite(y)
+    x, y = x[whole], y[whole]
+    if len(y) < _FEWEST_ROWS:
+        raise InputError(
+            f"only {len(y)} rows have every column and every human score; at least {_FEWEST_ROWS} are needed"
+        )
+    groups = np.unique(np.array(documents, dtype=str)[whole], return_inverse=True)[1]
+    weights, intercept = _fitted(x, y, equal)
+    return Learned(
+        columns=tuple(columns),
+        weights=tuple(map(float, weights)),
+        intercept=intercept,
+        human=tuple(human),
+        rows=len(y),
+        left_out=int((~whole).sum()),
+        held_out=_held_out(x, y, groups, equal, splits, seed),
+        source="equal weights" if equal else f"fitted, seed {seed}",
+    )
+
+
+def geometric_mean(human: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return (Π scores)^(1/number of scores) of each row, float64 [n]; NaN where one is missing.
+
+    ``human``: name → float64 [n]. Raises InputError for a negative score, which has no geometric mean.
+    """
+    values = np.stack(list(human.values()))
+    for name, scores in zip(human, values, strict=True):
+        if (scores < 0).any():
+            raise InputError(f"human score {name!r} has a negative value; a geometric mean needs 0 or more")
+    if len(values) == 1:
+        return values[0]
+    with np.errstate(divide="ignore"):
+        return np.exp(np.log(values).mean(axis=0))
+
+
+def _fitted(x: np.ndarray, y: np.ndarray, equal: bool) -> tuple[np.ndarray, float]:
+    """Weights [K] and intercept b that minimise ‖y − Xw − b‖² + λ‖w‖²; or ones, whatever people say."""
+    if equal:
+        return np.ones(x.shape[1]), 0.0
+    centre, level = x.mean(axis=0), y.mean()
+    square = (x - centre).T @ (x - centre) + _RIDGE * np.eye(x.shape[1])
+    weights = np.linalg.solve(square, (x - centre).T @ (y - level))
+    return weights, float(level - weights @ centre)
+
+
+def _held_out(x: np.ndarray, y: np.ndarray, groups: np.ndarray, equal: bool, splits: int, seed: int) -> HeldOut:
+    """Fit on half of the groups, Spearman on the rest, ``splits`` times. ``groups`` int [n], codes from 0."""
+    count = int(groups.max()) + 1
+    if count < 2:
+        raise InputError("all rows are of one document; random halves need at least two")
+    order = generator("learned metric", seed).permuted(np.tile(np.arange(count), (splits, 1)), axis=1)
+    found = []
+    for first_half in order[:, : count // 2]:
+        taken = np.isin(groups, first_half)
+        weights, intercept = _fitted(x[taken], y[taken], equal)
+        predicted = x[~taken] @ weights + intercept
+        found.append(correlation_matrix(np.stack([predicted, y[~taken]]), "spearman")[0, 1])
+    defined = np.array(found)[np.isfinite(found)]
+    return HeldOut(
+        mean=float(defined.mean()) if len(defined) else None,
+        sd=float(defined.std(ddof=1)) if len(defined) > 1 else None,
+        splits=len(defined),
+        undefined=splits - len(defined),
+    )

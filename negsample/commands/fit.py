@@ -11,7 +11,7 @@ from negsample.errors import InputError
 from negsample.number_text import interval, number
 
 if TYPE_CHECKING:
-    from negsample.eval.fit.fit import FitResult, Settings
+    from negsample.eval.learn.learn import FitResult, Settings
     from negsample.io.run_record import Stopwatch
 
 
@@ -47,12 +47,11 @@ def fit(
     seed: options.Seed = 0,
 ) -> None:
     """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
-    from negsample.eval.fit.fit import Settings
-    from negsample.eval.fit.fit import fit as fit_estimator
-    from negsample.eval.report.fit import write_fit
+    from negsample.models import load
+    from negsample.eval.learn.learn import Settings, learn
+    from negsample.eval.report.learn import write_fit
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
-    from negsample.models import load
 
     watch = Stopwatch()
     check_new(out)
@@ -71,7 +70,7 @@ def fit(
         _fit_preset(preset, settings, out, watch, model)
         return
     estimator = load(model)
-    result = fit_estimator(estimator, settings)
+    result = learn(estimator, settings)
     # Shown first: what was found is not lost where it can't be written.
     print_fit(result)
     write_fit(result, estimator, model or "ready", out, watch, ["negsample", *sys.argv[1:]])
@@ -81,24 +80,24 @@ def fit(
 def print_fit(result: "FitResult") -> None:
     """For each target: the table of its first level, the weights, the verdict, how many judgments are enough."""
     from negsample.eval.agreement.levels import level_title
-    from negsample.eval.fit.fit import FITTED, OVERALL
-    from negsample.eval.report import fit as words
+    from negsample.eval.learn.learn import FITTED, OVERALL
+    from negsample.eval.report import learn as words
 
     to = console()
     for note in result.notes:
         to.print(note)
     for target in result.targets:
         level = target.level
-        title = f"{target.human}: {len(target.task.people)} summaries of {target.task.data.documents} documents"
-        figures = [f for f in target.figures if (f.level, f.coefficient) == (level, target.coefficient)]
+        title = f"{target.human}: {len(target.task.people)} summaries of {target.task.count} documents"
+        figures = {name: target.figure(name) for name in words.ranked(target)}
         rows = [
             (
-                f"{f.metric} (cross-validated)" if f.metric in (FITTED, OVERALL) else f.metric,
+                f"{name} (cross-validated)" if name in (FITTED, OVERALL) else name,
                 number(f.value),
                 interval(f.low, f.high),
                 number(f.given_length),
             )
-            for f in sorted(figures, key=lambda f: -2.0 if f.value is None else -f.value)
+            for name, f in figures.items()
         ]
         head = ("metric", level_title(level), "95 % interval", "given length")
         print_table(to, head, rows, title=title, texts=("metric",))
@@ -107,7 +106,7 @@ def print_fit(result: "FitResult") -> None:
         to.print(f"  {words.enough(target)}")
         covered, low, high = target.coverage
         to.print(
-            f"  {result.settings.confidence:.0%} intervals (± {target.fit.calibration.half_width:.3g} on people's scale) "
+            f"  {result.settings.confidence:.0%} intervals (± {target.fit.half_width:.3g} on people's scale) "
             f"held {covered:.1%} of held-out summaries ({interval(low, high)})"
         )
         for reason, count in target.left_out.items():
@@ -117,9 +116,9 @@ def print_fit(result: "FitResult") -> None:
 
 
 def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch", model: str | None) -> None:
-    from negsample.eval.fit.preset import fit_preset
     from negsample.eval.judgments import load_judgments
-    from negsample.eval.report.fit import write_preset
+    from negsample.eval.metrics.learned import fit_preset
+    from negsample.eval.report.learn import write_preset
 
     if model is not None or not settings.metrics or not settings.targets:
         raise InputError(

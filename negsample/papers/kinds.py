@@ -13,7 +13,7 @@ from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.sample_size import article_sampling, average_ranks
 from negsample.eval.agreement.significance import williams
-from negsample.eval.fit.preset import SPLITS, fit_learned
+from negsample.eval.metrics.learned import SPLITS, fit_learned
 from negsample.number_text import short
 from negsample.papers.judged import Measured
 from negsample.papers.records import Record

@@ -3,9 +3,10 @@
 A specification is that of ``negsample.spec``: ``words``, ``rouge1(value=recall)``, ``learned:FILE``.
 """
 
+from negsample.errors import InputError
 from negsample.registry import Registry
 from negsample.scoring.scorer import Scorer
-from negsample.spec import build
+from negsample.spec import build, quote
 
 METRICS = Registry(
     "metric",
@@ -50,3 +51,14 @@ def make_metric(spec: str) -> Scorer:
     Raises InputError for an unknown name, option or value, with the nearest that there is.
     """
     return build(METRICS, spec, Scorer)
+
+
+def p2(model: str) -> dict[str, float]:
+    """0.8576·ROUGE-L + 2.274·QA_conf + 0.6413·QA_fscore, as metric → weight (Scialom et al. 2019, equation 1).
+
+    The QA scores are from the document, by the question-answering ``model``; ROUGE-L is F1 against the references.
+    """
+    if not model:
+        raise InputError("the sum of Scialom et al. needs a question-answering model: give model=FOLDER or a hub id")
+    reading = f"model={quote(model)},against=document"
+    return {"rougeL(against=references)": 0.8576, f"summaqa-conf({reading})": 2.274, f"summaqa-f1({reading})": 0.6413}

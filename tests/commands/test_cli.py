@@ -245,14 +245,14 @@ def test_disk_that_fills(tmp_path, pairs_file, monkeypatch, capsys):
     assert (ended.value.code, "the disk is full" in capsys.readouterr().err) == (2, True)
 
 
-def test_skipped_records_are_told(negsample, tmp_path, tiny_bert):
+def test_skipped_records_are_told(negsample, tmp_path):
     write_pairs(tmp_path / "p.jsonl", 30)
     with open(tmp_path / "p.jsonl", "a") as stream:
         stream.write('{"document": "x"}\n{"document": " ", "summary": "y"}\n')
-    words = ["corpus=p.jsonl", f"encoder={tiny_bert}", "max_length=64", "epochs=1"]
-    assert "line 31" in negsample("train", *words, "--out", "m", cwd=tmp_path, check=2).stderr
-    assert not (tmp_path / "m").exists()
-    assert "skipped 2 records" in negsample("train", *words, "on_bad=skip", "--out", "m", cwd=tmp_path).stdout
+    words = ["generate", "--corpus", "p.jsonl", "--out", "m"]
+    assert "line 31" in negsample(*words, cwd=tmp_path, check=2).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl"]
+    assert "skipped 2 records" in negsample(*words, "--on-bad", "skip", cwd=tmp_path).stdout
 
 
 def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):

@@ -10,8 +10,8 @@ from scipy.stats import rankdata, spearmanr
 from negsample.errors import InputError
 from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.significance import williams
-from negsample.eval.fit.preset import fit_learned
 from negsample.eval.metrics.base import score_judged
+from negsample.eval.metrics.learned import fit_learned
 from negsample.papers import judged, kinds, stand_ins
 from negsample.papers.declared import Declared, declared
 from negsample.papers.judged import Asked, judged_sources, measure

@@ -66,7 +66,7 @@ def rank(split: Split) -> Ranked:
     """Rank the examples of each document, for the overall score and each aspect.
 
     An original stands above its damaged copies, and a copy above another of the same kind with a lower label. Aspects
-    see the kinds that damage them (``negatives.aspects``); the overall score sees all kinds.
+    see the kinds that damage them (``negsample.negatives``); the overall score sees all kinds.
     """
     original, kinds, labels = split.is_original, split.kinds, split.labels
     judged = [np.ones(len(split), bool)]

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from negsample.errors import InputError
-from negsample.eval.fit.fit import FITTED, FitResult, Settings, fit_rows
-from negsample.eval.fit.inputs import Inputs, further_metrics
-from negsample.eval.fit.learning_curve import sizes
-from negsample.eval.fit.people import people
-from negsample.eval.fit.target import held_out, problem
-from negsample.eval.report.fit import enough, fit_json, fit_page, in_words, verdict, weights
+from negsample.eval.learn.curve import sizes
+from negsample.eval.learn.inputs import Inputs, targets_of
+from negsample.eval.learn.learn import FITTED, FitResult, Settings, learn_from
+from negsample.eval.report.learn import enough, fit_json, fit_page, in_words, verdict, weights
 from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
 
@@ -45,7 +43,7 @@ def judged(truth: dict[str, float], noise: float = 0.5, seed: int = 0) -> tuple[
 @pytest.fixture(scope="module")
 def result() -> FitResult:
     rows, found = judged({"coverage": 1.0, "repeated_pairs": 0.7})
-    return fit_rows(rows, people(rows, ["h"])[0], found, SETTINGS, ["a note"], ["coverage", "support"])
+    return learn_from(rows, targets_of(rows, ["h"])[0], found, SETTINGS, ["a note"], ["coverage", "support"])
 
 
 def test_what_people_go_by_is_found_and_measured(result: FitResult) -> None:
@@ -127,7 +125,7 @@ def test_the_page_and_the_figures(result: FitResult) -> None:
 
 def test_where_one_aspect_is_all_there_is_it_is_recommended() -> None:
     rows, found = judged({"support": 1.0}, noise=1.0)
-    (target,) = fit_rows(rows, people(rows, ["h"])[0], found, SETTINGS).targets
+    (target,) = learn_from(rows, targets_of(rows, ["h"])[0], found, SETTINGS).targets
     assert target.best == "support"
     assert not target.better
     assert verdict(target).endswith("use support.")
@@ -137,25 +135,11 @@ def test_the_order_of_the_rows_changes_nothing(result: FitResult) -> None:
     rows, found = judged({"coverage": 1.0, "repeated_pairs": 0.7})
     order = np.random.default_rng(1).permutation(len(rows))
     moved = [rows[i] for i in order]
-    again = fit_rows(moved, people(moved, ["h"])[0], found.take(order), SETTINGS)
+    again = learn_from(moved, targets_of(moved, ["h"])[0], replace(found, values=found.values[order]), SETTINGS)
     for name, weight in result.fitted.targets["h"].weights.items():
         assert again.fitted.targets["h"].weights[name] == pytest.approx(weight, abs=1e-9)
     assert again.fitted.targets["h"].half_width == pytest.approx(result.fitted.targets["h"].half_width)
     assert again.targets[0].figure(FITTED).value == pytest.approx(result.targets[0].figure(FITTED).value)
-
-
-def test_a_document_is_answered_by_a_fit_that_has_not_seen_it() -> None:
-    # People's scores of one document are turned round; its own answers must not follow.
-    rows, found = judged({"coverage": 1.0}, noise=0.01)
-    y = people(rows, ["h"])[0][0].values
-    ids = [row.document_id for row in rows]
-    mine = np.array([key == "d3" for key in ids])
-    turned = np.where(mine, 6 - y, y)
-    answers = []
-    for values in (y, turned):
-        task = problem(found.values, values, np.ones(len(y)), ids, found.own, range(3))
-        answers.append(held_out(task, 0).sums[mine[task.rows]])
-    np.testing.assert_allclose(*answers, atol=1e-12)
 
 
 def test_what_is_missing_is_left_out_and_told() -> None:
@@ -163,12 +147,6 @@ def test_what_is_missing_is_left_out_and_told() -> None:
     found.values[4, 1] = np.nan
     found.reasons[4] = "the summary has no word"
     rows[7] = replace(rows[7], scores={"other": 1.0})
-    (target,) = fit_rows(rows, people(rows, ["h"])[0], found, SETTINGS).targets
+    (target,) = learn_from(rows, targets_of(rows, ["h"])[0], found, SETTINGS).targets
     assert target.left_out == {"no human score": 1, "the summary has no word": 1}
     assert len(target.task.people) == len(rows) - 2
-
-
-def test_a_metric_that_needs_references_must_be_asked_for() -> None:
-    with pytest.raises(InputError, match="reads references; add --references"):
-        further_metrics(["rouge1(against=references)"], False)
-    assert [metric.name for metric in further_metrics(["words", "words"], False)] == ["words"]

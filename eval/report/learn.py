@@ -5,12 +5,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import negsample
 from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficient_symbol, level_title
-from negsample.eval.fit.fit import FITTED, OVERALL, FitResult, TargetResult
-from negsample.eval.fit.preset import PresetResult
 from negsample.eval.judgments import parted
+from negsample.eval.learn.learn import FITTED, OVERALL, FitResult, TargetResult
+from negsample.eval.metrics.learned import PresetResult
 from negsample.eval.report import plots
 from negsample.eval.report.page import render, write_files
 from negsample.io.files import new_folder
@@ -81,7 +83,7 @@ def fit_json(result: FitResult) -> dict[str, Any]:
         "summaries": result.rows,
         "documents": result.documents,
         "notes": list(result.notes),
-        "overall": {"weights": weights(result, result.overall.weights), "fitted_share": result.overall.weights.freedom},
+        "overall": {"weights": weights(result, result.overall.weights), "strength": result.overall.weights.strength},
         "targets": [
             {
                 "human": target.human,
@@ -91,9 +93,8 @@ def fit_json(result: FitResult) -> dict[str, Any]:
                 "verdict": verdict(target),
                 "recommended": target.name if target.better else target.best,
                 "weights": weights(result, target.fit.weights),
-                "fitted_share": target.fit.weights.freedom,
-                "scale": target.fit.calibration.kind,
-                "half_width": target.fit.calibration.half_width,
+                "strength": target.fit.weights.strength,
+                "half_width": target.fit.half_width,
                 "coverage": dict(zip(("value", "low", "high"), target.coverage, strict=True)),
                 "against_best_aspect": asdict(target.against),
                 "learning_curve": [asdict(point) for point in target.curve],
@@ -117,17 +118,14 @@ def weights(result: FitResult, found: Any) -> dict[str, float]:
     """Input → how many spreads of the answer one spread of the input moves it; below 0 where more of it is worse. Largest
     first.
     """
-    spread = result.inputs.values[_whole(result)].std(axis=0)
+    values = result.inputs.values
+    spread = values[np.isfinite(values).all(axis=1)].std(axis=0)
     moved = {
         name: direction * float(weight * size)
         for (name, direction), weight, size in zip(result.inputs.directions.items(), found.raw, spread, strict=True)
         if weight * size > 0
     }
     return dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
-
-
-def _whole(result: FitResult) -> Any:
-    return [i for i, row in enumerate(result.inputs.values) if row.sum() == row.sum()]
 
 
 def in_words(moved: dict[str, float]) -> str:
@@ -170,7 +168,7 @@ def enough(target: TargetResult) -> str:
 def fit_page(result: FitResult, command: Sequence[str]) -> str:
     """Return the page, as HTML."""
     return render(
-        "fit.html.j2",
+        "learn.html.j2",
         command,
         result=result,
         curves=CURVES,
@@ -183,20 +181,17 @@ def fit_page(result: FitResult, command: Sequence[str]) -> str:
 def _target(result: FitResult, target: TargetResult) -> dict[str, Any]:
     levels = [level for level in LEVELS if any(f.level == level and f.value is not None for f in target.figures)]
     levels.sort(key=lambda level: level != target.level)
-    names = list(dict.fromkeys(figure.metric for figure in target.figures))
-    lines = sorted(names, key=lambda name: -_value(target, name))
-    # The curve of people's answers has a band of one standard deviation; the others stand beside it.
+    # The curve of the fit has a band of one standard deviation; the others stand beside it.
+    values = [[(p.mean, p.sd), (p.unfitted, 0.0), (p.aspect, 0.0)] for p in target.curve]
     spots = [
-        (CURVES[0], [(p.documents, p.mean, p.mean - p.sd, p.mean + p.sd) for p in target.curve]),
-        (CURVES[1], [(p.documents, p.unfitted, p.unfitted, p.unfitted) for p in target.curve]),
-        (CURVES[2], [(p.documents, p.aspect, p.aspect, p.aspect) for p in target.curve]),
+        (name, [(p.documents, v, v - sd, v + sd) for p, (v, sd) in zip(target.curve, column, strict=True)])
+        for name, column in zip(CURVES, zip(*values, strict=True), strict=False)
     ]
     return {
         "about": target,
         "verdict": verdict(target),
         "enough": enough(target),
         "words": in_words(weights(result, target.fit.weights)),
-        "share": target.fit.weights.freedom,
         "levels": [(level, level_title(level)) for level in levels],
         "lines": [
             {
@@ -204,7 +199,7 @@ def _target(result: FitResult, target: TargetResult) -> dict[str, Any]:
                 "tag": "cross-validated" if name in (FITTED, OVERALL) else "baseline" if name in TRIVIAL else "",
                 "figures": [target.figure(name, level) for level in levels],
             }
-            for name in lines
+            for name in ranked(target)
         ],
         "plot": plots.curve_plot(
             spots,
@@ -218,9 +213,10 @@ def _target(result: FitResult, target: TargetResult) -> dict[str, Any]:
     }
 
 
-def _value(target: TargetResult, name: str) -> float:
-    value = target.figure(name).value
-    return -2.0 if value is None else value
+def ranked(target: TargetResult) -> list[str]:
+    """The rows of a target's table, best first."""
+    values = {f.metric: target.figure(f.metric).value for f in target.figures}
+    return sorted(values, key=lambda name: 2.0 if (value := values[name]) is None else -value)
 
 
 def fit_card(name: str, result: FitResult, base: str) -> str:
@@ -252,7 +248,7 @@ Measured on these documents it looks too good: `negsample correlate` warns of th
 other texts and other people.
 
 ```python
-from negsample import Estimator
-Estimator.load("{name}").score(documents, summaries, aspects=True)
+from negsample.models import load
+load("{name}").score(documents, summaries, aspects=True)
 ```
 """

@@ -1,0 +1,158 @@
+"""What a fit is made from: people's scores of judged summaries, and the inputs that it weighs, the same for all targets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from negsample.errors import InputError
+from negsample.eval.metrics.base import score_judged
+from negsample.models.fitted import FurtherMetric, further_metrics
+from negsample.progress import Bar
+from negsample.records import Judged
+from negsample.registry import suggestion
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
+
+_FEWEST_ROWS = 5
+_FEWEST_DOCUMENTS = 2
+_CHUNK = 256
+
+
+@dataclass(frozen=True)
+class Target:
+    """One human score of n summaries: ``values`` float64 [n], NaN where it is missing; ``weights`` [n] > 0, mean 1."""
+
+    name: str
+    values: np.ndarray
+    weights: np.ndarray
+
+
+def targets_of(rows: Sequence[Judged], names: Sequence[str]) -> tuple[list[Target], list[str]]:
+    """The human scores ``names`` of ``rows``; none: all that something can be learned from, and why not from the others.
+
+    A summary with several annotators has the mean m of their scores; with the variance v of that mean (sample variance
+    over number) it weighs 1/(v̄ + v), v̄ being the mean of v over the summaries: the more they agree, the more it counts, up
+    to twice as much as one of usual spread. Raises InputError for an unknown name, too few rows, and where nothing varies.
+    """
+    known = list(dict.fromkeys(name for row in rows for name in row.scores))
+    for name in names:
+        if name not in known:
+            raise InputError(f"--target {name}: no judgments have that score; {suggestion(name, known)}")
+    found: list[Target] = []
+    left_out: list[str] = []
+    for name in names or known:
+        values = np.array([row.scores.get(name, np.nan) for row in rows], dtype=np.float64)
+        try:
+            check(name, values, [row.document_id for row in rows])
+        except InputError as error:
+            if names or (name == known[-1] and not found):
+                raise
+            left_out.append(f"left out: {error}")
+            continue
+        found.append(Target(name, values, _weights([row.ratings.get(name, ()) for row in rows])))
+    return found, left_out
+
+
+def check(name: str, values: np.ndarray, documents: Sequence[str]) -> None:
+    """InputError where ``values`` [n] (NaN: missing) of the human score ``name`` are too few, or don't differ."""
+    there = np.isfinite(values)
+    count = len({document for document, has in zip(documents, there, strict=True) if has})
+    if there.sum() < _FEWEST_ROWS or count < _FEWEST_DOCUMENTS:
+        raise InputError(
+            f"{name}: {there.sum()} judged summaries of {count} documents can be fitted; "
+            f"at least {_FEWEST_ROWS} of {_FEWEST_DOCUMENTS} are needed"
+        )
+    if np.ptp(values[there]) == 0:
+        raise InputError(
+            f"{name}: all {there.sum()} judged summaries have the same score; nothing can be learned from it"
+        )
+
+
+def _weights(ratings: Sequence[Sequence[float]]) -> np.ndarray:
+    variance = np.array([np.var(given, ddof=1) / len(given) if len(given) > 1 else np.nan for given in ratings])
+    usual = np.nanmean(variance) if np.isfinite(variance).any() else 0.0
+    if usual <= 0:
+        return np.ones(len(ratings))
+    weights = 1 / (usual + np.where(np.isnan(variance), usual, variance))
+    return weights / weights.mean()
+
+
+def together(targets: Sequence[Target]) -> Target:
+    """What the overall score is fitted to: the mean of the targets, each in units of its spread, over those that there are."""
+    values = np.stack([(t.values - np.nanmean(t.values)) / np.nanstd(t.values) for t in targets])
+    there = np.isfinite(values)
+    count = there.sum(axis=0)
+    mean = np.where(count > 0, np.where(there, values, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
+    return Target("overall", mean, np.mean([t.weights for t in targets], axis=0))
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """``values`` float64 [n, K], more is better, NaN where missing (``reasons`` [n] says why); ``directions``: name → −1
+    where more of what it is called is worse, in the order of the columns. The first ``aspects`` columns are the logits of
+    the overall score and the aspects; ``metrics``, the last ones, are in units of their spread.
+    """
+
+    values: np.ndarray
+    reasons: list[str | None]
+    directions: dict[str, int]
+    aspects: int
+    metrics: tuple[FurtherMetric, ...]
+
+    @property
+    def beside(self) -> dict[str, np.ndarray]:
+        """What a fit is held against: the score, the aspects and the metrics; name → [n]."""
+        names = list(self.directions)
+        places = [*range(self.aspects), *range(len(names) - len(self.metrics), len(names))]
+        return {names[place]: self.values[:, place] for place in places}
+
+
+def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged], *, references: bool = False) -> Inputs:
+    """Compute what ``estimator`` and the metrics ``specs`` say of ``rows``.
+
+    Without ``references`` no metric sees any. A row of several documents has the mean over them.
+    """
+    metrics = further_metrics(specs, references)
+    directions = dict(estimator.evidence_directions)
+    values, reasons = _estimated(estimator, rows)
+    seen = rows if references else [replace(row, references=()) for row in rows]
+    made = []
+    columns = [values]
+    for spec, metric in zip(dict.fromkeys(specs), metrics, strict=True):
+        found = score_judged(metric, seen)
+        direction = 1 if metric.higher_is_better else -1
+        turned = direction * found.scores
+        if not np.isfinite(turned).any() or np.nanstd(turned) == 0:
+            why = next((reason for reason in found.reasons if reason), "it gives one value to all summaries")
+            raise InputError(f"--metric {metric.name}: nothing to fit ({why}); leave it out")
+        name = metric.name if metric.name not in directions else f"{metric.name} (metric)"
+        centre, spread = float(np.nanmean(turned)), float(np.nanstd(turned))
+        made.append(FurtherMetric(spec, name, metric.signature, direction, centre, spread))
+        directions[name] = direction
+        columns.append(((turned - centre) / spread)[:, None])
+        told = [f"{metric.name}: {reason}" if reason else None for reason in found.reasons]
+        reasons = [why or reason for why, reason in zip(reasons, told, strict=True)]
+    return Inputs(np.concatenate(columns, axis=1), reasons, directions, 1 + len(estimator._own_aspects), tuple(made))
+
+
+def _estimated(estimator: "Estimator", rows: Sequence[Judged]) -> tuple[np.ndarray, list[str | None]]:
+    """What the estimator says of each row, float64 [n, K], and why something is missing."""
+    pairs = [(document, row.summary) for row in rows for document in row.documents]
+    # Summaries of one document stand together, so that a chunk reads few documents.
+    order = sorted(set(pairs))
+    place = {pair: k for k, pair in enumerate(order)}
+    found, why = [], []
+    with Bar("features", total=len(order)) as bar:
+        for start in range(0, len(order), _CHUNK):
+            part = order[start : start + _CHUNK]
+            told = estimator.evidence([d for d, _ in part], [s for _, s in part])
+            found.append(told.values.astype(np.float64))
+            why += told.reasons
+            bar.advance(len(part))
+    every = np.concatenate(found)
+    at = [[place[document, row.summary] for document in row.documents] for row in rows]
+    means = np.stack([every[places].mean(axis=0) for places in at])
+    return means, [next((why[k] for k in places if why[k]), None) for places in at]
