@@ -47,11 +47,11 @@ def fit(
     seed: options.Seed = 0,
 ) -> None:
     """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
-    from negsample.models import load
     from negsample.eval.learn.learn import Settings, learn
     from negsample.eval.report.learn import write_fit
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
+    from negsample.models import load
 
     watch = Stopwatch()
     check_new(out)
