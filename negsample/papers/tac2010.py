@@ -19,7 +19,7 @@ import numpy as np
 
 from negsample.corpora.hub import KNOWN
 from negsample.errors import InputError
-from negsample.eval.agreement.columns import column_sources, score_columns
+from negsample.eval.agreement.columns import make_scorers, score_columns
 from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.judgments import Unusable, load_judgments
@@ -244,9 +244,9 @@ def model_columns(
 
 
 def _model_scores(folder: Path, rows: Sequence[Judged], precision: str) -> tuple[np.ndarray, Sequence[str | None], str]:
-    sources, _ = column_sources([str(folder)], [], baselines=False, precision=precision)
+    scorers, _ = make_scorers([str(folder)], [], baselines=False, precision=precision)
     # The first is the model's own score, others are its aspects.
-    column = score_columns(sources, rows)[0]
+    column = score_columns(scorers, rows)[0]
     return column.values, column.reasons, column.note
 
 

@@ -177,7 +177,7 @@ def test_the_command_over_trained_folders(tac, model, negsample, tmp_path, monke
     )
     assert own == pytest.approx(pearsonr(means, PEOPLE[:, 0])[0], abs=1e-4)
     # Scores are kept, and another table of the same folder needs none of the models' work.
-    monkeypatch.setattr(tac2010, "column_sources", None)
+    monkeypatch.setattr(tac2010, "make_scorers", None)
     negsample("tables", "p3-table7", *run)
     assert (tmp_path / "t" / "p3-table7.json").is_file()
     record = json.loads((tmp_path / "t" / "run.json").read_text())
