@@ -26,6 +26,7 @@ from negsample.settings import read_settings, read_words
 from negsample.spec import parse
 from negsample.train.config import TrainConfig
 from negsample.train.data import SPLITS, make_examples
+from negsample.train.fit.loop import SILENT
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
@@ -34,8 +35,8 @@ OFFLINE = (
     "sentence-transformer",
     "glove",
     "use-multilingual",
-    "hf:special=true,max_length=256",
-    "glove:unit=sentence",
+    "hf(special=true,max_length=256)",
+    "glove(unit=sentence)",
 )
 ROW_HEADS = ("fc", "cnn", "lstm")
 # What has to be fetched first, and how it is then given.
@@ -195,7 +196,7 @@ class GridTable(Grid[TableCell]):
             "head": config.head,
             "encoder_fingerprint": parts.encoder.get("fingerprint"),
             "loss": loss,
-            **fit_and_test(make_accelerator(config), config, loss, parts, splits, work, say=lambda line: None),
+            **fit_and_test(make_accelerator(config), config, loss, parts, splits, work, SILENT),
             "training": config.as_dict(),
             "seconds": watch.seconds,
         }
@@ -210,18 +211,14 @@ class GridTable(Grid[TableCell]):
 def cell_record(cell: Mapping[str, Any]) -> Record:
     """The record of a cell's ``figures.json``: accuracy in percent, or Pearson × 100 where labels are graded."""
     name = "pearson" if parse_recipe(cell["recipe"]).graded else "accuracy"
-    found = cell["test"].get(name) or {
-        "value": None,
-        "low": None,
-        "high": None,
-        "n": next(iter(cell["test"].values()))["n"],
-        "reason": "no label lies between 0 and 1",
-    }
-    figures = {key: None if found[key] is None else 100 * found[key] for key in ("value", "low", "high")}
+    found = cell["test"].get(name)
+    if found is None:
+        found = {"n": next(iter(cell["test"].values()))["n"], "reason": "no label lies between 0 and 1"}
+    value, low, high = (None if (x := found.get(key)) is None else 100 * x for key in ("value", "low", "high"))
     about = {key: cell[key] for key in ("recipe", "head", "encoder", "seconds")}
     about |= {"figure": name, "epochs": len(cell["epochs"]), "cut": cell["cut"]["test"]["cut"]}
     row = f"{cell['recipe']} {cell['head']}"
-    return Record(row, cell["encoder"], n=found["n"], reason=found["reason"] or "", about=about, **figures)
+    return Record(row, cell["encoder"], value, low, high, n=found["n"], reason=found["reason"] or "", about=about)
 
 
 def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = print) -> Table:

@@ -31,7 +31,8 @@ from negsample.papers.transfer_data import (
 )
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, find_corpora
-from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, save_model, scores_of
+from negsample.train.fit.loop import SILENT
+from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, outputs_of, save_model
 
 ARGUMENTS = "transfer-config.json"
 
@@ -177,7 +178,7 @@ class Transfer(Grid[TransferCell]):
         data, splits = self._training(cell, choice, parts)
         loss = loss_of(config, cell.recipe)
         accelerator = make_accelerator(config)
-        facts = fit_parts(accelerator, config, loss, parts, splits, work, say=lambda line: None)
+        facts = fit_parts(accelerator, config, loss, parts, splits, work, SILENT)
         tests, scores = {}, {}
         for target in [cell.target] if cell.shots else self.settings.target_names:
             tests[target], store = self._test(cell, target, parts)
@@ -185,7 +186,9 @@ class Transfer(Grid[TransferCell]):
             shared = takes(parts.head) == "align" and not parts.options["sources"]
             with waiting(store / "lock") if shared else nullcontext():
                 folder = store if shared else work
-                scores[target] = scores_of(accelerator, config, parts, tests[target], folder, file_name(target))
+                scores[target] = outputs_of(accelerator, config, parts, tests[target], folder, file_name(target))[
+                    "score"
+                ]
         saved = self.place(cell) / "scores"
         saved.mkdir(parents=True, exist_ok=True)
         for target, values in scores.items():
