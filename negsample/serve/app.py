@@ -1,7 +1,6 @@
 """The service's routes: pairs in, scores or explanations out."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -11,9 +10,9 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 import negsample
-from negsample.serve.batcher import Batcher, Full
-from negsample.serve.door import refusal
-from negsample.serve.limits import Limits
+from negsample.scoring.scorer import Item
+from negsample.serve import Limits
+from negsample.serve.batcher import Answers, Batcher
 from negsample.serve.page import Page, docs_page
 
 _SHAPE = '{"pairs": [{"document": "…", "summary": "…"}]}'
@@ -87,7 +86,6 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         413: "Too many bytes or pairs, or a text that is too long.",
         422: "Not what is asked for.",
         429: "The queue is full; Retry-After tells when to try again.",
-        503: "The service is shutting down.",
     }.items()
 }
 
@@ -102,10 +100,10 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
         redoc_url=None,
     )
 
-    async def answers(given: Pairs, explain: bool) -> list[dict[str, Any]]:
+    async def answers(given: Pairs, explain: bool) -> Answers:
         _check(given, limits)
-        pairs = [(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
-        return await asyncio.wrap_future(batcher.submit(pairs, explain))
+        items = [Item(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
+        return await batcher.answer(items, explain)
 
     answered: dict[str, Any] = {"responses": _REFUSALS, "response_description": "The answers, in order."}
 
@@ -132,8 +130,9 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
         shown = docs_page(app.openapi())
         return HTMLResponse(shown.html, headers=shown.headers)
 
-    for kind, handler in _HANDLERS.items():
-        app.add_exception_handler(kind, handler)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _failed)
     return app
 
 
@@ -159,17 +158,21 @@ def _sendable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def _refusal(status: int, told: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """A JSON line that says what is wrong and what to do."""
+    return JSONResponse({"error": told}, status, headers)
+
+
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return refusal(
-            422, f"the body is no JSON ({first['ctx']['error']}, character {first['loc'][-1]}); send {_SHAPE}"
-        )
+        told = f"the body is no JSON ({first['ctx']['error']}, character {first['loc'][-1]}); send {_SHAPE}"
+        return _refusal(422, told)
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"][1:])
     where = place.lstrip(".") or "the body"
     hint = " with Content-Type: application/json" if where == "the body" else ""
-    return refusal(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}; send {_SHAPE}{hint}")
+    return _refusal(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}; send {_SHAPE}{hint}")
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
@@ -179,22 +182,8 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
         404: "nothing is here; /docs tells what the service has",
         405: "not with this method; /docs tells which",
     }
-    return refusal(error.status_code, told.get(error.status_code, error.detail))
-
-
-async def _full(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, Full)
-    told = f"the queue is full; try again in {error.seconds} second{'s' * (error.seconds > 1)}"
-    return refusal(429, told, error.seconds)
+    return _refusal(error.status_code, told.get(error.status_code, error.detail), error.headers)
 
 
 async def _failed(_: Request, __: Exception) -> JSONResponse:
-    return refusal(500, "the service failed at this request; its own log tells why")
-
-
-_HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-    RequestValidationError: _invalid,
-    HTTPException: _refused,
-    Full: _full,
-    Exception: _failed,
-}
+    return _refusal(500, "the service failed at this request; its own log tells why")

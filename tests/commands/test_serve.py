@@ -40,15 +40,19 @@ def test_answers_are_those_of_the_estimator_and_none_is_lost_at_the_end(model: P
     cache = tmp_path / "cache"
     answers: dict[int, Any] = {}
     sent: list[int] = []
+    refused: list[int] = []
 
     def ask(port: int, number: int) -> None:
         own = [{"document": d, "summary": s} for d, s in pairs[number : number + 10]]
         line = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
         body = json.dumps({"pairs": own}).encode()
-        line.request("POST", "/v1/score", body, {"Content-Type": "application/json"})
-        sent.append(number)
-        answer = line.getresponse()
-        answers[number] = answer.status, json.loads(answer.read())
+        try:
+            line.request("POST", "/v1/score", body, {"Content-Type": "application/json"})
+            sent.append(number)
+            answer = line.getresponse()
+            answers[number] = answer.status, json.loads(answer.read())
+        except OSError:
+            refused.append(number)
         line.close()
 
     command = [sys.executable, "-m", "negsample.cli", "serve", "--model", str(model), "--port", "0"]
@@ -76,15 +80,14 @@ def test_answers_are_those_of_the_estimator_and_none_is_lost_at_the_end(model: P
             assert process.stderr.read() == ""
         finally:
             process.kill()
-    # All were sent: those that it had not yet read are told so, and each of the others has its scores.
-    assert {status for status, _ in answers.values()} <= {200, 503}
-    assert len(answers) == 12
+    # Of those that it had not yet read the connection was closed; each of the others has its scores.
+    assert {status for status, _ in answers.values()} == {200}
+    assert len(answers) + len(refused) == 12
     scored = Estimator.load(model).score(*zip(*pairs, strict=True))
-    for number, (status, told) in answers.items():
-        if status == 200:
-            own = np.array([one["score"] for one in told["scores"]])
-            assert own == pytest.approx(scored[number : number + 10], abs=1e-6)
-            assert told["signature"] == signature
+    for number, (_, told) in answers.items():
+        own = np.array([one["score"] for one in told["scores"]])
+        assert own == pytest.approx(scored[number : number + 10], abs=1e-6)
+        assert told["signature"] == signature
     assert "/" not in signature
     assert not cache.exists()
 
@@ -100,7 +103,7 @@ def test_what_can_not_be_served_is_refused_in_a_line(
     assert "raise it" in negsample("serve", "--max-queue", 8, check=2).stderr
     assert "--token is blank" in negsample("serve", "--token", " ", check=2).stderr
     assert "no such folder" in negsample("serve", "--model", model / "x", "--port", 0, check=2).stderr
-    monkeypatch.delitem(sys.modules, "negsample.serve.server", raising=False)
+    monkeypatch.delitem(sys.modules, "negsample.serve.door", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     told = negsample("serve", check=2).stderr
     assert told == "negsample: the package uvicorn is not installed; pip install 'negsample[serve]'\n"
