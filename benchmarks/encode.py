@@ -44,7 +44,7 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     from negsample.models.features.rows import RowFeatures
     from negsample.models.heads import make_rows_head
     from negsample.train.data import open_split, prepare_split
-    from negsample.train.fit.loop import fit, predict
+    from negsample.train.fit.loop import SILENT, fit, predict
     from negsample.train.job import make_accelerator
 
     encoder = make_encoder(ENCODER)
@@ -65,14 +65,10 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
             network = make_rows_head(config.head, encoder.dim, 20, 10)
             # Goes on from the checkpoint of the epoch before.
             one_more = dataclasses.replace(config, epochs=epoch + 1, patience=epochs)
-            fit(accelerator, one_more, "mse", network, features, splits["train"], splits["validation"], work, _silent)
+            fit(accelerator, one_more, "mse", network, features, splits["train"], splits["validation"], work, SILENT)
         accelerator.free_memory()
     seconds = time.perf_counter() - began
     return seconds, predict(accelerator, network, features, splits["validation"], 32).numpy()
-
-
-def _silent(line: str) -> None:
-    pass
 
 
 def plain_sentence_transformer() -> Encode:
@@ -150,7 +146,7 @@ PLAIN: dict[str, Callable[[], Encode]] = {
     "sentence-transformer": plain_sentence_transformer,
     "hf": plain_transformers,
     "use-multilingual": plain_use,
-    "glove:unit=sentence": plain_glove,
+    "glove(unit=sentence)": plain_glove,
 }
 
 

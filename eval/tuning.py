@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from negsample.errors import InputError
-from negsample.eval.agreement.columns import column_sources, score_columns
+from negsample.eval.agreement.columns import make_scorers, score_columns
 from negsample.eval.agreement.figures import agreement
 from negsample.eval.agreement.levels import judged_table
 from negsample.eval.judgments import Unusable, load_judgments
@@ -80,11 +80,11 @@ def agreement_of(model: Path, halves: Sequence[TuneHalf], level: str, coefficien
 
     Raises InputError where a correlation is not defined, with the reason, and for a damaged model.
     """
-    (source,), _ = column_sources([str(model)], [], baselines=False)
+    scorers, _ = make_scorers([str(model)], [], baselines=False)
     values = []
     for half in halves:
         # The first column is the model's own; its aspects follow.
-        column = score_columns([source], half.rows)[0]
+        column = score_columns(scorers, half.rows)[0]
         table = judged_table(half.source, half.rows, [half.human], {column.name: column.values})
         (figure,) = agreement(table, levels=[level], coefficients=[coefficient], bootstrap=0)
         if figure.value is None:

@@ -61,14 +61,6 @@ def size_title(size: int | None) -> str:
     return "all training pairs" if size is None else f"{size:,} training pairs"
 
 
-def not_run_text(entry: Mapping[str, Any]) -> str:
-    """Say what could not be trained, and why."""
-    shots = f", {entry['shots']} pairs of {entry['target']}" if "shots" in entry else ""
-    return (
-        f"{entry['recipe']}, {entry['head']}, {entry['source']}, {size_title(entry['size'])}{shots}: {entry['reason']}"
-    )
-
-
 # --- tables of experiments
 
 
@@ -80,8 +72,3 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return lines
-
-
-def four_decimals(value: float | None) -> str:
-    """Return a figure as it stands in CSV; ``""`` for None."""
-    return "" if value is None else f"{value:.4f}"

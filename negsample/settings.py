@@ -21,7 +21,8 @@ from negsample.io.yaml_text import read_mapping
 from negsample.registry import check_keys, suggestion
 
 FOLDER = Path(str(files("negsample.configs")))
-# A key that only the file of one command has, its type (``heads: fc`` is a slip for ``head: fc``), and the command.
+# A key by which the file of one command is known (the first that it has), its type (``heads: fc`` is a slip for
+# ``head: fc``), and the command.
 _COMMANDS: tuple[tuple[str, type, str], ...] = (
     ("sources", dict, "transfer"),
     ("space", dict, "tune"),
@@ -155,10 +156,11 @@ def read_file(path: str | Path, command: str = "") -> dict[str, Any]:
     Raises InputError where there is no such file, it holds something else, or is for another command than ``command``.
     """
     values = read_mapping(find_config(path), str(path))
-    for key, kind, other in _COMMANDS if command else ():
-        if isinstance(values.get(key), kind) and other != command:
-            told = f"tables {values.get('table', 'TABLE')}" if other == "tables" else other
-            raise InputError(f"{path}: is not for {command} (it has {key!r}); run negsample {told} --config {path} …")
+    meant = [(key, other) for key, kind, other in _COMMANDS if isinstance(values.get(key), kind)]
+    if command and meant and meant[0][1] != command:
+        key, other = meant[0]
+        told = f"tables {values.get('table', 'TABLE')}" if other == "tables" else other
+        raise InputError(f"{path}: is not for {command} (it has {key!r}); run negsample {told} --config {path} …")
     return values
 
 

@@ -125,6 +125,7 @@ def test_a_file_for_another_command_is_told_from_a_slip(tmp_path, text, command)
     path.write_text(text)
     with pytest.raises(InputError, match=rf"c\.yaml: is not for tea .* run negsample {command} --config"):
         read_settings(Tea, path, [], "tea")
+    assert read_file(path, command.split()[0])
     path.write_text("heads: fc\n")
     with pytest.raises(InputError, match="unknown key 'heads'"):
         read_settings(Tea, path, [], "tea")

@@ -16,7 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,12 +24,14 @@ from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
 from negsample.errors import InputError
 from negsample.io.files import appears, atomic_json
 from negsample.io.read import read_examples
-from negsample.models.features import Features
 from negsample.negatives.generate import generate
 from negsample.negatives.recipe import Recipe
 from negsample.records import Pair
 from negsample.seeds import digest, generator
 from negsample.train.config import Reading, TrainConfig
+
+if TYPE_CHECKING:
+    from negsample.models.features import Features  # which reads torch; making examples does without
 
 SPLITS = ("train", "validation", "test")
 ORIGINAL = "original"
@@ -166,14 +168,14 @@ class Split:
         """All examples, some ten thousands at a time."""
         return (slice(start, min(start + _BLOCK, len(self))) for start in range(0, len(self), _BLOCK))
 
-    def costs(self, features: Features) -> np.ndarray:
+    def costs(self, features: "Features") -> np.ndarray:
         """Units of each example's pair after cutting (``features.lengths``); int32 [n]."""
         found = np.empty(len(self), np.int32)
         for block in self.blocks():
             found[block] = features.lengths(*self.units(block))
         return found
 
-    def cut(self, features: Features) -> int:
+    def cut(self, features: "Features") -> int:
         """How many examples are longer than what ``features`` keep."""
         return sum(int(features.was_cut(*self.units(block)).sum()) for block in self.blocks())
 
@@ -200,7 +202,7 @@ class Split:
 class _Texts:
     """Gives each text a row of ``Arrays``, once for texts that come again soon."""
 
-    def __init__(self, path: Path, features: Features) -> None:
+    def __init__(self, path: Path, features: "Features") -> None:
         self._writer = _Writer(path, features.dtype)
         self._features = features
         # By hash: four thousand long documents would be much to keep.
@@ -223,7 +225,7 @@ class _Texts:
         self._writer.close()
 
 
-def prepare_split(examples: Path, folder: Path, features: Features) -> None:
+def prepare_split(examples: Path, folder: Path, features: "Features") -> None:
     """Read the example file ``examples`` into arrays in ``folder``, which is complete when ``split.json`` exists."""
     if (folder / "split.json").is_file():
         return
@@ -284,7 +286,7 @@ class Batches:
     """
 
     def __init__(
-        self, split: Split, features: Features, batch_size: int, *, together: bool, negatives: int, redraws: int
+        self, split: Split, features: "Features", batch_size: int, *, together: bool, negatives: int, redraws: int
     ) -> None:
         costs = split.costs(features)
         sets = [None] if redraws == 1 else redrawn(split.is_original, negatives, redraws)

@@ -1,18 +1,20 @@
 """A whole training run: pairs → negatives → features → network → test figures → model folder."""
 
 import contextlib
-import ctypes
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+import negsample
+from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.resume import refuse_changes, work_folder
@@ -22,23 +24,20 @@ from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description, save_folder
 from negsample.models.percentiles import percentiles_of
 from negsample.negatives.recipe import Recipe, parse_recipe
+from negsample.number_text import figure_text
 from negsample.processes import refuse_sharding
 from negsample.train.config import TrainConfig
 from negsample.train.data import SPLITS, Split, make_examples, open_split, prepare_split
-from negsample.train.fit.checkpoint import print_line, read_epochs
-from negsample.train.fit.loop import Callbacks, fit, predict
-from negsample.train.model_card import model_card
+from negsample.train.fit.align import MOST_EXAMPLES, align_outputs, beginning, fit_align, ranking_on
+from negsample.train.fit.checkpoint import read_epochs
+from negsample.train.fit.loop import PRINTED, Callbacks, fit, own_state, predict
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 WORK = "work"
 # What took long to learn: checkpoints, and head ``align``'s judge and features.
-_LEARNED = (f"{WORK}/checkpoint-*[0-9]", f"{WORK}/checkpoint.old", f"{WORK}/judge.pt", f"{WORK}/features/*.npz")
-
-# mallopt's names for its parameters (malloc.h), their defaults, and what a run sets them to.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_DEFAULT, _TRIM, _MMAP = 128 << 10, 1 << 28, 1 << 25
+_LEARNED = (f"{WORK}/checkpoint-*[0-9]", f"{WORK}/judge.pt", f"{WORK}/features/*.npz")
 
 
 def train(
@@ -48,7 +47,7 @@ def train(
     resume: bool = False,
     smoke: bool = False,
     command: list[str] | None = None,
-    callbacks: Callbacks | None = None,
+    callbacks: Callbacks = PRINTED,
     notes: Sequence[str] = (),
 ) -> dict[str, Any] | None:
     """Train an estimator as ``config`` says and leave a model folder at ``out``.
@@ -77,7 +76,7 @@ def train(
             return None
         with own_state():
             facts = {"command": command, "smoke": smoke}
-            return _run(accelerator, config, recipe, loss, out, watch, facts, callbacks or Callbacks(), notes)
+            return _run(accelerator, config, recipe, loss, out, watch, facts, callbacks, notes)
 
 
 def _run(
@@ -98,10 +97,10 @@ def _run(
         for note in notes:
             callbacks.say(note)
     splits = {name: open_split(work / name) for name in SPLITS}
-    found = fit_and_test(accelerator, config, loss, parts, splits, work, callbacks.say, callbacks.after_epoch)
+    found = fit_and_test(accelerator, config, loss, parts, splits, work, callbacks)
     if callbacks.after_fit is not None:
         held = splits["validation"]
-        held_scores = scores_of(accelerator, config, parts, held, work, "validation")
+        held_scores = outputs_of(accelerator, config, parts, held, work, "validation")["score"]
         if accelerator.is_main_process:
             callbacks.after_fit(np.array(held.labels), held_scores)
     real = _real_outputs(accelerator, config, parts, splits, work)
@@ -148,21 +147,9 @@ def loss_of(config: TrainConfig, recipe: Recipe) -> str:
 
 def parts_of(config: TrainConfig) -> Parts:
     """Features, and the network where it needs no ``fit`` of them, as a resolved ``config`` says."""
-    return new_parts(
-        config.head,
-        str(config.encoder),
-        max_length=config.max_length,
-        min_summary=config.min_summary,
-        max_document=config.max_document,
-        max_summary=config.max_summary,
-        freeze=config.freeze_encoder,
-        attention=config.attention,
-        lm=config.lm,
-        lm_prompt=config.lm_prompt,
-        lm_tokens=config.lm_tokens,
-        copy_lm=config.copy_lm,
-        seed=config.seed,
-    )
+    same = ("max_length", "min_summary", "max_document", "max_summary", "attention", "lm", "lm_prompt", "lm_tokens")
+    given = {name: getattr(config, name) for name in (*same, "copy_lm", "seed")}
+    return new_parts(config.head, str(config.encoder), freeze=config.freeze_encoder, **given)
 
 
 def fit_and_test(
@@ -172,22 +159,18 @@ def fit_and_test(
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
-    say: Callable[[str], None] = print_line,
-    after_epoch: Callable[[int, float], None] | None = None,
+    callbacks: Callbacks = PRINTED,
 ) -> dict[str, Any]:
     """Train the network of ``parts`` on prepared ``splits`` and test it; the content of ``figures.json``.
 
-    ``work`` holds the checkpoints and ``training.jsonl``; ``say`` is told each epoch's losses (default: printed), and
-    ``after_epoch`` each epoch (from 0) and its validation loss.
+    ``work`` holds the checkpoints and ``training.jsonl``.
     """
     test = splits["test"]
-    facts = fit_parts(accelerator, config, loss, parts, splits, work, say, after_epoch)
-    scores = scores_of(accelerator, config, parts, test, work)
+    facts = fit_parts(accelerator, config, loss, parts, splits, work, callbacks)
+    scores = outputs_of(accelerator, config, parts, test, work)["score"]
     if not accelerator.is_main_process:
         return {}
     if takes(parts.head) == "align":
-        from negsample.train.fit.align import ranking_on
-
         facts["ranking"] = ranking_on(parts, test, work, config.seed)
     return {
         "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
@@ -205,17 +188,14 @@ def fit_parts(
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
-    say: Callable[[str], None] = print_line,
-    after_epoch: Callable[[int, float], None] | None = None,
+    callbacks: Callbacks = PRINTED,
 ) -> dict[str, Any]:
     """Train the network of ``parts`` on the train and validation splits; ``epochs``, and what else the head tells.
 
     A network that ``parts`` have already (loaded from a model folder) is trained on. Arguments as of ``fit_and_test``.
     """
     if takes(parts.head) == "align":
-        from negsample.train.fit.align import fit_align
-
-        found = fit_align(accelerator, config, parts, splits, work, say, after_epoch)
+        found = fit_align(accelerator, config, parts, splits, work, callbacks)
         if not accelerator.is_main_process:
             return {}
         return {"epochs": read_epochs(work / "training.jsonl"), **found}
@@ -223,27 +203,18 @@ def fit_parts(
     parts.features.fit(*splits["train"].units(np.flatnonzero(splits["train"].is_original)))
     network = make_network(parts, config.seed)
     train_split, held = splits["train"], splits["validation"]
-    fit(accelerator, config, loss, network, parts.features, train_split, held, work, say, after_epoch)
+    fit(accelerator, config, loss, network, parts.features, train_split, held, work, callbacks)
     return {"epochs": read_epochs(work / "training.jsonl")} if accelerator.is_main_process else {}
 
 
-def scores_of(
+def outputs_of(
     accelerator: "Accelerator", config: TrainConfig, parts: Parts, split: Split, work: Path, name: str = "test"
-) -> np.ndarray:
-    """Scores float32 [n] in [0, 1] of trained ``parts`` on a split (on the main process; computed by all).
+) -> dict[str, np.ndarray]:
+    """``score`` and each aspect of trained ``parts`` on a split: float32 [n] in [0, 1] (on the main process; computed by all).
 
     Head ``align`` keeps the split's features in ``work/features`` as ``name``.
     """
-    return _outputs_of(accelerator, config, parts, split, work, name)["score"]
-
-
-def _outputs_of(
-    accelerator: "Accelerator", config: TrainConfig, parts: Parts, split: Split, work: Path, name: str
-) -> dict[str, np.ndarray]:
-    """As ``scores_of``, ``score`` and each aspect that the head has."""
     if takes(parts.head) == "align":
-        from negsample.train.fit.align import align_outputs
-
         return align_outputs(accelerator, parts, split, work, name)
     network = make_network(parts, config.seed)
     logits = predict(accelerator, network, parts.features, split, int(config.batch_size or 1))
@@ -254,13 +225,11 @@ def _real_outputs(
     accelerator: "Accelerator", config: TrainConfig, parts: Parts, splits: Mapping[str, Split], work: Path
 ) -> dict[str, np.ndarray]:
     """``score`` and each aspect of the original summaries of the splits that nothing was learnt from."""
-    from negsample.train.fit.align import MOST_EXAMPLES, beginning
-
     found: dict[str, list[np.ndarray]] = {}
     for name in ("validation", "test"):
         # No further than what has been read for head ``align``.
         split = beginning(splits[name], MOST_EXAMPLES)
-        for column, values in _outputs_of(accelerator, config, parts, split, work, name).items():
+        for column, values in outputs_of(accelerator, config, parts, split, work, name).items():
             found.setdefault(column, []).append(values[split.is_original[: len(values)]])
     return {column: np.concatenate(values) for column, values in found.items()}
 
@@ -283,7 +252,18 @@ def save_model(
     """Write the trained ``parts`` as a model folder at ``out``, with what they were trained on and how well, and
     ``percentiles`` (``percentiles_of``)."""
     facts = {"recipe": str(recipe), "loss": loss, "training": config.as_dict(), "data": data, "figures": found}
-    save_folder(parts, out, facts, model_card(out.name, parts, facts), percentiles)
+    save_folder(parts, out, facts, _model_card(out.name, parts, facts), percentiles)
+
+
+def _model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
+    """What the model is, in words (Markdown) that a person reads before using it."""
+    from jinja2 import Environment, StrictUndefined
+
+    template = (files("negsample.train") / "model_card.md.j2").read_text(encoding="utf-8")
+    pages = Environment(undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
+    pages.filters["figure"] = figure_text
+    told = {"name": name, "head": parts.head, "encoder": parts.encoder["name"], "version": negsample.__version__}
+    return pages.from_string(template).render(**told, part=describe_part(facts["data"]), **facts)
 
 
 def make_accelerator(config: TrainConfig) -> "Accelerator":
@@ -372,32 +352,3 @@ def _prepare(config: TrainConfig, recipe: Recipe, parts: Parts, work: Path) -> N
         atomic_json(work / "data.json", data)
     for name in SPLITS:
         prepare_split(work / "examples" / f"{name}.jsonl.gz", work / name, parts.features)
-
-
-@contextlib.contextmanager
-def own_state() -> Iterator[None]:
-    """A random state of the run's own inside the block, and denormal numbers flushed to zero; the caller's after it.
-
-    Vanishing gradients, and their squares in RMSProp, end as denormal numbers, with which a CPU is many times slower (an
-    LSTM over 600 words: 0.17 s a step, 0.04 s without). Enter it before any heavy work: threads inherit the setting when
-    they are started.
-
-    Inside the block glibc also keeps the memory of freed tensors: by default it gives large ones back to the system and
-    fetches them again, page by page, in every step (a quarter of the time of the ``fc`` and ``cnn`` heads).
-    """
-    torch.set_flush_denormal(True)
-    _set_malloc(_TRIM, _MMAP)
-    try:
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if torch.cuda.is_available() else []):
-            yield
-    finally:
-        torch.set_flush_denormal(False)
-        _set_malloc(_DEFAULT, _DEFAULT)
-
-
-def _set_malloc(trim: int, mmap: int) -> None:
-    """Set glibc's thresholds, in bytes; other C libraries have no such call, and nothing happens."""
-    with contextlib.suppress(OSError, AttributeError, TypeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_TRIM_THRESHOLD, trim)
-        mallopt(_MMAP_THRESHOLD, mmap)

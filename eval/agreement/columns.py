@@ -1,36 +1,35 @@
-"""Columns of scores from models and metrics: each distinct summary is scored once, whatever stands beside it."""
+"""Columns of scores beside judged summaries: from models, metrics, and files that another program wrote."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from negsample.errors import InputError
-from negsample.eval.metrics.base import mean_over_documents, score_judged
+from negsample.errors import InputError, RecordError
+from negsample.eval.judgments.collect import Unusable, name_field
+from negsample.eval.metrics.base import score_judged
+from negsample.io.read import number_field, read_rows
 from negsample.progress import Bar
 from negsample.records import Judged, document_key
 from negsample.scoring.metrics import METRICS, make_metric
-from negsample.scoring.scorer import Columns, Item, Scorer
-
-if TYPE_CHECKING:
-    from negsample.models.estimator import Estimator
+from negsample.scoring.scorer import Scorer
+from negsample.seeds import digest
 
 # What no metric should lose to.
 TRIVIAL = ("words", "copied", "tf-recall", "lead-overlap", "cosine")
 # Always in the table, where they are there; the trivial ones are what the others are measured by.
 BASELINES = (*TRIVIAL, "align-untrained")
+NOT_SCORED = "the score file has no row for it"
+NULL = "the score file has no number for it"
 
-# Pairs between two movements of the progress bar.
-_CHUNK = 1024
-BLANK = "a text is blank"
+Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """Columns of n summaries by one metric, higher is better.
+    """Scores of n summaries by one metric, higher is better.
 
     ``kind``: ``"model"``, ``"aspect"`` (of a model), ``"metric"``, ``"scores"`` (from a file) or ``"baseline"``.
     ``turned``: lower is better at the source, so ``values`` are the source's times −1. ``values`` float64 [n], NaN
@@ -58,30 +57,10 @@ class ScoreColumn:
         return replace(self, values=self.values[list(rows)], reasons=[self.reasons[row] for row in rows])
 
 
-@dataclass(frozen=True)
-class ColumnSource:
-    """A model or a metric: ``score(rows)`` answers with its own column, and those of its aspects.
-
-    ``needs``: as `Scorer.needs`; a model needs the document. ``fitted_on``: keys of documents whose judgments a model was
-    fitted to.
-    """
-
-    name: str
-    needs: frozenset[str]
-    score: Callable[[Sequence[Judged]], list[ScoreColumn]]
-    fitted_on: frozenset[str] = frozenset()
-
-    def seen(self, rows: Iterable[Judged]) -> int:
-        """How many of the documents of ``rows`` the model was fitted on: its figures there are too good."""
-        if not self.fitted_on:
-            return 0
-        return len(self.fitted_on & {document_key(text) for text in {text for row in rows for text in row.documents}})
-
-
-def column_sources(
+def make_scorers(
     models: Sequence[str], metrics: Sequence[str], *, baselines: bool, precision: str = "float32"
-) -> tuple[list[ColumnSource], list[str]]:
-    """Make the sources of model folders and of metric specifications, and tell what could not be had.
+) -> tuple[list[Scorer], list[str]]:
+    """Make the scorers of metric specifications and of models, called by their folders, and tell what could not be had.
 
     With ``baselines`` the trivial ones follow; one that can't be made (its encoder is not installed) is told of in
     the second result and is no error. The models compute in ``precision``. Raises InputError for a wrong specification and
@@ -89,51 +68,59 @@ def column_sources(
     """
     if precision != "float32" and not models:
         raise InputError(f"--precision {precision} goes with --model; a metric has its own")
-    sources = [_metric_source(make_metric(spec)) for spec in dict.fromkeys(metrics)]
+    scorers = [make_metric(spec) for spec in dict.fromkeys(metrics)]
     if models:
         # torch takes seconds to import, and metrics don't need it.
-        from negsample.eval.fit.model import load_model
+        from negsample.models import load
 
         for name, folder in zip(_folder_names(models), models, strict=True):
-            sources.append(_model_source(name, load_model(folder, precision=precision)))
+            scorers.append(load(folder, precision=precision).scorer(name))
     missed = []
-    names = {source.name for source in sources}
+    names = {scorer.name for scorer in scorers}
     for spec in BASELINES if baselines else ():
         if spec in names or spec not in METRICS:
             continue
         try:
-            sources.append(_metric_source(make_metric(spec)))
+            scorers.append(make_metric(spec))
         except InputError as error:
             missed.append(f"the baseline {spec} is not in the table: {error}")
-    check_names(source.name for source in sources)
-    return sources, missed
+    check_names(scorer.name for scorer in scorers)
+    return scorers, missed
 
 
-def score_columns(sources: Sequence[ColumnSource], rows: Sequence[Judged]) -> list[ScoreColumn]:
-    """Score ``rows`` by all ``sources``; rows of equal texts are scored once."""
-    first: dict[tuple[tuple[str, ...], str, tuple[str, ...]], int] = {}
-    places = [first.setdefault((row.documents, row.summary, row.references), len(first)) for row in rows]
-    # Of equal rows the last one stands for all.
-    unique = list(dict(zip(places, rows, strict=True)).values())
+def score_columns(scorers: Sequence[Scorer], rows: Sequence[Judged]) -> list[ScoreColumn]:
+    """Score ``rows`` by all ``scorers``, whose aspects have a column each; rows of equal texts are scored once."""
     columns = []
-    with Bar("scoring", total=len(sources)) as bar:
-        for source in sources:
-            columns += [column.take(places) for column in source.score(unique)]
-            bar.advance(note=source.name)
+    with Bar("scoring", total=len(scorers)) as bar:
+        for scorer in scorers:
+            found = score_judged(scorer, rows)
+            kind = "metric" if scorer.signature.startswith("metric:") else "model"
+            turned, cut = not scorer.higher_is_better, int(found.cut.sum())
+            note = "lower is better, so its sign is turned" if turned else ""
+            if cut:
+                note = f"{cut} of {len(rows)} summaries: longer with their document than the model reads, and cut"
+            for aspect, values in {"": found.scores, **found.aspects}.items():
+                name, about = (f"{scorer.name}.{aspect}", f"|aspect:{aspect}") if aspect else (scorer.name, "")
+                why = zip(values, found.reasons, strict=True)
+                columns.append(
+                    ScoreColumn(
+                        name,
+                        "baseline" if name in BASELINES else "aspect" if aspect else kind,
+                        scorer.signature + about,
+                        turned,
+                        -values if turned else values,
+                        [(reason or "the model gives no value here") if np.isnan(v) else None for v, reason in why],
+                        note,
+                    )
+                )
+            bar.advance(note=scorer.name)
     return columns
 
 
-def _metric_source(metric: Scorer) -> ColumnSource:
-    kind = "baseline" if metric.name in BASELINES else "metric"
-    turned = not metric.higher_is_better
-    note = "lower is better, so its sign is turned" if turned else ""
-
-    def score(rows: Sequence[Judged]) -> list[ScoreColumn]:
-        found = score_judged(metric, rows)
-        values = -found.scores if turned else found.scores
-        return [ScoreColumn(metric.name, kind, metric.signature, turned, values, found.reasons, note)]
-
-    return ColumnSource(metric.name, metric.needs, score)
+def documents_seen(scorer: Scorer, rows: Iterable[Judged]) -> int:
+    """How many of the documents of ``rows`` a model was fitted on: its figures there are too good."""
+    texts = {text for row in rows for text in row.documents} if scorer.fitted_on else ()
+    return len(scorer.fitted_on & {document_key(text) for text in texts})
 
 
 def _folder_names(folders: Sequence[str]) -> list[str]:
@@ -148,67 +135,80 @@ def _folder_names(folders: Sequence[str]) -> list[str]:
     return ["/".join(parts[-depth:]) for parts in paths]
 
 
-def _model_source(name: str, estimator: "Estimator") -> ColumnSource:
-    needs = estimator.needs
-    references = "references" in needs
-
-    def score(rows: Sequence[Judged]) -> list[ScoreColumn]:
-        pairs = [
-            (document, row.summary, row.references if references else ()) for row in rows for document in row.documents
-        ]
-        # Summaries of one document stand together, so that a chunk reads few documents.
-        order = sorted({pair for pair in pairs if pair[0].strip() and pair[1].strip() and (pair[2] or not references)})
-        place = {pair: k for k, pair in enumerate(order)}
-        found, cut = _score_pairs(estimator, order, name)
-        note = f"{cut} of {len(order)} pairs were longer than the model reads and were cut" if cut else ""
-        columns = []
-        absent = f"{BLANK}, or there is no reference" if references else BLANK
-        for aspect, scores in found.items():
-            at = [place.get(pair) for pair in pairs]
-            values = np.array([np.nan if k is None else scores.scores[k] for k in at])
-            reasons = [absent if k is None else scores.reasons[k] for k in at]
-            every = Columns(values, reasons, np.zeros(len(values), bool))
-            means = mean_over_documents(every, [len(row.documents) for row in rows])
-            kind, end = ("aspect", f"|aspect:{aspect}") if aspect else ("model", "")
-            full = f"{name}.{aspect}" if aspect else name
-            about = f"{estimator.signature}{end}"
-            columns.append(ScoreColumn(full, kind, about, False, means.scores, means.reasons, note))
-        return columns
-
-    return ColumnSource(name, needs, score, estimator.fitted_on)
-
-
-def _score_pairs(
-    estimator: "Estimator", pairs: Sequence[tuple[str, str, tuple[str, ...]]], name: str
-) -> tuple[dict[str, Columns], int]:
-    """Columns of ``pairs`` by aspect, "" for the model's own; and how many pairs were cut."""
-    values = {"": np.full(len(pairs), np.nan)}
-    why: list[str | None] = []
-    cut = 0
-    scorer = estimator.scorer(name)
-    with Bar(name, total=len(pairs)) as bar:
-        for start in range(0, len(pairs), _CHUNK):
-            part = pairs[start : start + _CHUNK]
-            scored = scorer.score([Item(*pair) for pair in part])
-            for aspect, found in {"": scored.scores, **scored.aspects}.items():
-                values.setdefault(aspect, np.full(len(pairs), np.nan))[start : start + len(part)] = found
-            cut += int(scored.cut.sum())
-            why += scored.reasons
-            bar.advance(len(part))
-
-    def reasons(column: np.ndarray) -> list[str | None]:
-        missing = np.isnan(column)
-        return [
-            (reason or "the model gives no value here") if gone else None
-            for reason, gone in zip(why, missing, strict=True)
-        ]
-
-    none = np.zeros(len(pairs), bool)
-    return {aspect: Columns(column, reasons(column), none) for aspect, column in values.items()}, cut
-
-
 def check_names(names: Iterable[str]) -> None:
     """InputError where two columns have one name."""
     for name, count in Counter(names).items():
         if count > 1:
             raise InputError(f"two rows of the table would be called {name!r}; rename one")
+
+
+# --- scores that another program gave
+
+
+def score_file_column(argument: str, rows: Sequence[Judged], datasets: Sequence[str]) -> tuple[ScoreColumn, list[str]]:
+    """Match the scores of ``NAME=FILE`` with ``rows``, ``datasets[i]`` being the data set of row i.
+
+    Returns the column, and lines that tell what did not match: bad rows, rows of the file without a judged summary.
+    Raises InputError for another argument, a file that can't be read, and one of which nothing matches.
+    """
+    label, equals, path = argument.partition("=")
+    if not equals or not label or not path:
+        raise InputError(f"--scores {argument}: write NAME=FILE")
+    scores, unusable = _read(path)
+    values, used = np.full(len(rows), np.nan), set()
+    reasons: list[str | None] = [None] * len(rows)
+    for i, (row, dataset) in enumerate(zip(rows, datasets, strict=True)):
+        names = dict.fromkeys((dataset, row.dataset, ""))
+        key = next((k for name in names if (k := (name, row.document_id, row.system)) in scores), None)
+        if key is None:
+            reasons[i] = NOT_SCORED
+            continue
+        used.add(key)
+        value = scores[key]
+        if value is None:
+            reasons[i] = NULL
+        else:
+            values[i] = value
+    unused = [key for key in scores if key not in used]
+    if not used:
+        shown = f"document {unused[0][1]!r}, system {unused[0][2]!r}"
+        raise InputError(
+            f"{path}: no row belongs to a judged summary; its first is {shown}, the judgments' first is "
+            f"document {rows[0].document_id!r}, system {rows[0].system!r}"
+        )
+    lines = [f"{path}: {line}" for line in unusable.lines()]
+    if unused:
+        shown = "; ".join(f"document {key[1]}, system {key[2]}" for key in unused[:3])
+        more = "; …" if len(unused) > 3 else ""
+        lines.append(f"{path}: {len(unused)} rows without a judged summary ({shown}{more})")
+    fingerprint = digest(*sorted(map(str, scores.items()))).hex()[:12]
+    return ScoreColumn(label, "scores", f"scores:{label}|sha:{fingerprint}", False, values, reasons), lines
+
+
+def _read(path: str) -> tuple[dict[Key, float | None], Unusable]:
+    """(Data set or "", document id, system) → score, None where the file has null; and what could not be used.
+
+    The fields are ``document_id`` (or ``doc_id``), ``system``, ``score`` (higher is better), and ``dataset`` if several
+    data sets have the same ids. Of two rows for one summary the first is kept.
+    """
+    scores: dict[Key, float | None] = {}
+    unusable = Unusable()
+    for row in read_rows(path):
+        try:
+            key = (
+                name_field(row, "dataset") if "dataset" in row.fields else "",
+                name_field(row, "document_id", other="doc_id"),
+                name_field(row, "system"),
+            )
+            empty = "score" in row.fields and row.fields["score"] in (None, "")
+            value = None if empty else number_field(row, "score")
+        except RecordError as error:
+            unusable.note(error.reason, error.where)
+            continue
+        if key in scores:
+            unusable.note("the same document and system again (the first row is kept)", row.where)
+        else:
+            scores[key] = value
+    if not scores:
+        raise InputError(f"{path}: no usable score: {'; '.join(unusable.lines()[:3])}")
+    return scores, unusable

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.agreement.columns import ScoreColumn, check_names, column_sources, score_columns
+from negsample.eval.agreement.columns import ScoreColumn, check_names, make_scorers, score_columns
 from negsample.eval.agreement.significance import ALPHA, holm
 from negsample.eval.judgments.collect import name_field
 from negsample.io.lines import aligned_lines
@@ -124,15 +124,15 @@ def compare(settings: Settings) -> SystemsComparison:
     if not settings.models and not settings.metrics:
         raise InputError("nothing to compare by; give --model DIR or --metric NAME")
     check_resamples(settings.bootstrap)
-    sources, _ = column_sources(settings.models, settings.metrics, baselines=False, precision=settings.precision)
+    scorers, _ = make_scorers(settings.models, settings.metrics, baselines=False, precision=settings.precision)
     if settings.source is not None:
         found = _from_lines(settings)
         files = (settings.source, *settings.targets, *settings.references)
     else:
-        found = _from_records(settings, any("document" in source.needs for source in sources))
+        found = _from_records(settings, any("document" in scorer.needs for scorer in scorers))
         files = settings.inputs
     systems = _in_order(found, settings)
-    columns = score_columns(sources, [row for rows in systems.rows for row in rows])
+    columns = score_columns(scorers, [row for rows in systems.rows for row in rows])
     check_names(column.name for column in columns)
     return SystemsComparison(settings, systems, tuple(_section(column, systems, settings) for column in columns), files)
 

@@ -8,9 +8,15 @@ from pathlib import Path
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.agreement.columns import ScoreColumn, check_names, column_sources, score_columns
+from negsample.eval.agreement.columns import (
+    ScoreColumn,
+    check_names,
+    documents_seen,
+    make_scorers,
+    score_columns,
+    score_file_column,
+)
 from negsample.eval.agreement.figures import agreement
-from negsample.eval.agreement.given_scores import score_file_column
 from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, judged_table
 from negsample.eval.agreement.result import (
     Correlation,
@@ -55,7 +61,7 @@ def correlate(settings: Settings) -> Correlation:
     owners = [source.name for source in sources for _ in source.rows]
     matched = [score_file_column(argument, rows, owners) for argument in settings.scores]
     from_files = [column for column, _ in matched]
-    scorers, missed = column_sources(settings.models, settings.metrics, baselines=True, precision=settings.precision)
+    scorers, missed = make_scorers(settings.models, settings.metrics, baselines=True, precision=settings.precision)
     notes = [*told, *missed, *(line for _, lines in matched for line in lines)]
     check_names([*(column.name for column in from_files), *(scorer.name for scorer in scorers)])
     # The baselines stand last.
@@ -74,7 +80,7 @@ def correlate(settings: Settings) -> Correlation:
     notes += [note for data in measured if (note := _uneven(data))]
     for scorer in scorers:
         for source in sources:
-            if seen := scorer.seen(source.rows):
+            if seen := documents_seen(scorer, source.rows):
                 notes.append(
                     f"{scorer.name} was fitted to judgments of {seen} of the documents of {source.name}: its figures there are "
                     "too good; measure it on others (--half report, where it was fitted on half: tune)"

@@ -5,8 +5,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin
 
+import numpy as np
+
 from negsample import __version__
 from negsample.errors import InputError
+from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
@@ -15,6 +18,8 @@ from negsample.spec import plain, write
 Results = Iterable[float | str]
 """One result an item: a number, or a text that says why there is none."""
 Score = Callable[[Sequence[Item]], Results | Columns]
+# Items that a model reads between two movements of the bar.
+_CHUNK = 1024
 Against = Literal["auto", "references", "document"]
 Several = Literal["max", "mean"]
 
@@ -121,32 +126,42 @@ def compare_with_targets(
 
 
 def score_judged(scorer: Scorer, rows: Sequence[Judged]) -> Columns:
-    """Score judged summaries, [n]; for a row with several documents the score is the mean over them.
+    """Score judged summaries, [n]; for a row with several documents every column is the mean over them.
 
     A metric that does not read the document is computed once a row. A mean is missing where a score is missing for one of
-    the documents.
+    the documents. Equal texts are scored once.
     """
-    items: list[Item] = []
-    counts = []
+    items: list[list[Item]] = []
     for row in rows:
         reads_document = "document" in scorer.needs or not row.references
         documents = row.documents if reads_document else row.documents[:1]
-        items += [Item(document, row.summary, row.references) for document in documents]
-        counts.append(len(documents))
-    return mean_over_documents(scorer.score(items), counts)
+        items.append([Item(document, row.summary, row.references) for document in documents])
+    # Summaries of one document stand together, so that a chunk reads few documents.
+    order = sorted(
+        {item for own in items for item in own}, key=lambda item: (item.document, item.summary, item.references)
+    )
+    place = {item: k for k, item in enumerate(order)}
+    found = _in_chunks(scorer, order)
+    at = [[place[item] for item in own] for own in items]
+
+    def means(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        wide = {name: column.astype(np.float64) for name, column in columns.items()}
+        return {name: np.array([column[own].mean() for own in at]) for name, column in wide.items()}
+
+    reasons = [next((found.reasons[k] for k in own if found.reasons[k] is not None), None) for own in at]
+    cut = np.array([found.cut[own].any() for own in at], dtype=bool)
+    return Columns(means({"": found.scores})[""], reasons, cut, means(found.aspects))
 
 
-def mean_over_documents(every: Columns, counts: Sequence[int]) -> Columns:
-    """Average scores of (document, summary) pairs over the documents of each row, ``counts`` [n] of them.
-
-    ``every`` has the pairs of the first row, then those of the second, and so on. A mean is missing where a score is
-    missing for one of the documents.
-    """
-    results: list[float | str] = []
-    start = 0
-    for count in counts:
-        part = slice(start, start + count)
-        start += count
-        reason = next((reason for reason in every.reasons[part] if reason is not None), None)
-        results.append(reason if reason is not None else float(every.scores[part].mean()))
-    return collect(results)
+def _in_chunks(scorer: Scorer, items: Sequence[Item]) -> Columns:
+    """``scorer.score(items)``; a model reads some at a time, so that the bar moves, a metric all at once, which may sort them."""
+    if scorer.signature.startswith("metric:") or len(items) <= _CHUNK:
+        return scorer.score(items)
+    parts = []
+    with Bar(scorer.name, total=len(items)) as bar:
+        for start in range(0, len(items), _CHUNK):
+            parts.append(scorer.score(items[start : start + _CHUNK]))
+            bar.advance(len(items[start : start + _CHUNK]))
+    aspects = {name: np.concatenate([part.aspects[name] for part in parts]) for name in parts[0].aspects}
+    scores, cut = (np.concatenate([getattr(part, name) for part in parts]) for name in ("scores", "cut"))
+    return Columns(scores, [reason for part in parts for reason in part.reasons], cut, aspects)

@@ -1,6 +1,7 @@
 """``negsample transfer``."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -25,17 +26,27 @@ def transfer(
     """Train on each domain, test on every one: accuracy or Pearson, the drop against in-domain, a heat map."""
     from negsample.eval.report.transfer import transfer_page
     from negsample.io.run_record import Stopwatch
+    from negsample.papers.records import write
     from negsample.papers.stand_ins import small_transfer
     from negsample.papers.transfer import run_transfer
     from negsample.papers.transfer_config import read_transfer
-    from negsample.papers.transfer_report import markdown, published_beside, write_transfer
+    from negsample.papers.transfer_report import published_beside, transfer_table
 
     watch = Stopwatch()
     experiment = read_transfer(config)
-    beside = published_beside(experiment)
+    printed = published_beside(experiment)
     if smoke:
         experiment = small_transfer(experiment)
     grid = run_transfer(experiment, Path(out), say=partial(print, flush=True))
-    table = write_transfer(grid, transfer_page, beside=beside, command=sys.argv, smoke=smoke, watch=watch)
-    print(markdown(table), end="")
-    print(f"\n{out}: transfer.html, transfer.json, transfer.csv, transfer.md, run.json; each training below cells/")
+    table = transfer_table(grid, printed)
+    page = {"transfer.html": transfer_page(table.content(), sys.argv).encode()}
+    write(
+        replace(table, pictures=page),
+        Path(out),
+        watch,
+        smoke=smoke,
+        config=experiment.as_dict(),
+        seed=experiment.common.seed,
+        data=table.more["domains"],
+        cell_seconds=sum(found["seconds"] for _, found in grid.finished),
+    )

@@ -135,14 +135,6 @@ def declared(name: str) -> Declared:
     return named[name]
 
 
-def published(number: int) -> dict[str, Any]:
-    """Return printed table ``number`` of Bao et al. 2021: ``source``, ``columns`` and ``rows``, figures as numbers."""
-    own = next(each for each in all_declared() if each.paper == "Bao et al. 2021" and each.what == f"Table {number}")
-    head, *lines = own.printed_rows()
-    rows = [dict(zip(head, [*line[: own.keys], *map(float, line[own.keys :])], strict=True)) for line in lines]
-    return {"source": own.source, "columns": head[own.keys :], "rows": rows}
-
-
 def list_markdown() -> str:
     """The table of docs/papers.md: every table and figure and its command."""
     lines = ["| paper | what | command | published | ours departs; not yet run |", "|---|---|---|---|---|"]

@@ -27,7 +27,8 @@ from negsample.progress import silence
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, open_split, prepare_split
-from negsample.train.job import own_state, parts_of
+from negsample.train.fit.loop import own_state
+from negsample.train.job import parts_of
 
 POLL_SECONDS = 1.0
 

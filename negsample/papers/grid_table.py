@@ -26,6 +26,7 @@ from negsample.settings import read_settings, read_words
 from negsample.spec import parse
 from negsample.train.config import TrainConfig
 from negsample.train.data import SPLITS, make_examples
+from negsample.train.fit.loop import SILENT
 from negsample.train.job import fit_and_test, loss_of, make_accelerator, parts_of, save_model
 
 # Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
@@ -34,8 +35,8 @@ OFFLINE = (
     "sentence-transformer",
     "glove",
     "use-multilingual",
-    "hf:special=true,max_length=256",
-    "glove:unit=sentence",
+    "hf(special=true,max_length=256)",
+    "glove(unit=sentence)",
 )
 ROW_HEADS = ("fc", "cnn", "lstm")
 # What has to be fetched first, and how it is then given.
@@ -195,7 +196,7 @@ class GridTable(Grid[TableCell]):
             "head": config.head,
             "encoder_fingerprint": parts.encoder.get("fingerprint"),
             "loss": loss,
-            **fit_and_test(make_accelerator(config), config, loss, parts, splits, work, say=lambda line: None),
+            **fit_and_test(make_accelerator(config), config, loss, parts, splits, work, SILENT),
             "training": config.as_dict(),
             "seconds": watch.seconds,
         }

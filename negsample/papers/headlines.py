@@ -18,7 +18,7 @@ from negsample.eval.agreement.levels import judged_table
 from negsample.eval.metrics.corpus import CorpusMetric, make_corpus_metric
 from negsample.io.read import Row, number_field, read_rows, text_field
 from negsample.papers.declared import Declared
-from negsample.papers.judged import Asked, measure
+from negsample.papers.judged import Asked, Measured, measure
 from negsample.papers.kinds import correlations
 from negsample.papers.records import Record, Table
 from negsample.records import Judged
@@ -103,20 +103,29 @@ def _groups(headlines: Sequence[Headline], *keys: str) -> dict[tuple[str, ...], 
     return found
 
 
+def _measured(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Measured:
+    """The headlines scored by the metrics of ``spec``: a table for each data set and task, whose human score is the task's."""
+    sources = [
+        Source(dataset, f"{dataset} {task}", tuple(_judged(headline, task) for headline in own), ())
+        for (dataset,), own in _groups(headlines, "dataset").items()
+        for task in TASKS
+    ]
+    return measure(spec, sources, asked, out)
+
+
+def _judged(headline: Headline, task: str) -> Judged:
+    item, scores = headline.item(task), {name: value for name, value in headline.scores.items() if name == task}
+    return Judged(headline.story, headline.system, (item.document,), item.summary, item.references, scores)
+
+
 def agreement(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
     """Table 3 (§4.2): each metric against people (Pearson) for each data set and for all headlines, in each task; and Table 4.
 
     Significance is Bonferroni's: p < 0.05 / (metrics × tasks), in the paper 0.05/12. Rows are taken as independent.
     """
-    datasets = _groups(headlines, "dataset")
-    sources = [
-        Source(dataset, f"{dataset} {task}", tuple(_judged(headline, task) for headline in own), ())
-        for (dataset,), own in datasets.items()
-        for task in TASKS
-    ]
-    measured = measure(spec, sources, asked, out)
-    tables = list(measured.tables)
-    for number, task in enumerate(TASKS if len(datasets) > 1 else ()):
+    measured = _measured(spec, headlines, asked, out)
+    tables, sources = list(measured.tables), measured.sources
+    for number, task in enumerate(TASKS if len(sources) > len(TASKS) else ()):
         own = range(number, len(sources), len(TASKS))
         columns = {name: np.concatenate([tables[k].metrics[name] for k in own]) for name in measured.signatures}
         tables.append(judged_table(OVERALL, [row for k in own for row in sources[k].rows], [task], columns))
@@ -129,11 +138,6 @@ def agreement(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: 
     notes = (f"*: p < {threshold:.5f} (Bonferroni).", *measured.notes)
     facts = {"signatures": measured.signatures, "not_run": measured.not_run, "notes": notes}
     return spec.table([*records, *times_best(records)], head="data, metric", **facts)
-
-
-def _judged(headline: Headline, task: str) -> Judged:
-    item, scores = headline.item(task), {task: headline.scores[task]}
-    return Judged(headline.story, headline.system, (item.document,), item.summary, item.references, scores)
 
 
 def times_best(records: Sequence[Record]) -> list[Record]:
@@ -161,28 +165,22 @@ def systems(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Pa
 
     One headline a story counts (``draw`` 1). Intervals: headlines resampled.
     """
-    made = {name: make_metric(text) for name, text in spec.metrics()[0].items()}
-    distance, records = _distance(spec), []
     first = [headline for headline in headlines if headline.draw == 1]
+    measured, distance, records = _measured(spec, first, asked, out), _distance(spec), []
     for (dataset, system), own in _groups(first, "dataset", "system").items():
-        rng = generator(asked.seed or 0, "headlines", dataset, system)
-        for task in TASKS:
-            columns = {name: metric.score([one.item(task) for one in own]).scores for name, metric in made.items()}
-            columns["people"] = np.array([headline.scores.get(task, np.nan) for headline in own])
-            row, about = (
-                " ".join(filter(None, (dataset, system, task))),
-                {"dataset": dataset, "system": system, "task": task},
-            )
-            for name, values in columns.items():
-                good = values[np.isfinite(values)]
-                low, high = mean_interval(good, rng, asked.bootstrap) if len(good) else (None, None)
-                if name != "people" or len(good):
-                    mean = float(good.mean()) if len(good) else None
-                    records.append(Record(row, name, mean, low, high, n=len(good), about=about))
+        rng = generator(measured.seed, "headlines", dataset, system)
+        for task, table in zip(TASKS, (each for each in measured.tables if each.dataset == dataset), strict=True):
+            mine = table.systems == table.system_names.index(system) if system else table.systems < 0
+            row, about = f"{dataset} {system} {task}", {"dataset": dataset, "system": system, "task": task}
+            for name, values in [*table.metrics.items(), *(("people", human) for human in table.human.values())]:
+                good = values[mine & np.isfinite(values)]
+                mean = float(good.mean()) if len(good) else None
+                low, high = mean_interval(good, rng, asked.bootstrap)
+                records.append(Record(row, name, mean, low, high, n=len(good), about=about))
             value, n = _apart(distance, own, task)
             records.append(Record(row, FED, value, n=n, about=about))
-    signatures = {name: metric.signature for name, metric in made.items()} | {FED: distance.signature}
-    return spec.table(records, head="data, system, task", signatures=signatures)
+    facts = {"signatures": {**measured.signatures, FED: distance.signature}, "notes": measured.notes}
+    return spec.table(records, head="data, system, task", not_run=measured.not_run, **facts)
 
 
 def _distance(spec: Declared) -> CorpusMetric:

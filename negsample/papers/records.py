@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from negsample.io.files import atomic_json, replacing
+from negsample.io.files import atomic_json, atomic_text, replacing
 from negsample.io.resume import waiting
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.io.write import write_table
@@ -63,7 +63,7 @@ class Record:
 @dataclass(frozen=True)
 class Table:
     """What came of a table. ``about``: the line below its title, ``head``: what its rows are, ``texts``: (name, text) pairs
-    to be read with it, ``not_run``: row → why, ``pictures``: file name → content, ``more``: further keys of the JSON.
+    to be read with it, ``not_run``: row → why, ``pictures``: name → content of further files, ``more``: further keys of the JSON.
     """
 
     name: str
@@ -79,6 +79,20 @@ class Table:
     signatures: Mapping[str, str] = field(default_factory=dict)
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
+
+    def content(self) -> dict[str, Any]:
+        """The table as plain values: what its JSON holds."""
+        return {
+            "table": self.name,
+            "title": self.title,
+            "paper": self.paper,
+            "records": [record.plain() for record in self.records],
+            "texts": [{"name": name, "text": text} for name, text in self.texts],
+            "not_run": dict(self.not_run),
+            "notes": list(self.notes),
+            "signatures": dict(self.signatures),
+            **self.more,
+        }
 
 
 def beside(records: Sequence[Record], printed: Iterable[Record]) -> tuple[Record, ...]:
@@ -127,48 +141,24 @@ def _grid(records: Sequence[Record], head: str, digits: int, most: int | None) -
 
 
 def write(table: Table, out: Path, watch: Stopwatch, *, say: Callable[[str], None] = print, **facts: Any) -> None:
-    """Say the table, then write its files: ``NAME.json``, ``.csv``, ``.md``, pictures, and ``run.json`` with ``facts``."""
-    text, rows = markdown(table), [record.plain() for record in table.records]
-    content = {
-        "table": table.name,
-        "title": table.title,
-        "paper": table.paper,
-        "records": rows,
-        "texts": [{"name": name, "text": text} for name, text in table.texts],
-        "not_run": dict(table.not_run),
-        "notes": list(table.notes),
-        "signatures": dict(table.signatures),
-        **table.more,
-    }
-    columns = list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)]))
-    # Shown first: what was found is not lost where it can't be written.
-    say(text)
-    facts["signatures"] = dict(table.signatures)
-    write_files(out, table.name, content, rows, columns, {f"{table.name}.md": text, **table.pictures}, watch, **facts)
-    pictures = "".join(f", {name}" for name in table.pictures)
-    say(f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md{pictures}, run.json")
-
-
-def write_files(
-    out: Path,
-    name: str,
-    content: Mapping[str, Any],
-    rows: Iterable[dict[str, Any]],
-    columns: Sequence[str],
-    others: Mapping[str, str | bytes],
-    watch: Stopwatch,
-    **facts: Any,
-) -> None:
-    """Write ``NAME.json`` (``content``), ``NAME.csv`` (``rows``), ``others`` by their names, and ``run.json`` (``facts``).
+    """Say the table, then write its files: ``NAME.json``, ``.csv``, ``.md``, pictures, and ``run.json`` with ``facts``.
 
     Each file appears whole. What was needed until now (the folder ``work``) is removed. Several processes may get here
     together: each writes the same figures.
     """
+    content, text = table.content(), markdown(table)
+    rows = content["records"]
+    columns = list(dict.fromkeys([*CSV_COLUMNS, *(key for row in rows for key in row)]))
+    # Shown first: what was found is not lost where it can't be written.
+    say(text)
     with waiting(out / "locks" / "report"):
-        atomic_json(out / f"{name}.json", content)
-        write_table(out / f"{name}.csv", rows, columns)
-        for other, given in others.items():
-            with replacing(out / other) as stream:
-                stream.write(given.encode() if isinstance(given, str) else given)
-        write_run(out / "run.json", watch, **facts)
+        atomic_json(out / f"{table.name}.json", content)
+        write_table(out / f"{table.name}.csv", rows, columns)
+        atomic_text(out / f"{table.name}.md", text)
+        for name, picture in table.pictures.items():
+            with replacing(out / name) as stream:
+                stream.write(picture)
+        write_run(out / "run.json", watch, signatures=dict(table.signatures), **facts)
         shutil.rmtree(out / "work", ignore_errors=True)
+    pictures = "".join(f", {name}" for name in table.pictures)
+    say(f"{out}: {table.name}.json, {table.name}.csv, {table.name}.md{pictures}, run.json")

@@ -19,13 +19,13 @@ from negsample.corpora.files import DOMAINS
 from negsample.corpora.hub import KNOWN
 from negsample.eval.agreement.correlate import Source
 from negsample.models.build import takes
-from negsample.models.encoders import parse_spec
 from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
 from negsample.papers.headlines import TASKS, Headline
 from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 from negsample.records import Judged, Pair
 from negsample.seeds import generator
 from negsample.sentences import headline_of, split_sentences, story_of
+from negsample.spec import parse
 from negsample.text import word_tokens
 from negsample.train.config import TrainConfig
 from negsample.train.reinforce.config import ReinforceConfig
@@ -64,7 +64,7 @@ _DOMAINS = {
 # get the same.
 _PACKAGED = ("glove", "hf", "sentence-transformer", "use-multilingual")
 _PARTS = {"use": "use-multilingual", "use-large": "sentence-transformer", "word2vec": "glove"}
-_ANY_OTHER = "glove:unit=sentence"
+_ANY_OTHER = "glove(unit=sentence)"
 # The encoder of heads that do not take rows, by what they take.
 _WHOLE = {"tokens": "minilm", "align": "sentence-transformer"}
 
@@ -138,29 +138,28 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 
     def small_domain(own: TrainConfig) -> dict[str, Any]:
         names = list(dict.fromkeys(stands[corpus] for corpus in own.corpora()))
-        data = {"corpus": names[0] if len(names) == 1 else names, "limit": PAIRS, "on_bad": own.on_bad}
-        return dict.fromkeys(DOMAIN_KEYS) | data
+        return {"corpus": names[0] if len(names) == 1 else names, "limit": PAIRS, "on_bad": own.on_bad}
 
-    def small_head(own: HeadSetting) -> HeadSetting:
-        before = dataclasses.replace(config.train, **own.settings)
+    def small_head(own: HeadSetting) -> dict[str, Any]:
+        before = dataclasses.replace(config.common, **own.settings)
         after = small_training(before, say=lambda line: None).as_dict()
         changed = {key: after[key] for key in after if after[key] != getattr(before, key) and key not in DOMAIN_KEYS}
-        sizes = _small_sizes(own.sizes) if own.sizes else None
-        changes = [_changes(before.as_dict(), changed), _changes({"sizes": own.sizes}, {"sizes": sizes}, "all")]
-        told.append(f"{own.label}: {', '.join(filter(None, changes))}" if any(changes) else "")
-        return HeadSetting(own.label, {**own.settings, **changed}, sizes)
+        told.append(f"{own.label}: {text}" if (text := _changes(before.as_dict(), changed)) else "")
+        return {"label": own.label, **own.settings, **changed, "sizes": _small_sizes(own.sizes)}
 
     domains = {name: small_domain(own) for name, own in read.items()}
-    heads = tuple(small_head(own) for own in config.heads)
-    numbers: dict[str, Any] = {
+    heads = tuple(small_head(own) for own in config.labelled_heads)
+    numbers = {
         "sizes": _small_sizes(config.sizes),
         "few_shot": _small_sizes(config.few_shot),
-        "seeds": config.seeds[:1],
+        "seeds": config.all_seeds()[:1],
     }
-    told += [_changes({key: getattr(config, key)}, {key: numbers[key]}, "all") for key in numbers]
+    before = {key: getattr(config, key) for key in numbers} | {"seeds": config.all_seeds()}
+    told += [_changes({key: before[key]}, {key: numbers[key]}) for key in numbers]
     say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
-    sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.targets))
-    return dataclasses.replace(config, sources=sources, targets=targets, heads=heads, **numbers)
+    sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.target_names))
+    shared = {key: value for key, value in config.train.items() if key not in ("limit", "sample")}
+    return dataclasses.replace(config, sources=sources, targets=targets, heads=heads, train=shared, **numbers)
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any], unset: str = "(unset)") -> str:
@@ -175,13 +174,13 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any], unset: str = "
     return ", ".join(f"{key} {shown(before[key])} → {shown(after[key])}" for key in changed)
 
 
-def _small_sizes(sizes: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Return as many different sizes, in the same order among themselves, up to what a stand-in has."""
+def _small_sizes(sizes: Sequence[Any]) -> tuple[Any, ...]:
+    """Return as many different sizes, in the same order among themselves, up to what a stand-in has; "all" stays."""
     least, most = _SIZES
-    known = sorted({size for size in sizes if size is not None})
+    known = sorted({size for size in sizes if isinstance(size, int)})
     step = max(1, (most - least) // (len(known) - 1)) if len(known) > 1 else 0
     small = {size: min(size, least + place * step) for place, size in enumerate(known)}
-    return tuple(None if size is None else small[size] for size in sizes)
+    return tuple(small.get(size, "all") for size in sizes)
 
 
 def stand_in_corpora(names: Sequence[str]) -> dict[str, str]:
@@ -204,10 +203,11 @@ def stand_in_corpora(names: Sequence[str]) -> dict[str, str]:
 
 def stand_in_encoder(spec: str) -> str:
     """Return the packaged encoder of rows in place of ``spec``: itself where it is one, else one that plays its part."""
-    name, path, options = parse_spec(spec)
-    if name in _PACKAGED and path is None and not {"model", "path", "vectors", "weights"} & set(options):
+    read = parse(spec, "encoder")
+    name = read.name
+    if name in _PACKAGED and not read.arguments and not {"model", "path", "vectors", "weights"} & set(read.options):
         return spec
-    if name == "glove" and options.get("unit") == "sentence":
+    if name == "glove" and read.options.get("unit") == "sentence":
         return _ANY_OTHER
     return name if name in _PACKAGED else _PARTS.get(name, _ANY_OTHER)
 
@@ -277,8 +277,8 @@ def _sentence(words: list[str]) -> str:
     return text[0].upper() + text[1:]
 
 
-def docsets(human: Sequence[str]) -> list[Judged]:
-    """Docsets of ten articles with four references and four systems, in the shape of TAC 2010.
+def docsets(human: Sequence[str]) -> tuple[Source, dict[Any, Any]]:
+    """Docsets of ten articles with four references and four systems, in the shape of TAC 2010, without NIST's ROUGE.
 
     A system gives a share of the words of a docset's first summaries; people (the ``human`` scores) like more of them.
     """
@@ -292,10 +292,10 @@ def docsets(human: Sequence[str]) -> list[Judged]:
         for system, share in enumerate((1.0, 0.7, 0.4, 0.1), start=1):
             scores = {name: share + 0.01 * (number * (k + 1) % 7) for k, name in enumerate(human)}
             summary = " ".join(words[: max(4, round(share * len(words)))])
-            rows.append(
-                Judged(f"D{10 * number:04d}-A", str(system), documents, summary, references, scores, "stand-in")
-            )
-    return rows
+            rows.append(Judged(f"D{10 * number:04d}-A", str(system), documents, summary, references, scores))
+    return Source(
+        "tac2010", "sample", tuple(rows), ("a stand-in of the embedded sample: the figures mean nothing",)
+    ), {}
 
 
 def headlines() -> list[Headline]:

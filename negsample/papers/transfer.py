@@ -18,7 +18,6 @@ from negsample.models.evaluation import as_json, by_kind, figures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
-from negsample.number_text import not_run_text
 from negsample.papers.grid import Grid, file_name, read_splits, run_cells
 from negsample.papers.transfer_config import HeadSetting, Source, TransferConfig
 from negsample.papers.transfer_data import (
@@ -32,7 +31,8 @@ from negsample.papers.transfer_data import (
 )
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, find_corpora
-from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, save_model, scores_of
+from negsample.train.fit.loop import SILENT
+from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, outputs_of, save_model
 
 ARGUMENTS = "transfer-config.json"
 
@@ -89,55 +89,59 @@ class TransferCell:
         }
         return {**about, "target": self.target, "shots": self.shots} if self.shots else about
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
+        """The training, whatever its seed."""
         size = "" if self.size is None else f", {self.size} pairs"
         shots = f", then {self.shots} pairs of {self.target}" if self.shots else ""
-        return f"{self.recipe}, {self.head.label}, {self.source.name}{size}, seed {self.config.seed}{shots}"
+        return f"{self.recipe}, {self.head.label}, {self.source.name}{size}{shots}"
+
+    def __str__(self) -> str:
+        return f"{self.name}, seed {self.config.seed}"
 
 
 class Transfer(Grid[TransferCell]):
     """The cells of a transfer experiment, few-shot ones last.
 
-    ``not_run`` tells the trainings that there can't be, and why. Besides the cells, ``out`` has the truth of each target
+    ``not_run``: the trainings that there can't be → why. Besides the cells, ``out`` has the truth of each target
     in ``tests`` and what was read in ``domains``.
     """
 
     def __init__(self, settings: TransferConfig, out: Path, splits: Mapping[str, DomainSplit]) -> None:
         self.settings, self.splits = settings, splits
-        self.held = held_out(splits[name] for name in settings.targets)
+        self.held = held_out(splits[name] for name in settings.target_names)
         self.finished: list[tuple[TransferCell, dict[str, Any]]] = []
         self._choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         super().__init__(out, [])
         every = [
             TransferCell(recipe, head, source, size, settings.config_of(head, recipe, seed))
-            for head in settings.heads
-            for recipe in settings.recipes
-            for size in head.sizes or settings.sizes
+            for head in settings.labelled_heads
+            for recipe in settings.mixes
+            for size in head.sizes
             for source in settings.all_sources()
-            for seed in settings.seeds
+            for seed in settings.all_seeds()
         ]
         every += [
             dataclasses.replace(base, target=target, shots=shots)
             for base in every
-            for target in settings.targets
+            for target in settings.target_names
             if target not in base.source.domains
             for shots in settings.few_shot
         ]
         possible = {cell.folder for cell in every if self.choice(cell) is not None}
         self.cells = [cell for cell in every if {cell.folder, cell.base or cell.folder} <= possible]
-        self.not_run: list[dict[str, Any]] = []
-        for cell in every:
-            if cell.folder not in possible and cell.config.seed == settings.seeds[0]:
-                about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
-                name, pairs = cell.read
-                self.not_run.append({**about, "reason": f"{name} has fewer than {pairs} training pairs"})
+        self.not_run = {
+            cell.name: "{} has fewer than {} training pairs".format(*cell.read)
+            for cell in every
+            if cell.folder not in possible
+        }
 
     def choice(self, cell: TransferCell) -> Choice | None:
         """Return the documents that a cell is trained on; None where there are not so many."""
         key = (cell.domains, cell.read[1])
         if key not in self._choices:
             splits = [self.splits[name] for name in key[0]]
-            self._choices[key] = choose(splits, self.held, key[1], self.settings.train.seed)
+            self._choices[key] = choose(splits, self.held, key[1], self.settings.common.seed)
         return self._choices[key]
 
     def line(self, cell: TransferCell, found: Mapping[str, Any]) -> str:
@@ -174,15 +178,17 @@ class Transfer(Grid[TransferCell]):
         data, splits = self._training(cell, choice, parts)
         loss = loss_of(config, cell.recipe)
         accelerator = make_accelerator(config)
-        facts = fit_parts(accelerator, config, loss, parts, splits, work, say=lambda line: None)
+        facts = fit_parts(accelerator, config, loss, parts, splits, work, SILENT)
         tests, scores = {}, {}
-        for target in [cell.target] if cell.shots else self.settings.targets:
+        for target in [cell.target] if cell.shots else self.settings.target_names:
             tests[target], store = self._test(cell, target, parts)
             # The features of head ``align`` are shared, and locked, where they are the same for all cells.
             shared = takes(parts.head) == "align" and not parts.options["sources"]
             with waiting(store / "lock") if shared else nullcontext():
                 folder = store if shared else work
-                scores[target] = scores_of(accelerator, config, parts, tests[target], folder, file_name(target))
+                scores[target] = outputs_of(accelerator, config, parts, tests[target], folder, file_name(target))[
+                    "score"
+                ]
         saved = self.place(cell) / "scores"
         saved.mkdir(parents=True, exist_ok=True)
         for target, values in scores.items():
@@ -275,9 +281,9 @@ def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None
     with work_folder(out, config.as_dict(), name=ARGUMENTS, what=what, alone=False, makes=["domains"]):
         grid = open_transfer(config, out)
         if not grid.cells:
-            raise InputError(f"nothing can be trained: {not_run_text(grid.not_run[0])}")
-    for entry in grid.not_run:
-        say(f"not run: {not_run_text(entry)}")
+            raise InputError(f"nothing can be trained: {': '.join(next(iter(grid.not_run.items())))}")
+    for name, reason in grid.not_run.items():
+        say(f"not run: {name}: {reason}")
     grid.finished = run_cells(grid, say=say)
     return grid
 

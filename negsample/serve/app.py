@@ -32,15 +32,15 @@ class Pairs(BaseModel):
 
 
 class Score(BaseModel):
-    """What a pair scores."""
+    """What a pair scores, as ``negsample score --aspects`` writes it; what does not apply is left out."""
 
     score: float = Field(description="In [0, 1], higher is better.")
+    percentile: float | None = Field(None, description="The share of real summaries that score lower, in [0, 1].")
     aspects: dict[str, float | None] | None = Field(
-        None, description="Each in [0, 1], null where it can't be judged; null altogether for a model without aspects."
+        None, description="Each in [0, 1], a target on people's scale; null where it can't be judged."
     )
-    percentile: dict[str, float | None] | None = Field(
-        None, description="Of the score and each aspect: the share of real summaries that score lower, in [0, 1]."
-    )
+    aspect_percentiles: dict[str, float | None] | None = Field(None, description="As percentile, of each aspect.")
+    intervals: dict[str, list[float]] | None = Field(None, description="Of each target: where people's score lies.")
     reason: str | None = Field(None, description="Why an aspect can't be judged.")
 
 
@@ -54,7 +54,8 @@ class Scores(BaseModel):
 class Explanations(BaseModel):
     """The explanations of the pairs, in order; places are counted from 0, those of letters in Unicode characters.
 
-    Each has score, aspects, percentile and reason as a score has; document: for each of its sentences how far it
+    Each has score, aspects, the percentile of both, targets (of a model fitted to people's scores: value, interval, what
+    each input adds) and reason; document: for each of its sentences how far it
     is covered, whether that is enough (said), by which summary sentence, and its weight; missing: the weighty ones
     that are left out; summary: for each of its sentences its support, the document sentence that it rests_on, the
     unsupported words, where they stand (unsupported_at), where repeated runs stand (repeated_at), and faults;
@@ -107,7 +108,7 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
 
     answered: dict[str, Any] = {"responses": _REFUSALS, "response_description": "The answers, in order."}
 
-    @app.post("/v1/score", summary="Score pairs", **answered)
+    @app.post("/v1/score", summary="Score pairs", response_model_exclude_unset=True, **answered)
     async def score(given: Pairs) -> Scores:
         return Scores(scores=[Score(**told) for told in await answers(given, False)], signature=signature)
 

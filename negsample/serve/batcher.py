@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
-from negsample.scoring.scorer import Item, values_at
+from negsample.scoring.scorer import Item
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -95,15 +95,4 @@ class Batcher:
         if not items:
             return []
         texts = [item.document for item in items], [item.summary for item in items]
-        if explain:
-            return self._estimator.explain_pairs(*texts)
-        found = self._estimator.score_pairs(*texts)
-        return [
-            {
-                "score": round(float(score), 7),
-                "aspects": values_at(found.aspects, place) if found.aspects else None,
-                "percentile": values_at(found.percentiles, place) if found.percentiles else None,
-                "reason": found.reasons[place],
-            }
-            for place, score in enumerate(found.scores)
-        ]
+        return self._estimator.explain_pairs(*texts) if explain else self._estimator.score_pairs(*texts).nested()

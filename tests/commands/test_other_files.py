@@ -7,6 +7,8 @@ import pytest
 from tests_support import story
 
 from negsample.cli import main
+from negsample.errors import InputError
+from negsample.eval.judgments import Unusable, load_judgments
 
 HUMAN = {"a": 4.5, "b": 3, "c": 2, "d": 1.5}  # by system, less 0.1 for each document before
 
@@ -35,13 +37,6 @@ def ends(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
         main(list(arguments))
     told = capsys.readouterr()
     return int(end.value.code or 0), told.out, told.err
-
-
-def correlate(capsys: pytest.CaptureFixture[str], path: str, out: Path, *more: str) -> tuple[dict, str]:
-    words = ["correlate", "--judgments", path, "--out", str(out), "--bootstrap", "0", "--metric", "words", *more]
-    code, shown, err = ends(capsys, *words)
-    assert code == 0, err
-    return json.loads((out / "agreement.json").read_text()), shown
 
 
 # --- score
@@ -107,42 +102,30 @@ def test_where_nothing_could_be_scored_the_exit_code_says_so(
 
 
 @pytest.mark.parametrize("name", ["j.jsonl", "j.csv"])
-def test_flat_judgments(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_flat_judgments(tmp_path: Path, name: str) -> None:
     rows = judged()
     rows[3]["coh"] = ""
     rows[7]["coh"] = "n/a"
     path = write(tmp_path / name, rows)
-    found, shown = correlate(capsys, path, tmp_path / "o")
-    data = found["datasets"][0]
-    assert (data["human"], data["summaries"]) == (["coh", "year"], 16)
-    told = "human scores are the fields with numbers: coh, year (--scores-columns names others)"
-    assert data["missing_judgments"][0] == told
-    assert any("1 × score 'coh' is not a finite number" in line for line in data["missing_judgments"])
-    assert any("no mean of the human scores" in line for line in data["missing_judgments"])
-    assert told in " ".join(shown.split())
-    found, _ = correlate(capsys, path, tmp_path / "p", "--scores-columns", "coh")
-    data = found["datasets"][0]
-    assert (data["human"], data["summaries"]) == (["coh"], 14)
-    assert [line.split(" (")[0] for line in data["missing_judgments"]] == [
-        "2 × no usable human score",
-        "1 × score 'coh' is not a finite number",
-    ]
-    code, _, err = ends(
-        capsys, "correlate", "--judgments", path, "--out", str(tmp_path / "q"), "--scores-columns", "cohh"
-    )
-    assert (code, "--scores-columns cohh" in err, "did you mean coh?" in err) == (2, True, True)
+    unusable = Unusable()
+    found = load_judgments(path, unusable)
+    assert (sorted({score for row in found for score in row.scores}), len(found)) == (["coh", "year"], 16)
+    assert unusable.told == ["human scores are the fields with numbers: coh, year (--scores-columns names others)"]
+    assert dict(unusable) == {"score 'coh' is not a finite number": 1}
+    unusable = Unusable()
+    assert len(load_judgments(path, unusable, ["coh"])) == 14
+    assert dict(unusable) == {"no usable human score": 2, "score 'coh' is not a finite number": 1}
+    with pytest.raises(InputError, match=r"--scores-columns cohh: .*did you mean coh\?"):
+        load_judgments(path, columns=["cohh"])
 
 
-def test_lists_of_summaries_are_told_for_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def test_lists_of_summaries_are_told_for_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
     record = {"text": "Cats.", "machine_summaries": ["a", "b"], "relevance": [1.0, 2.0], "id": "d"}
-    pq.write_table(pa.Table.from_pylist([record]), tmp_path / "s.parquet")
-    code, _, err = ends(capsys, "correlate", "--judgments", str(tmp_path / "s.parquet"), "--out", str(tmp_path / "o"))
-    assert code == 2
-    assert "a record of several summaries: the fields machine_summaries, relevance are lists" in err
-    assert "write one record a summary: document_id, system, document, summary, scores" in err
+    with pytest.raises(
+        InputError, match=r"the fields machine_summaries, relevance are lists .*write one record a summary"
+    ):
+        load_judgments(write(path, [record]))
 
 
 def test_one_id_with_two_texts_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,7 +133,11 @@ def test_one_id_with_two_texts_is_counted(tmp_path: Path, capsys: pytest.Capture
     rows[5]["document"] = "Another text."
     rows[6]["document"] = rows[6]["document"].upper()  # the same to a reader
     rows.append(rows[0])  # the same document and system again
-    found, shown = correlate(capsys, write(tmp_path / "j.jsonl", rows), tmp_path / "o", "--scores-columns", "coh")
+    path = write(tmp_path / "j.jsonl", rows)
+    words = ["--judgments", path, "--out", str(tmp_path / "o"), "--scores-columns", "coh", "--metric", "words"]
+    code, shown, err = ends(capsys, "correlate", *words, "--bootstrap", "0")
+    assert code == 0, err
+    found = json.loads((tmp_path / "o" / "agreement.json").read_text())
     data = found["datasets"][0]
     assert data["summaries"] == 15
     assert sorted(line.split(" (")[0] for line in data["missing_judgments"]) == [
@@ -161,22 +148,13 @@ def test_one_id_with_two_texts_is_counted(tmp_path: Path, capsys: pytest.Capture
     (note,) = [note for note in found["notes"] if "system level" in note]
     assert note.startswith("j: system level: 1 of 4 systems lack documents that others have")
     assert note in " ".join(shown.split())
-    assert "(kept)" not in shown
+    assert {figure["uneven"] for figure in data["figures"] if figure["level"] == "system"} == {1}
 
 
-def test_data_sets_in_one_file_may_have_the_same_ids(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_sets_in_one_file_may_have_the_same_ids(tmp_path: Path) -> None:
     rows = [{**row, "dataset": "one"} for row in judged()]
     rows += [{**row, "dataset": "two", "document": "Other: " + row["document"]} for row in judged()]
-    found, _ = correlate(capsys, write(tmp_path / "j.jsonl", rows), tmp_path / "o", "--scores-columns", "coh")
-    assert [(data["name"], data["summaries"]) for data in found["datasets"]] == [("one", 16), ("two", 16)]
-    assert not [line for data in found["datasets"] for line in data["missing_judgments"]]
-
-
-def test_systems_judged_on_other_documents_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # Systems a and b on d0 and d1, c and d on d2 and d3: as many rows each.
-    rows = [row for row in judged() if (row["system"] in "ab") == (row["doc_id"] in ("d0", "d1"))]
-    found, _ = correlate(capsys, write(tmp_path / "j.jsonl", rows), tmp_path / "o", "--scores-columns", "coh")
-    assert any(note.startswith("j: system level: 4 of 4 systems lack documents") for note in found["notes"])
-    assert {figure["uneven"] for figure in found["datasets"][0]["figures"] if figure["level"] == "system"} == {4}
-    found, _ = correlate(capsys, write(tmp_path / "k.jsonl", judged()), tmp_path / "p", "--scores-columns", "coh")
-    assert not any("system level" in note for note in found["notes"])
+    unusable = Unusable()
+    found = load_judgments(write(tmp_path / "j.jsonl", rows), unusable, ["coh"])
+    assert [row.dataset for row in found] == ["one"] * 16 + ["two"] * 16
+    assert not unusable

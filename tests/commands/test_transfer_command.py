@@ -3,10 +3,16 @@
 import csv
 import json
 import re
+from collections import Counter
+from contextlib import redirect_stdout
 from html.parser import HTMLParser
+from io import StringIO
 
 import pytest
 from tests_support import story
+
+from negsample.commands.transfer import transfer
+from negsample.number_text import number
 
 
 class Page(HTMLParser):
@@ -39,49 +45,54 @@ def folder(tmp_path_factory):
         "sources": {"cnndm": str(folder / "cnndm.jsonl"), "talk <b>": str(folder / "talk.jsonl")},
         "sizes": [10, 30, 500],
         "few_shot": [5],
-        "train": {"encoder": "glove:unit=sentence", "epochs": 1},
+        "train": {"encoder": "glove(unit=sentence)", "epochs": 1},
     }
     (folder / "t.yaml").write_text(json.dumps(experiment))
     return folder
 
 
-def test_every_file_holds_the_same_figures(negsample, folder, tmp_path):
-    out = tmp_path / "out"
-    done = negsample("transfer", "--config", folder / "t.yaml", "--out", out)
+@pytest.fixture(scope="module")
+def done(folder):
+    """The experiment, run by the command: its folder, and what it printed."""
+    out = folder / "out"
+    with redirect_stdout(StringIO()) as printed:
+        transfer(str(folder / "t.yaml"), str(out))
+    return out, printed.getvalue()
+
+
+def test_every_file_holds_the_same_figures(done):
+    out, printed = done
     table = json.loads((out / "transfer.json").read_text())
-    # 2 sizes × (2 sources × 2 targets + 2 × few-shot on the other)
-    assert len(table["cells"]) == 12
+    measured = [record for record in table["records"] if "told" in record]
+    # 2 sizes × (2 sources × 2 targets + 2 × few-shot on the other); a Δ of each but the home ones, a gain of each few-shot.
+    assert Counter(record["told"] for record in measured) == {"value": 12, "delta": 8, "gain": 4}
     rows = list(csv.DictReader((out / "transfer.csv").open(newline="")))
-    assert len(rows) == 12
+    assert len(rows) == len(table["records"])
     text, page = (out / "transfer.md").read_text(), Page((out / "transfer.html").read_text())
-    assert text in done.stdout
-    for row, cell in zip(rows, table["cells"], strict=True):
-        assert (row["source"], row["target"], int(row["size"])) == (cell["source"], cell["target"], cell["size"])
-        assert float(row["value"]) == pytest.approx(cell["value"], abs=1e-3)
-        assert int(row["shots"]) == cell["shots"]
-        if cell["delta"] is None:
-            assert row["delta"] == ""
-        else:
-            assert float(row["delta_low"]) == pytest.approx(cell["delta"]["low"], abs=1e-3)
-        shown = f"{cell['value']:.1f} [{cell['low']:.1f} to {cell['high']:.1f}]"
-        assert shown in text
-        assert f"{cell['value']:.1f}" in page.texts
+    assert text in printed
+    for row, record in zip(rows, table["records"], strict=True):
+        assert [row[key] for key in ("row", "column", "section")] == [
+            record[key] for key in ("row", "column", "section")
+        ]
+        if record["value"] is not None:
+            assert [float(row[key]) for key in ("value", "low")] == [record["value"], record["low"]]
+            assert number(record["value"], 1) in text
+            assert any(number(record["value"], 1, sign=sign) in page.texts for sign in (False, True))
     # The published figures, for the first domain is CNN/DailyMail and the sizes are several.
-    assert [printed["source"].rpartition(", ")[2] for printed in table["published"]] == ["Table 3", "Table 4"]
+    assert sum(record["section"] == "published" for record in table["records"]) == 3 + 6
     assert "97.5" in text
     assert "97.5" in page.texts
     # A size that no source has.
     assert len(table["not_run"]) == 2
-    assert "crosspair, fc, cnndm, 500 training pairs: cnndm has fewer than 500 training pairs" in page.texts
+    assert "crosspair, fc, cnndm, 500 pairs: cnndm has fewer than 500 training pairs" in page.texts
     run = json.loads((out / "run.json").read_text())
     assert run["config"]["few_shot"] == [5]
     assert run["data"]["cnndm"]["pairs"] == 40
     assert not (out / "work").exists()
 
 
-def test_the_page_needs_no_network_and_shows_heat_maps_and_curves(negsample, folder, tmp_path):
-    negsample("transfer", "--config", folder / "t.yaml", "--out", tmp_path / "out")
-    text = (tmp_path / "out" / "transfer.html").read_text()
+def test_the_page_needs_no_network_and_shows_heat_maps_and_curves(done):
+    text = (done[0] / "transfer.html").read_text()
     page = Page(text)
     assert "script" not in page.tags
     assert not [value for name, value in page.attributes if name in ("src", "href") and not value.startswith("data:")]
@@ -113,25 +124,3 @@ def test_what_is_wrong_is_told_in_one_line_and_leaves_nothing(negsample, folder,
         assert done.stderr.count("\n") == 1
         assert not (tmp_path / "out" / "transfer.json").exists()
         assert not (tmp_path / "out").exists()
-
-
-def test_smoke(negsample, tmp_path):
-    path = tmp_path / "p3.yaml"
-    path.write_text(
-        json.dumps(
-            {
-                "sources": {"cnn": {"corpus": "cnn_dailymail", "limit": 30_000}, "patents": "big_patent"},
-                "targets": ["cnn"],
-                "sizes": [30_000, "all"],
-                "heads": [{"head": "fc", "encoder": "use:/models/use"}],
-                "few_shot": [100],
-            }
-        )
-    )
-    done = negsample("transfer", "--config", path, "--out", tmp_path / "out", "--smoke")
-    assert "smoke run, figures mean nothing: cnn_dailymail → sample:news" in done.stdout
-    table = json.loads((tmp_path / "out" / "transfer.json").read_text())
-    assert table["not_run"] == []
-    assert len(table["cells"]) == 2 * (2 + 1)
-    assert len(table["published"]) == 2
-    assert (tmp_path / "out" / "transfer.html").is_file()

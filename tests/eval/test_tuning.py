@@ -8,8 +8,8 @@ from scipy.stats import spearmanr
 
 from negsample.errors import InputError
 from negsample.eval import tuning
-from negsample.eval.agreement.columns import ColumnSource, ScoreColumn
 from negsample.eval.tuning import agreement_of, load_tune_halves
+from negsample.scoring.scorer import Scorer, collect
 
 
 def rows(half_of=lambda d: "tune" if d < 3 else "report", documents=6, systems=4):
@@ -38,13 +38,12 @@ def seen(monkeypatch):
     """In place of a model: the score is the number of words. Every document and summary that it reads is kept."""
     texts: list[str] = []
 
-    def score(judged):
-        texts.extend(text for row in judged for text in (*row.documents, row.summary))
-        values = np.array([float(len(row.summary.split())) for row in judged])
-        return [ScoreColumn("m", "model", "", False, values, (None,) * len(values))]
+    def score(items):
+        texts.extend(text for item in items for text in (item.document, item.summary))
+        return collect(float(len(item.summary.split())) for item in items)
 
-    source = ColumnSource("m", frozenset({"document"}), score)
-    monkeypatch.setattr(tuning, "column_sources", lambda models, metrics, baselines: ([source], []))
+    scorer = Scorer("m", "model:m", True, frozenset({"document"}), score)
+    monkeypatch.setattr(tuning, "make_scorers", lambda models, metrics, baselines: ([scorer], []))
     return texts
 
 

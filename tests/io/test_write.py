@@ -332,3 +332,15 @@ def test_what_came_before_an_error_is_on_standard_output(capfdbinary: pytest.Cap
     with pytest.raises(InputError, match="line 2"):
         write_and_fail()
     assert capfdbinary.readouterr().out == b'{"a": 1}\n'
+
+
+def test_a_folder_is_new_or_refused_and_whole_or_absent(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("kept")
+    (tmp_path / "file").write_text("kept")
+    for name, told in (("full", "is not empty"), ("file", "is not a folder")):
+        with pytest.raises(InputError, match=told):
+            fileio.check_new(str(tmp_path / name))
+    with pytest.raises(ZeroDivisionError), new_folder(str(tmp_path / "out")) as draft:
+        (draft / "half").write_text(str(1 / 0))
+    assert {path.name for path in tmp_path.iterdir()} == {"full", "file"}

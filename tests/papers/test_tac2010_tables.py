@@ -14,21 +14,15 @@ from negsample.errors import InputError
 from negsample.models import evaluation
 from negsample.papers import stand_ins, tac2010
 from negsample.papers.declared import declared
-from negsample.papers.tac2010 import (
-    HUMAN,
-    TacModel,
-    find_models,
-    load_tac2010,
-    rouge_columns,
-    tac2010_cells,
-    tac2010_table,
-)
+from negsample.papers.judged import Asked, measure
+from negsample.papers.tac2010 import TacModel, find_models, load_tac2010, nist_columns, tac2010_cells, tac2010_table
 from negsample.train.config import make_config
 from negsample.train.job import train
 
 SYSTEMS, TOPICS = ("1", "2", "7", "43"), ("D1001A", "D1002B", "D1003C")
 # Rows are docset by docset, systems by number.
 PEOPLE = np.array([maker.scores(topic, system) for topic in TOPICS for system in SYSTEMS])
+HUMAN = declared("p3-table5").human
 # Follows what people say of the language, but for every second summary.
 LIKE = PEOPLE[:, 2] + np.resize([0.0, 0.3], 12)
 
@@ -36,6 +30,12 @@ LIKE = PEOPLE[:, 2] + np.resize([0.0, 0.3], 12)
 @pytest.fixture(scope="module")
 def tac(tmp_path_factory):
     return maker.make_tac2010(tmp_path_factory.mktemp("tac"), packed=True)
+
+
+def measured(name, tac, out, bootstrap=0):
+    """The archive scored by a table's ROUGE, and NIST's."""
+    spec, (source, nist) = declared(name), load_tac2010(str(tac))
+    return measure(spec, [source], Asked(bootstrap=bootstrap), out), nist_columns(spec, source.rows, nist)
 
 
 def figures(table, row, section="pooled"):
@@ -89,7 +89,7 @@ def test_models_are_told_apart_by_what_they_were_trained_on(tmp_path):
         find_models(f"{tmp_path}/*")
 
 
-def test_table_5_shows_both_sizes_and_marks_the_better_on_the_test_data(tac):
+def test_table_5_shows_both_sizes_and_marks_the_better_on_the_test_data(tac, tmp_path):
     # Base follows the pyramid, tiny its opposite; of "delete" tiny is the better one.
     scores = {
         "billsum crosspair/base": PEOPLE[:, 0],
@@ -98,7 +98,7 @@ def test_table_5_shows_both_sizes_and_marks_the_better_on_the_test_data(tac):
         "billsum delete/tiny": LIKE,
     }
     models = {TacModel("billsum", *name.split()[1].split("/"), Path(name)): own for name, own in scores.items()}
-    table = tac2010_table(declared("p3-table5"), load_tac2010(str(tac)), models, bootstrap=20)
+    table = tac2010_table(measured("p3-table5", tac, tmp_path, 20)[0], models, {})
     for name, values in scores.items():
         assert figures(table, name) == by_hand(values)
     assert {record.row for record in table.records if record.mark} == {"billsum crosspair/base", "billsum delete/tiny"}
@@ -113,10 +113,11 @@ def test_table_5_shows_both_sizes_and_marks_the_better_on_the_test_data(tac):
 
 
 @pytest.mark.parametrize(("number", "coefficient"), [(6, "pearson"), (7, "spearman")])
-def test_tables_6_and_7_have_the_best_by_score_and_both_kinds_of_rouge(tac, number, coefficient):
+def test_tables_6_and_7_have_the_best_by_score_and_both_kinds_of_rouge(tac, number, coefficient, tmp_path):
     one = PEOPLE[:, 0]
     models = {TacModel("arxiv", name, "base", Path(name)): own for name, own in (("add", one), ("delete", LIKE))}
-    table = tac2010_table(declared(f"p3-table{number}"), load_tac2010(str(tac)), models, bootstrap=0)
+    data, nist = measured(f"p3-table{number}", tac, tmp_path)
+    table = tac2010_table(data, models, nist)
     both = [by_hand(values, [coefficient]) for values in (one, LIKE)]
     assert figures(table, "best arxiv") == {
         key: pytest.approx(max(own[key].expected for own in both), abs=1e-9) for key in both[0]
@@ -130,8 +131,8 @@ def test_tables_6_and_7_have_the_best_by_score_and_both_kinds_of_rouge(tac, numb
             assert printed == [f"{coefficient}:{human}" for human in tac2010.PRINTED]
 
 
-def test_rouge_of_a_summary_by_hand(tac):
-    columns, _ = rouge_columns(declared("p3-table6"), load_tac2010(str(tac)))
+def test_rouge_of_a_summary_by_hand(tac, tmp_path):
+    columns = measured("p3-table6", tac, tmp_path)[0].tables[0].metrics
     # "The ferry was in the report." five more times with other nouns, stemmed: system 43 names the ferry alone. Each
     # reference has "The ferry and the harbour were in the report. Writer X adds the storm and the captain." (17 words).
     # Common: the (2 of 2), ferry, in, report: 5 of 6 words; was is not were.
@@ -165,7 +166,7 @@ def test_the_command_over_trained_folders(tac, model, negsample, tmp_path, monke
     run = ("--data", f"tac2010:{tac}", "--models", model / "*", "--bootstrap", 20, "--out", tmp_path / "t")
     negsample("tables", "p3-table5", *run)
     records = json.loads((tmp_path / "t" / "p3-table5.json").read_text())["records"]
-    rows = load_tac2010(str(tac)).rows
+    rows = load_tac2010(str(tac))[0].rows
     estimator = Estimator.load(model / "one")
     means = [np.mean(estimator.score(list(row.documents), [row.summary] * 10)) for row in rows]
     (own,) = (
@@ -176,7 +177,7 @@ def test_the_command_over_trained_folders(tac, model, negsample, tmp_path, monke
     )
     assert own == pytest.approx(pearsonr(means, PEOPLE[:, 0])[0], abs=1e-4)
     # Scores are kept, and another table of the same folder needs none of the models' work.
-    monkeypatch.setattr(tac2010, "column_sources", None)
+    monkeypatch.setattr(tac2010, "make_scorers", None)
     negsample("tables", "p3-table7", *run)
     assert (tmp_path / "t" / "p3-table7.json").is_file()
     record = json.loads((tmp_path / "t" / "run.json").read_text())

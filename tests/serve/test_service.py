@@ -19,11 +19,11 @@ def test_pairs_are_answered_in_order(start: Any) -> None:
     assert told["scores"] == [
         {
             "score": pytest.approx(2 / 3, abs=1e-6),
+            "percentile": pytest.approx(1 / 3, abs=1e-6),
             "aspects": {"support": pytest.approx(2 / 3, abs=1e-6)},
-            "percentile": {"score": pytest.approx(1 / 3, abs=1e-6)},
-            "reason": None,
+            "aspect_percentiles": {"support": None},
         },
-        {"score": 1.0, "aspects": {"support": 1.0}, "percentile": {"score": 0.5}, "reason": None},
+        {"score": 1.0, "percentile": 0.5, "aspects": {"support": 1.0}, "aspect_percentiles": {"support": None}},
     ]
     status, _, told = service.ask("/v1/explain", {"pairs": [PAIR]})
     (explanation,) = told["explanations"]

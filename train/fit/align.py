@@ -4,7 +4,7 @@ What it learns from is which examples of a document rank above which (``rank``, 
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from negsample.train.data import ORIGINAL, Split
 from negsample.train.fit.align_features import ComputedFeatures, compute_features, stored_features
 from negsample.train.fit.checkpoint import Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
-from negsample.train.fit.loop import run_epochs
+from negsample.train.fit.loop import Callbacks, run_epochs
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -66,7 +66,7 @@ def rank(split: Split) -> Ranked:
     """Rank the examples of each document, for the overall score and each aspect.
 
     An original stands above its damaged copies, and a copy above another of the same kind with a lower label. Aspects
-    see the kinds that damage them (``negatives.aspects``); the overall score sees all kinds.
+    see the kinds that damage them (``negsample.negatives``); the overall score sees all kinds.
     """
     original, kinds, labels = split.is_original, split.kinds, split.labels
     judged = [np.ones(len(split), bool)]
@@ -132,14 +132,13 @@ def fit_head(
     train: tuple[Split, ComputedFeatures],
     validation: tuple[Split, ComputedFeatures],
     work: Path,
-    say: Callable[[str], None],
-    after_epoch: Callable[[int, float], None] | None = None,
+    callbacks: Callbacks,
 ) -> None:
     """Train ``network`` in place with Adam over batches of documents; the weights best on ``validation`` at the end."""
     (split, computed), (held_split, held_computed) = train, validation
     ranks, held = rank(split), rank(held_split)
     position, kept = Position(), _InMemory(network)
-    log = TrainingLog(work / "training.jsonl", say)
+    log = TrainingLog(work / "training.jsonl", callbacks.say)
     log.rewind(position)
     optimizer = torch.optim.Adam(network.parameters(), lr=float(config.learning_rate or 0.02))
     everything = np.concatenate(held.documents)
@@ -165,8 +164,8 @@ def fit_head(
         logits = forward(network, held_computed, everything)
         found = float(ranking_loss(logits, held_split.labels, held, everything))
         log.losses(position, found)
-        if after_epoch is not None:
-            after_epoch(position.epoch, found)
+        if callbacks.after_epoch is not None:
+            callbacks.after_epoch(position.epoch, found)
         return found
 
     run_epochs(
@@ -214,8 +213,7 @@ def fit_align(
     parts: Parts,
     splits: Mapping[str, Split],
     work: Path,
-    say: Callable[[str], None],
-    after_epoch: Callable[[int, float], None] | None = None,
+    callbacks: Callbacks,
 ) -> dict[str, Any]:
     """Train the judge (where ``config.judges``) and the head of ``parts`` on the train and validation splits.
 
@@ -226,7 +224,7 @@ def fit_align(
     Returns what the judge learned. What is finished lies in ``work``: the judge's checkpoints, the features of each split.
     """
     features, network = _parts(parts)
-    tell = say if accelerator.is_main_process else lambda _: None
+    tell = callbacks.say if accelerator.is_main_process else lambda _: None
     found: dict[str, Any] = {}
     fresh = network is None and config.judges and bool(config.epochs)
     if fresh:
@@ -252,7 +250,7 @@ def fit_align(
         for name, split in (("train", learnt), ("validation", held))
     )
     if accelerator.is_main_process:
-        fit_head(network, config, train, validation, work, say, after_epoch)
+        fit_head(network, config, train, validation, work, callbacks)
     parts.network, parts.options = network, {"sources": features.sources}
     return found
 

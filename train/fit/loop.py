@@ -4,7 +4,9 @@
 batches, what a step and a validation are) it is given as functions.
 """
 
-from collections.abc import Callable, Iterable
+import contextlib
+import ctypes
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 B = TypeVar("B")
+# mallopt's names for its parameters (malloc.h), their defaults, and what a run sets them to.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_DEFAULT, _TRIM, _MMAP = 128 << 10, 1 << 28, 1 << 25
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,9 @@ class Callbacks:
     say: Callable[[str], None] = print_line
     after_epoch: Callable[[int, float], None] | None = None
     after_fit: Callable[[np.ndarray, np.ndarray], None] | None = None
+
+
+PRINTED, SILENT = Callbacks(), Callbacks(say=lambda text: None)
 
 
 class Kept(Protocol):
@@ -110,13 +118,9 @@ def fit(
     train: Split,
     validation: Split,
     work: Path,
-    say: Callable[[str], None] = print_line,
-    after_epoch: Callable[[int, float], None] | None = None,
+    callbacks: Callbacks = PRINTED,
 ) -> None:
     """Train ``network`` in place until the epochs are over or validation has stopped improving; best weights at the end.
-
-    ``say`` is told each epoch's losses; by default they are printed. ``after_epoch(epoch, validation_loss)`` is called
-    on every process before the epoch's checkpoint is written; an exception from it ends the run.
 
     Goes on from the newest checkpoint in ``work`` where there is one. The weights that come out are the same whether or
     not the run was killed and resumed (same machine and number of processes): the order of the examples and every
@@ -133,7 +137,7 @@ def fit(
     loss = LOSSES[loss_name]
     kept = Checkpoints(accelerator, work, network)
     position = kept.resume()
-    log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, say)
+    log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, callbacks.say)
     log.rewind(position)
 
     def batches(epoch: int, start: int) -> Iterable[list[np.ndarray]]:
@@ -152,8 +156,8 @@ def fit(
         logits = predict(accelerator, network, features, validation, plan.batch_size)
         found = float(loss(logits, *_truth(validation, slice(None))).mean())
         log.losses(position, found)
-        if after_epoch is not None:
-            after_epoch(position.epoch, found)
+        if callbacks.after_epoch is not None:
+            callbacks.after_epoch(position.epoch, found)
         return found
 
     run_epochs(
@@ -248,3 +252,32 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, plan: Optimisation, step
         rate = plan.learning_rate * max(0.0, (steps - step) / max(1, steps - warm))
     for group in optimizer.param_groups:
         group["lr"] = rate
+
+
+@contextlib.contextmanager
+def own_state() -> Iterator[None]:
+    """A random state of the run's own inside the block, and denormal numbers flushed to zero; the caller's after it.
+
+    Vanishing gradients, and their squares in RMSProp, end as denormal numbers, with which a CPU is many times slower (an
+    LSTM over 600 words: 0.17 s a step, 0.04 s without). Enter it before any heavy work: threads inherit the setting when
+    they are started.
+
+    Inside the block glibc also keeps the memory of freed tensors: by default it gives large ones back to the system and
+    fetches them again, page by page, in every step (a quarter of the time of the ``fc`` and ``cnn`` heads).
+    """
+    torch.set_flush_denormal(True)
+    _set_malloc(_TRIM, _MMAP)
+    try:
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if torch.cuda.is_available() else []):
+            yield
+    finally:
+        torch.set_flush_denormal(False)
+        _set_malloc(_DEFAULT, _DEFAULT)
+
+
+def _set_malloc(trim: int, mmap: int) -> None:
+    """Set glibc's thresholds, in bytes; other C libraries have no such call, and nothing happens."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_TRIM_THRESHOLD, trim)
+        mallopt(_MMAP_THRESHOLD, mmap)

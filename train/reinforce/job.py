@@ -18,7 +18,8 @@ from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import STAND_INS, LanguageSummarizer, Limits, stand_in
 from negsample.train.config import TrainConfig
 from negsample.train.fit.checkpoint import print_line, read_epochs
-from negsample.train.job import WORK, hold_folder, make_accelerator, own_state
+from negsample.train.fit.loop import own_state
+from negsample.train.job import WORK, hold_folder, make_accelerator
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import need_documents, read_sources
 from negsample.train.reinforce.loop import START, RewardFunction, fit, score
