@@ -9,7 +9,7 @@ import pytest
 
 from negsample.errors import InputError
 from negsample.models import load
-from negsample.models.encoders.sentence_transformer import SentenceTransformer
+from negsample.models.encoders.transformer import TransformerEncoder
 from negsample.rewards import Reward
 from negsample.rewards.terms import make_terms
 from negsample.scoring.metrics import make_metric
@@ -30,15 +30,15 @@ def test_one_metric_gives_its_own_score_whatever_the_batch(spec: str) -> None:
 
 def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_read_once(monkeypatch) -> None:
     texts: list[str] = []
-    encode = SentenceTransformer.as_read
+    encode = TransformerEncoder.as_read
 
-    def counted(self: SentenceTransformer, given: list[str]) -> list[str]:
+    def counted(self: TransformerEncoder, given: list[str]) -> list[str]:
         texts.extend(given)
         return encode(self, given)
 
     summaries = ["A storm broke two cranes.", "Cranes were broken by a storm on Monday."]
     scores, aspects = load().score([DOCUMENT] * 2, summaries, aspects=True)
-    monkeypatch.setattr(SentenceTransformer, "as_read", counted)
+    monkeypatch.setattr(TransformerEncoder, "as_read", counted)
     function = Reward("ready.support")
     first = function([""] * 2, summaries, document=[DOCUMENT] * 2)
     assert first == pytest.approx(list(aspects["support"]), abs=1e-5)
@@ -47,16 +47,16 @@ def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_re
     assert texts.count("The harbour was closed on Monday.") <= 1
 
 
-def test_folders_fitted_models_and_their_targets_are_rewards(fitted_folder: Path) -> None:
+def test_folders_fitted_models_and_their_targets_are_rewards(fitted_model: Path) -> None:
     documents, summaries = [DOCUMENT, OTHER], ["A storm broke two cranes.", "A new mayor."]
-    scores, aspects = load(fitted_folder).score(documents, summaries, aspects=True)
-    found = Reward(str(fitted_folder)).score(documents, summaries, [()] * 2)
+    scores, aspects = load(fitted_model).score(documents, summaries, aspects=True)
+    found = Reward(str(fitted_model)).score(documents, summaries, [()] * 2)
     assert found == pytest.approx(scores, abs=1e-5)
     for name in ("support", "relevance"):
-        found = Reward(f"{fitted_folder}.{name}").score(documents, summaries, [()] * 2)
+        found = Reward(f"{fitted_model}.{name}").score(documents, summaries, [()] * 2)
         assert found == pytest.approx(aspects[name], abs=1e-5)
     with pytest.raises(InputError, match="did you mean relevance"):
-        Reward(f"{fitted_folder}.relevence")
+        Reward(f"{fitted_model}.relevence")
 
 
 def test_an_id_of_the_hub_is_asked_for_there(monkeypatch: pytest.MonkeyPatch) -> None:
