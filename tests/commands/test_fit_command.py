@@ -94,11 +94,9 @@ def test_every_way_loads_a_model_that_weighs_metrics(fitted: Path) -> None:
 def test_a_summary_alone_and_among_others(fitted: Path) -> None:
     model = load(fitted)
     documents, summaries = zip(*(story(number) for number in range(5)), strict=True)
-    scores, aspects = model.score(documents, summaries, aspects=True)
-    alone, parts = model.score(documents[3:4], summaries[3:4], aspects=True)
-    assert alone[0] == pytest.approx(scores[3], abs=1e-5)
-    for name, value in parts.items():
-        assert value[0] == pytest.approx(aspects[name][3], abs=1e-5)
+    together, alone = model.score_pairs(documents, summaries), model.score_pairs(documents[3:4], summaries[3:4])
+    for name, values in alone.named().items():
+        assert values[0] == pytest.approx(together.named()[name][3], abs=1e-5)
 
 
 def test_where_nothing_can_be_judged_the_score_is_the_unfitted_one(fitted: Path, align_model: Path) -> None:

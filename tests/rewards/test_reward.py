@@ -37,7 +37,8 @@ def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_re
         return encode(self, given)
 
     summaries = ["A storm broke two cranes.", "Cranes were broken by a storm on Monday."]
-    scores, aspects = load().score([DOCUMENT] * 2, summaries, aspects=True)
+    told = load().score_pairs([DOCUMENT] * 2, summaries)
+    scores, aspects = told.scores, told.aspects
     monkeypatch.setattr(TransformerEncoder, "as_read", counted)
     function = Reward("ready.support")
     first = function([""] * 2, summaries, document=[DOCUMENT] * 2)
@@ -49,12 +50,10 @@ def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_re
 
 def test_folders_fitted_models_and_their_targets_are_rewards(fitted_model: Path) -> None:
     documents, summaries = [DOCUMENT, OTHER], ["A storm broke two cranes.", "A new mayor."]
-    scores, aspects = load(fitted_model).score(documents, summaries, aspects=True)
-    found = Reward(str(fitted_model)).score(documents, summaries, [()] * 2)
-    assert found == pytest.approx(scores, abs=1e-5)
-    for name in ("support", "relevance"):
-        found = Reward(f"{fitted_model}.{name}").score(documents, summaries, [()] * 2)
-        assert found == pytest.approx(aspects[name], abs=1e-5)
+    told = load(fitted_model).score_pairs(documents, summaries).named()
+    for end, name in (("", "score"), (".support", "support"), (".relevance", "relevance")):
+        found = Reward(f"{fitted_model}{end}").score(documents, summaries, [()] * 2)
+        assert found == pytest.approx(told[name], abs=1e-5)
     with pytest.raises(InputError, match="did you mean relevance"):
         Reward(f"{fitted_model}.relevence")
 
