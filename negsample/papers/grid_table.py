@@ -211,18 +211,14 @@ class GridTable(Grid[TableCell]):
 def cell_record(cell: Mapping[str, Any]) -> Record:
     """The record of a cell's ``figures.json``: accuracy in percent, or Pearson × 100 where labels are graded."""
     name = "pearson" if parse_recipe(cell["recipe"]).graded else "accuracy"
-    found = cell["test"].get(name) or {
-        "value": None,
-        "low": None,
-        "high": None,
-        "n": next(iter(cell["test"].values()))["n"],
-        "reason": "no label lies between 0 and 1",
-    }
-    figures = {key: None if found[key] is None else 100 * found[key] for key in ("value", "low", "high")}
+    found = cell["test"].get(name)
+    if found is None:
+        found = {"n": next(iter(cell["test"].values()))["n"], "reason": "no label lies between 0 and 1"}
+    value, low, high = (None if (x := found.get(key)) is None else 100 * x for key in ("value", "low", "high"))
     about = {key: cell[key] for key in ("recipe", "head", "encoder", "seconds")}
     about |= {"figure": name, "epochs": len(cell["epochs"]), "cut": cell["cut"]["test"]["cut"]}
     row = f"{cell['recipe']} {cell['head']}"
-    return Record(row, cell["encoder"], n=found["n"], reason=found["reason"] or "", about=about, **figures)
+    return Record(row, cell["encoder"], value, low, high, n=found["n"], reason=found["reason"] or "", about=about)
 
 
 def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = print) -> Table:

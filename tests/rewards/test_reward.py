@@ -38,7 +38,8 @@ def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_re
         return encode(self, given)
 
     summaries = ["A storm broke two cranes.", "Cranes were broken by a storm on Monday."]
-    scores, aspects = Estimator.load().score([DOCUMENT] * 2, summaries, aspects=True)
+    found = Estimator.load().score_pairs([DOCUMENT] * 2, summaries)
+    scores, aspects = found.scores, found.aspects
     monkeypatch.setattr(TransformerEncoder, "as_read", counted)
     function = reward("align.support")
     first = function([""] * 2, summaries, document=[DOCUMENT] * 2)
