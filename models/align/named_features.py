@@ -17,6 +17,9 @@ from negsample.models.align.reader import Text
 from negsample.models.align.words import whole_numbers, without_clitic
 
 ASPECTS = ("coverage", "support", "coherence", "form")
+"""What is judged of a summary: ``coverage``, whether it says what the document is about; ``support``, whether the document
+says what it says (factual consistency); ``coherence``, whether its sentences belong together and follow one another;
+``form``, whether each of them is whole and well made."""
 # Matches of a document sentence, which salience weights: by sentence vectors, by word vectors, by word forms.
 MATCHES = ("sentence", "token", "word")
 MATCH_CENTRES = np.array([0.53, 0.52, 0.35], np.float32)
@@ -160,6 +163,7 @@ def _coverage(document: DocumentView, summary: Text) -> dict[str, float]:
 
 
 def _support(document: DocumentView, summary: Text, alignment: Alignment) -> dict[str, float]:
+    """How much of the summary stands in the document, or is said there in words alike: what has support is not made up."""
     weights = summary.weights + _LEAST_WEIGHT
     known = np.array([form in document.frequency for form in summary.forms], np.float32)
     facts = telling_facts(summary)
