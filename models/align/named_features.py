@@ -7,12 +7,10 @@ summaries of news, and the spread between the summaries of one document. No huma
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from types import MappingProxyType
 
 import numpy as np
 
 from negsample.models.align.alignment import Alignment, DocumentView, grams, sentence_means
-from negsample.models.align.judge import READINGS
 from negsample.models.align.reader import Text
 from negsample.models.align.words import whole_numbers, without_clitic
 
@@ -89,20 +87,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("lm_explained", ("coverage",), +1, 0.0, 1.0, source="evidence", weight=0.5),
     Feature("lm_unexplained", ("support",), +1, 0.0, 1.0, source="evidence"),
 )
-SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "judge": READINGS,
-        "evidence": (
-            "lm_mean",
-            "lm_lowest",
-            "lm_total",
-            "lm_least_sentence",
-            "lm_facts",
-            "lm_explained",
-            "lm_unexplained",
-        ),
-    }
-)
+SOURCES = {source: tuple(f.name for f in FEATURES if f.source == source) for source in ("judge", "evidence")}
 """Models that a head may have → their features; the judge reads the summary alone, ``evidence`` the document too."""
 _LOWEST = 0.1
 _SHORT = 5
