@@ -146,7 +146,7 @@ PLAIN: dict[str, Callable[[], Encode]] = {
     "sentence-transformer": plain_sentence_transformer,
     "hf": plain_transformers,
     "use-multilingual": plain_use,
-    "glove:unit=sentence": plain_glove,
+    "glove(unit=sentence)": plain_glove,
 }
 
 

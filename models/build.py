@@ -19,6 +19,7 @@ from negsample.models.features.tokens import TokenFeatures
 from negsample.models.heads import HEADS, make_rows_head
 from negsample.models.language.networks import load_pretrained, load_shell
 from negsample.models.precision import to_bf16
+from negsample.spec import parse
 
 
 @dataclass
@@ -75,7 +76,7 @@ def new_parts(
                 features.evidence = new_evidence(lm, made, lm_prompt, lm_tokens)
         made_of = {"sources": features.sources} if isinstance(features, AlignFeatures) else {}
         return Parts(head, made_of, features, None, {"name": encoder, "fingerprint": made.fingerprint})
-    if (name := encoder.partition(":")[0]) in ENCODERS and not Path(encoder).exists():
+    if not Path(encoder).exists() and (name := parse(encoder, "encoder").name) in ENCODERS:
         raise InputError(
             f"encoder {encoder}: {name} is frozen, and head {head} fine-tunes a network; add head=fc (or cnn, lstm, "
             "align), or name a network's folder or hub id"

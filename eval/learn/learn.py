@@ -18,7 +18,7 @@ from negsample.eval.learn.inputs import Inputs, Target, further_metrics, inputs,
 from negsample.eval.learn.scale import HeldOut, TargetFit, fit_target, held_out
 from negsample.eval.learn.weights import Problem, problem
 from negsample.eval.metrics.base import score_judged
-from negsample.models.fitted_values import Fitted
+from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples, percentile_interval
 from negsample.scoring.metrics import make_metric

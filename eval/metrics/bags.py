@@ -158,7 +158,7 @@ def words_in_context(encoder: "TransformerEncoder", sentences: Sequence[str]) ->
     """
     import torch
 
-    from negsample.models.encoders.base import as_texts
+    from negsample.models.encoders import as_texts
 
     if not encoder.model.tokenizer.is_fast:
         raise InputError(

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # The packaged encoders in the place of the paper's seven: two of sentences, word and token vectors by mean and by max.
 OFFLINE = (
-    "use-multilingual+sentence-transformer+(glove:unit=sentence,pool=mean)+(glove:unit=sentence,pool=max)"
-    "+(hf:pool=mean)+(hf:pool=max)"
+    "use-multilingual+sentence-transformer+glove(unit=sentence,pool=mean)+glove(unit=sentence,pool=max)"
+    "+hf(pool=mean)+hf(pool=max)"
 )
 
 
@@ -93,7 +93,7 @@ def aes(
 
 
 def split_encoders(text: str) -> list[str]:
-    """Split ``A+B+(C:option=value,option=value)`` into its specifications, their parentheses taken off.
+    """Split ``A+B+C(option=value,option=value)`` into its specifications, their parentheses taken off.
 
     Raises InputError for an empty one or a parenthesis without its partner.
     """

@@ -47,7 +47,7 @@ _NO_WEIGHT = 1e-14
 def wms(*, encoder: str = "glove", against: Against = "auto", references: Several = "max") -> tuple[Score, str]:
     """``wms``: word mover's similarity, exp(−WMD), in (0, 1], higher is better (Clark et al. 2019, eq. 1–3).
 
-    ``encoder``: word vectors (``glove``, ``word2vec:path=…,unit=word``), one for a word type; or ``hf``, one for each
+    ``encoder``: word vectors (``glove``, ``word2vec(path=…,unit=word)``), one for a word type; or ``hf``, one for each
     token in its sentence. ``against``: ``references``, ``document``, or ``auto``, references where the record has any.
     ``references``: ``max`` or ``mean`` over several (reading: the paper has one). Missing where a text has no content
     word that the encoder knows, or where the two have more than 25,000,000 distances between words that they don't
@@ -85,7 +85,7 @@ def _by_moving(
     if words and made.unit != "word" and not reads_tokens(made):
         raise InputError(
             f"{name} moves words, and encoder {encoder!r} gives vectors of sentences; "
-            "give glove, word2vec:path=PATH,unit=word, or hf (or use sms)"
+            "give glove, word2vec(path=PATH,unit=word), or hf (or use sms)"
         )
 
     options = {"words": words, "sentences": sentences, "against": against, "references": references}

@@ -40,7 +40,7 @@ def check_pool(encoder: "Encoder", pool: str) -> None:
     if pool == "whole" and encoder.unit == "word":
         raise InputError(
             f"pool=whole needs an encoder of texts, and {encoder.name} reads single words; "
-            f"write encoder=({encoder.name}:unit=sentence), or pool=mean"
+            f"write encoder={encoder.name}(unit=sentence), or pool=mean"
         )
 
 

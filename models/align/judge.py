@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from negsample.io.files import file_digest
 from negsample.models.align.words import pieces
 from negsample.models.batching import longest_first
-from negsample.models.encoders.base import as_texts
+from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import check_weights, load_weights
 
 MARKS = ("form", "coherence")

@@ -1,21 +1,21 @@
-"""Encoders: texts → float32 [n, dim]. One file each, one line each in ``ENCODERS``.
+"""Encoders: texts → float32 [n, dim]. One file a family, one line each in ``ENCODERS``.
 
 An encoder is made by a factory: a function whose keyword arguments are its options (annotated ``str``, ``int``,
 ``float`` or ``bool``), the first of them the path or id that may follow the name in a spec. An encoder from outside
 is a factory under an entry point of the group ``negsample.encoders``, or ``ENCODERS.register(name, factory)``.
 """
 
-import inspect
-import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
+from negsample import spec as specs
 from negsample.errors import InputError
-from negsample.models.encoders.base import Encoder
-from negsample.registry import Registry, suggestion
-
-__all__ = ["ENCODERS", "Encoder", "load_encoder", "make_encoder", "parse_spec"]
+from negsample.registry import Registry
+from negsample.text import readable
 
 ENCODERS = Registry(
     "encoder",
@@ -31,76 +31,59 @@ ENCODERS = Registry(
     },
 )
 
-_OPTION = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
+@runtime_checkable
+class Encoder(Protocol):
+    """Texts in, vectors out.
 
-def parse_spec(spec: str) -> tuple[str, str | None, dict[str, str]]:
-    """``name[:PATH_OR_ID][,option=value…]`` as (name, path or None, options), all still strings.
+    ``name``: its name in the registry. ``dim``: length of a vector. ``unit``: ``"sentence"`` where ``encode`` takes
+    sentences, ``"word"`` where it takes white-space tokens (a document's features are then one row a word).
+    ``fingerprint``: 64 hex digits that change with the weights or with an option that changes a vector, and with
+    nothing else: equal on every machine, device and library version, before saving and after loading.
+    ``counts``: what ``encode`` has met so far, e.g. ``truncated``, ``unknown_words``, ``zero_vectors``.
 
-    A piece between commas that is not ``word=value`` belongs to what stands before it, so paths may hold commas.
-    Raises InputError for an empty name and for an option given twice.
+    One over a transformers network has a method ``in_bf16``: a copy that computes in bfloat16, with a fingerprint of its
+    own, so that no cache mixes the vectors of both. It is for scoring, and is not saved.
     """
-    name, _, rest = spec.strip().partition(":")
-    if not name:
-        raise InputError(f"encoder {spec!r} has no name; write NAME, NAME:PATH_OR_ID or NAME:option=value,…")
-    path: str | None = None
-    options: dict[str, str] = {}
-    last: str | None = None
-    for piece in rest.split(",") if rest else []:
-        match = _OPTION.fullmatch(piece)
-        if match:
-            last = match[1]
-            if last in options:
-                raise InputError(f"encoder {spec!r} gives {last} twice; give it once")
-            options[last] = match[2]
-        elif last is not None:
-            options[last] += "," + piece
-        else:
-            path = piece if path is None else f"{path},{piece}"
-    return name, path, options
+
+    name: str
+    dim: int
+    unit: str
+    fingerprint: str
+    counts: Counter[str]
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """float32 [len(texts), dim], finite; the same text gets the same row (1e-5) whatever else is in the batch."""
+        ...
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Write into ``folder`` (the encoder's own) all that ``load_encoder`` needs, and return the spec it takes.
+
+        Weights that an installed package brings are referred to, not copied. No pickles are written.
+        """
+        ...
 
 
-def _convert(name: str, option: str, value: str, kind: Any) -> Any:
-    if kind is bool:
-        if value.lower() not in _TRUTH:
-            raise InputError(f"encoder {name}: {option}={value!r} is not a truth value; write true or false")
-        return _TRUTH[value.lower()]
-    if kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            raise InputError(f"encoder {name}: {option}={value!r} is not a number") from None
-    return value
+def as_texts(texts: Sequence[str]) -> list[str]:
+    """Return ``texts`` as a list, each as encoders read it (``readable``).
+
+    Raises InputError for a single string or anything that is not a string.
+    """
+    if isinstance(texts, str):
+        raise InputError("encode() takes a list of texts, not one string; put it in a list")
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"text {number} is {type(text).__name__}, not a string; encode() takes a list of strings")
+    return [readable(text) for text in texts]
 
 
 def make_encoder(spec: str) -> Encoder:
-    """The encoder that ``spec`` asks for: ``name``, ``name:PATH_OR_ID``, ``name:option=value,…`` or both.
+    """The encoder that ``spec`` asks for: ``name``, ``name:PATH_OR_ID`` or ``name(option=value, …)`` (``negsample.spec``).
 
-    For instance ``glove``, ``glove:/x/glove.6B.100d.txt,unit=sentence``, ``hf:model=/dir,pool=max,layer=-2``.
+    For instance ``glove``, ``glove(path=glove.6B.100d.txt, unit=sentence)``, ``hf(model=ORG/NAME, layer=mean(1,2,3))``.
     Raises InputError for an unknown name or option, a bad value, and whatever the encoder finds wrong with its files.
     """
-    name, path, given = parse_spec(spec)
-    factory = ENCODERS.get(name)
-    parameters = inspect.signature(factory, eval_str=True).parameters
-    known = [key for key, parameter in parameters.items() if parameter.kind is not parameter.VAR_KEYWORD]
-    if path is not None:
-        if not known:
-            raise InputError(f"encoder {name} takes no path or id; write {name}")
-        if known[0] in given:
-            raise InputError(f"encoder {spec!r} gives {known[0]} twice; give it once")
-        given = {known[0]: path, **given}
-    options: dict[str, Any] = {}
-    for option, value in given.items():
-        if option not in known and len(known) == len(parameters):
-            raise InputError(f"encoder {name} has no option {option!r}; {suggestion(option, known)}")
-        kind = parameters[option].annotation if option in parameters else str
-        options[option] = _convert(name, option, value, kind)
-    needed = [key for key in known if parameters[key].default is inspect.Parameter.empty and key not in options]
-    if needed:
-        raise InputError(f"encoder {name} needs {' and '.join(needed)}; write {name}:{needed[0]}=PATH,…")
-    encoder: Encoder = factory(**options)
-    return encoder
+    return specs.build(ENCODERS, spec, Encoder)  # type: ignore[type-abstract]
 
 
 def load_encoder(spec: Mapping[str, Any], folder: Path) -> Encoder:

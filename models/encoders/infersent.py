@@ -16,7 +16,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.files import replacing
 from negsample.models.batching import like_lengths, pad
-from negsample.models.encoders.base import as_texts
+from negsample.models.encoders import as_texts
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
 from negsample.models.language.model_files import fingerprint, one_line, read_tensors
 from negsample.models.language.networks import pick_device

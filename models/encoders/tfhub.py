@@ -19,7 +19,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import copy_file, file_digest
-from negsample.models.encoders.base import as_texts
+from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import fingerprint, one_line
 
 HANDLES = {

@@ -18,7 +18,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.files import copy_file
 from negsample.models.batching import like_lengths
-from negsample.models.encoders.base import as_texts
+from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import (
     copy_model,
     fingerprint,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from negsample.io.files import file_digest
-from negsample.models.encoders.base import as_texts
+from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import fingerprint
 from negsample.models.language.packaged import use_multilingual_files
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from negsample.models.encoders.base import as_texts
+from negsample.models.encoders import as_texts
 from negsample.models.encoders.vectors import WordVectors, save_vectors
 from negsample.models.language.model_files import fingerprint
 from negsample.models.language.networks import choice

@@ -35,7 +35,7 @@ def serve(
         raise InputError(f"the package {error.name} is not installed; pip install 'negsample[serve]'") from None
     from starlette.middleware.cors import CORSMiddleware
 
-    from negsample.eval.fit.model import load_model
+    from negsample.models import load
     from negsample.serve.app import make_app
     from negsample.serve.batcher import Batcher
     from negsample.serve.door import Door
@@ -51,7 +51,7 @@ def serve(
     # Vectors of visitors' texts do not go into the user's own cache.
     with bound, tempfile.TemporaryDirectory(prefix="negsample-serve-") as folder:
         os.environ["NEGSAMPLE_CACHE"] = folder
-        estimator = load_model(model)
+        estimator = load(model)
         estimator.stay_in_memory()
         signature = without_paths(estimator.signature)
         batcher = Batcher(estimator, limits.waiting)

@@ -35,8 +35,8 @@ OFFLINE = (
     "sentence-transformer",
     "glove",
     "use-multilingual",
-    "hf:special=true,max_length=256",
-    "glove:unit=sentence",
+    "hf(special=true,max_length=256)",
+    "glove(unit=sentence)",
 )
 ROW_HEADS = ("fc", "cnn", "lstm")
 # What has to be fetched first, and how it is then given.

@@ -19,13 +19,13 @@ from negsample.corpora.files import DOMAINS
 from negsample.corpora.hub import KNOWN
 from negsample.eval.agreement.correlate import Source
 from negsample.models.build import takes
-from negsample.models.encoders import parse_spec
 from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
 from negsample.papers.headlines import TASKS, Headline
 from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
 from negsample.records import Judged, Pair
 from negsample.seeds import generator
 from negsample.sentences import headline_of, split_sentences, story_of
+from negsample.spec import parse
 from negsample.text import word_tokens
 from negsample.train.config import TrainConfig
 from negsample.train.reinforce.config import ReinforceConfig
@@ -64,7 +64,7 @@ _DOMAINS = {
 # get the same.
 _PACKAGED = ("glove", "hf", "sentence-transformer", "use-multilingual")
 _PARTS = {"use": "use-multilingual", "use-large": "sentence-transformer", "word2vec": "glove"}
-_ANY_OTHER = "glove:unit=sentence"
+_ANY_OTHER = "glove(unit=sentence)"
 # The encoder of heads that do not take rows, by what they take.
 _WHOLE = {"tokens": "minilm", "align": "sentence-transformer"}
 
@@ -149,13 +149,13 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 
     domains = {name: small_domain(own) for name, own in read.items()}
     heads = tuple(small_head(own) for own in config.labelled_heads)
-    numbers = {
+    numbers: dict[str, Any] = {
         "sizes": _small_sizes(config.sizes),
         "few_shot": _small_sizes(config.few_shot),
         "seeds": config.all_seeds()[:1],
     }
-    before = {key: getattr(config, key) for key in numbers} | {"seeds": config.all_seeds()}
-    told += [_changes({key: before[key]}, {key: numbers[key]}) for key in numbers]
+    asked = {key: getattr(config, key) for key in numbers} | {"seeds": config.all_seeds()}
+    told += [_changes({key: asked[key]}, {key: numbers[key]}) for key in numbers]
     say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
     sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.target_names))
     shared = {key: value for key, value in config.train.items() if key not in ("limit", "sample")}
@@ -203,10 +203,11 @@ def stand_in_corpora(names: Sequence[str]) -> dict[str, str]:
 
 def stand_in_encoder(spec: str) -> str:
     """Return the packaged encoder of rows in place of ``spec``: itself where it is one, else one that plays its part."""
-    name, path, options = parse_spec(spec)
-    if name in _PACKAGED and path is None and not {"model", "path", "vectors", "weights"} & set(options):
+    read = parse(spec, "encoder")
+    name = read.name
+    if name in _PACKAGED and not read.arguments and not {"model", "path", "vectors", "weights"} & set(read.options):
         return spec
-    if name == "glove" and options.get("unit") == "sentence":
+    if name == "glove" and read.options.get("unit") == "sentence":
         return _ANY_OTHER
     return name if name in _PACKAGED else _PARTS.get(name, _ANY_OTHER)
 

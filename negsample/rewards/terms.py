@@ -126,9 +126,9 @@ def _is_model(name: str) -> bool:
 
 @lru_cache(maxsize=4)
 def _estimator(name: str) -> "Estimator":
-    from negsample.models.estimator import Estimator
+    from negsample.models import load
 
-    estimator = Estimator.load() if name in _READY else Estimator.load(name)
+    estimator = load(None if name in _READY else name)
     estimator.expect_again()
     return estimator
 

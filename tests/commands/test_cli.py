@@ -73,7 +73,7 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["evaluate", "--model", "m", "--examples", "e", "--json", "gone/f.json"], "gone/f.json: there is no folder"),
         (["cache", "no-such-encoder"], "no cache of encoder 'no-such-encoder'"),
         (["scroe"], "score"),
-        (["train", "corpus=sample", "encoder=infersent:weights=a,vectors=b", "--out", "o"], "infersent is frozen"),
+        (["train", "corpus=sample", "encoder=infersent(weights=a,vectors=b)", "--out", "o"], "infersent is frozen"),
         (["generate", "--out", "o"], "--corpus"),
         (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
     ],
@@ -260,7 +260,7 @@ def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
     from negsample.models.encoders import make_encoder
 
     monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
-    EmbeddingCache(make_encoder("glove:unit=sentence")).rows(["the lamp", "the boat"])
+    EmbeddingCache(make_encoder("glove(unit=sentence)")).rows(["the lamp", "the boat"])
     assert "2 vectors" in negsample("info").stdout
     assert "freed" in negsample("cache", "--clear").stdout
     assert "2 vectors" not in negsample("cache").stdout

@@ -1,16 +1,19 @@
 """``negsample fit``, and its folder in the hands of the other commands, from a small untrained model."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests_support import story
 
-from negsample.errors import InputError
-from negsample.eval.fit.model import MeasuringEstimator, load_model
+from negsample import assert_quality
+from negsample.models import load
+from negsample.models.dataframe import ScoreBatches
 from negsample.models.estimator import Estimator
 from negsample.models.fitted import FittedEstimator
+from negsample.rewards import reward
 from negsample.train.config import make_config
 from negsample.train.job import train
 
@@ -83,14 +86,23 @@ def test_the_folder_scores_explains_and_correlates(negsample, fitted: Path, judg
     assert "was fitted" not in negsample("correlate", "--judgments", judgments, "--model", fitted, *half).stdout
 
 
-def test_a_folder_with_metrics_says_who_can_load_it(fitted: Path) -> None:
-    assert isinstance(load_model(fitted), MeasuringEstimator)
-    with pytest.raises(InputError, match="further metrics"):
-        Estimator.load(fitted)
+def test_every_way_loads_a_model_that_weighs_metrics(fitted: Path) -> None:
+    document, summary = story(1)
+    model = load(fitted)
+    assert isinstance(model, FittedEstimator)
+    score = model.score([document], [summary])
+    assert Estimator.load(fitted).score([document], [summary]) == pytest.approx(score)
+    assert pickle.loads(pickle.dumps(model)).score([document], [summary]) == pytest.approx(score)
+    assert ScoreBatches(str(fitted))({"document": [document], "summary": [summary]})["score"] == pytest.approx(score)
+    assert reward(str(fitted)).score([document], [summary], [()]) == pytest.approx(score)
+    with pytest.raises(AssertionError, match="mean relevance"):
+        assert_quality([document], [summary], model=fitted, relevance=5)
+    told = model.explain(document, summary)
+    assert list(told["targets"]) == ["relevance", "people_coherence"]
 
 
 def test_a_summary_alone_and_among_others(fitted: Path) -> None:
-    model = load_model(fitted)
+    model = load(fitted)
     documents, summaries = zip(*(story(number) for number in range(5)), strict=True)
     scores, aspects = model.score(documents, summaries, aspects=True)
     alone, parts = model.score(documents[3:4], summaries[3:4], aspects=True)
@@ -101,7 +113,7 @@ def test_a_summary_alone_and_among_others(fitted: Path) -> None:
 
 def test_where_nothing_can_be_judged_the_score_is_the_unfitted_one(fitted: Path, base: Path) -> None:
     document, _ = story(1)
-    scored = load_model(fitted).score_pairs([document], ["… !!"])
+    scored = load(fitted).score_pairs([document], ["… !!"])
     assert scored.scores[0] == pytest.approx(Estimator.load(base).score([document], ["… !!"])[0], abs=1e-6)
     assert scored.aspects is not None
     assert np.isnan(scored.aspects["relevance"][0])

@@ -76,12 +76,12 @@ def test_corpus_distance_and_map(negsample, tmp_path):
     (tmp_path / "a.txt").write_text("The cat sat.\nDogs run far.\nBirds sing.\n")
     (tmp_path / "b.txt").write_text("The cat sat.\nDogs run far.\nBirds sing.\n")
     (tmp_path / "c.txt").write_text("Interest rates rose.\nThe bank closed.\nBonds fell.\n")
-    options = ["--metric", "fed(encoder=glove:unit=sentence)"]
+    options = ["--metric", "fed(encoder=glove(unit=sentence))"]
     negsample("corpus", *options, "a.txt", "b.txt", "--json", "same.json", cwd=tmp_path)
     same = json.loads((tmp_path / "same.json").read_text())
     assert same["value"] == pytest.approx(0, abs=1e-6)
     assert (same["generated"], same["higher_is_better"]) == (3, False)
-    more = ["--json", "other.json", "--map", "map.svg", "--encoder", "glove:unit=sentence"]
+    more = ["--json", "other.json", "--map", "map.svg", "--encoder", "glove(unit=sentence)"]
     negsample("corpus", *options, "a.txt", "c.txt", *more, cwd=tmp_path)
     assert json.loads((tmp_path / "other.json").read_text())["value"] > 1
     assert (tmp_path / "map.svg").read_text().lstrip().startswith("<?xml")

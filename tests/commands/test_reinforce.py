@@ -7,7 +7,7 @@ import pytest
 from tests_support import story
 
 SETTINGS = [
-    "encoder=glove:unit=sentence",
+    "encoder=glove(unit=sentence)",
     "sentences=2",
     "reward=rouge1",
     "ml_epochs=1",

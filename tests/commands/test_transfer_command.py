@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
         "sources": {"cnndm": str(folder / "cnndm.jsonl"), "talk <b>": str(folder / "talk.jsonl")},
         "sizes": [10, 30, 500],
         "few_shot": [5],
-        "train": {"encoder": "glove:unit=sentence", "epochs": 1},
+        "train": {"encoder": "glove(unit=sentence)", "epochs": 1},
     }
     (folder / "t.yaml").write_text(json.dumps(experiment))
     return folder

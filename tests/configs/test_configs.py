@@ -40,9 +40,9 @@ def tiny(tiny_bert, vectors, monkeypatch):
     monkeypatch.setattr(smoke, "_BOUNDS", {"limit": 12, "epochs": 1})
     monkeypatch.setitem(smoke._MOST, "negatives", 1)
     monkeypatch.setattr(smoke, "_WHOLE", {"tokens": str(tiny_bert), "align": f"sentence-transformer:{tiny_bert}"})
-    parts = {name: f"glove:{vectors}{more}" for name, more in (("glove", ""), ("use", ",unit=sentence"))}
+    parts = {name: f"glove({vectors}{more})" for name, more in (("glove", ""), ("use", ",unit=sentence"))}
     monkeypatch.setattr(smoke, "_PARTS", {**parts, "use-large": f"sentence-transformer:{tiny_bert}"})
-    monkeypatch.setattr(smoke, "_ANY_OTHER", f"glove:{vectors},unit=sentence,pool=max")
+    monkeypatch.setattr(smoke, "_ANY_OTHER", f"glove({vectors},unit=sentence,pool=max)")
     monkeypatch.setattr(smoke, "_PACKAGED", ())
 
 

@@ -24,7 +24,7 @@ def _able(monkeypatch):
 
 @pytest.fixture(scope="module", params=["cls", "fc", "align"])
 def model(request, tiny_bert, tmp_path_factory):
-    spec = {"cls": str(tiny_bert), "fc": f"hf:{tiny_bert}", "align": f"sentence-transformer:model={tiny_bert}"}
+    spec = {"cls": str(tiny_bert), "fc": f"hf:{tiny_bert}", "align": f"sentence-transformer(model={tiny_bert})"}
     parts = new_parts(request.param, spec[request.param], max_length=64, seed=1)
     if parts.network is None:
         parts.features.fit(np.array([3, 4]), np.array([2, 2]))
@@ -75,7 +75,7 @@ def test_a_processor_without_the_instructions_is_refused(flags, tiny_bert, model
     with pytest.raises(InputError, match=r"no bfloat16 instructions .* leave it at float32"):
         Estimator.load(model, "cpu", precision="bf16")
     with pytest.raises(InputError, match="no bfloat16 instructions"):
-        make_encoder(f"hf:model={tiny_bert},device=cpu").in_bf16()
+        make_encoder(f"hf(model={tiny_bert},device=cpu)").in_bf16()
     Estimator.load(model, "cpu")
 
 

@@ -55,8 +55,7 @@ def test_its_percentiles_are_those_of_the_embedded_sample(estimator: Estimator) 
     assert set(kept["summaries"].values()) == {len(pairs)}
     some = pairs[::27]
     scored = estimator.score_pairs([p.document for p in some], [p.summary for p in some])
-    shares = estimator.percentiles(scored)
-    assert shares is not None
+    shares = scored.percentiles
     for name, column in {"score": scored.scores, **(scored.aspects or {})}.items():
         values = np.array(kept["values"][name])
         for value, share in zip(column, shares[name], strict=True):
@@ -154,7 +153,7 @@ def test_commands_without_a_model(records: Path, negsample) -> None:
     assert set(first) == {"id", "system", "document", "summary", "score", "percentile", "aspects", "aspect_percentiles"}
     assert set(first["aspects"]) == set(first["aspect_percentiles"]) == {"coverage", "support", "coherence", "form"}
     negsample("score", "in.jsonl", "-o", "out.csv", "--no-aspects", cwd=records)
-    assert (records / "out.csv").read_text().splitlines()[0] == "id,document,summary,system,score,percentile"
+    assert (records / "out.csv").read_text().splitlines()[0] == "id,document,summary,system,score,percentile,reason"
     shown = negsample("score", "in.jsonl", cwd=records).stdout
     assert "r0 A baker" in " ".join(shown.split())
     assert f"{first['score']:.3f}" in shown

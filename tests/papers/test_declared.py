@@ -101,11 +101,13 @@ def test_printed_headlines_give_table_4_and_their_p_values():
 
 
 def test_parts_stand_where_they_are_named():
-    spec = declared("p1-table1").with_parts(["InferSent=infersent:weights=/w,vectors=/v"])
+    spec = declared("p1-table1").with_parts(["InferSent=infersent(weights=/w,vectors=/v)"])
     metrics, lacking = spec.metrics()
     assert not lacking
-    assert metrics["doc:InferSent"] == "cosine(encoder=(infersent:weights=/w,vectors=/v), against=document, pool=whole)"
-    assert metrics["ref:enc-avg"].startswith("enc-avg(encoder=(use-multilingual)+(sentence-transformer)+(glove:unit=")
+    assert (
+        metrics["doc:InferSent"] == "cosine(encoder=(infersent(weights=/w,vectors=/v)), against=document, pool=whole)"
+    )
+    assert metrics["ref:enc-avg"].startswith("enc-avg(encoder=(use-multilingual)+(sentence-transformer)+(glove(unit=")
     assert declared("p1-table1").metrics()[1] == dict.fromkeys(
         ("ref:InferSent", "doc:InferSent"), "no InferSent is packaged; give --part InferSent=SPEC"
     )

@@ -196,7 +196,7 @@ def test_side_by_side_on_the_command_line(negsample, pairs_file, tmp_path):
     rows = "\n".join(f"{word} {n}.5 -{n}.0 0.25" for n, word in enumerate(("baker", "sold", "a", "boat", "the")))
     for name in ("one.txt", "two.txt"):
         (tmp_path / name).write_text(rows.replace("0.25", "0.5" if name == "two.txt" else "0.25") + "\n")
-    specs = [f"glove:{tmp_path}/{name},unit=sentence" for name in ("one.txt", "two.txt")]
+    specs = [f"glove({tmp_path}/{name},unit=sentence)" for name in ("one.txt", "two.txt")]
     encoders = ", ".join(f'"{spec}"' for spec in specs)
     words = ("tables", "p3-table1", f"corpus={pairs_file}", f"encoders=[{encoders}]", "heads=fc", "epochs=1")
     done = negsample(*words, "--jobs", 2, "--out", tmp_path / "t")

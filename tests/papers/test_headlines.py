@@ -54,7 +54,7 @@ def table(name, headlines, out, rows="rouge1  rouge1\n"):
     """A table of headlines by cheap metrics, record by place."""
     from dataclasses import replace
 
-    spec = replace(declared(name).with_parts(["USE=glove:unit=sentence"]), rows=rows)
+    spec = replace(declared(name).with_parts(["USE=glove(unit=sentence)"]), rows=rows)
     made = KINDS[spec.kind](spec, headlines, Asked(bootstrap=1000), out)
     return made, {(record.row, record.column): record for record in made.records}
 

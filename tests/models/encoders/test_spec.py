@@ -6,12 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.models.encoders import ENCODERS, load_encoder, make_encoder, parse_spec
-from negsample.models.encoders.base import as_texts
+from negsample.models.encoders import ENCODERS, as_texts, load_encoder, make_encoder
 from negsample.models.language.model_files import fingerprint
 from negsample.models.language.networks import pick_device
 
@@ -43,32 +40,8 @@ def _outside_encoder():
     ENCODERS.register("lengths", make_lengths)
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
-    [
-        ("glove", ("glove", None, {})),
-        ("use:/dir", ("use", "/dir", {})),
-        ("glove:/x/a,b.txt,unit=word", ("glove", "/x/a,b.txt", {"unit": "word"})),
-        ("glove:path=/x/a,b.txt,unit=word", ("glove", None, {"path": "/x/a,b.txt", "unit": "word"})),
-        ("hf:model=/dir,pool=max,layer=-2", ("hf", None, {"model": "/dir", "pool": "max", "layer": "-2"})),
-        ("use:https://host/a=b/4", ("use", "https://host/a=b/4", {})),
-    ],
-)
-def test_a_spec_is_read(spec, expected):
-    assert parse_spec(spec) == expected
-
-
-@given(
-    st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.text("abc/.:-", max_size=6), max_size=4),
-    st.one_of(st.none(), st.text("xyz/.-", min_size=1, max_size=8)),
-)
-def test_a_written_spec_reads_back(options, path):
-    pieces = ([path] if path else []) + [f"{key}={value}" for key, value in options.items()]
-    assert parse_spec("name" + (":" + ",".join(pieces) if pieces else "")) == ("name", path, options)
-
-
 def test_an_encoder_from_outside_is_made_with_typed_options(tmp_path):
-    encoder = make_encoder("lengths:a note,scale=0.5,times=3,double=true")
+    encoder = make_encoder("lengths(a note, scale=0.5, times=3, double=true)")
     assert encoder.note == "a note"
     assert encoder.encode(["abcd", ""]).tolist() == [[12.0], [0.0]]
     again = load_encoder(encoder.save(tmp_path), tmp_path)
@@ -81,16 +54,14 @@ def test_an_encoder_from_outside_is_made_with_typed_options(tmp_path):
     [
         ("glov", "did you mean glove"),
         ("", "has no name"),
-        ("lengths:scal=2", "did you mean scale"),
-        ("lengths:times=two", "not a number"),
-        ("lengths:double=maybe", "write true or false"),
-        ("lengths:times=1,times=2", "gives times twice"),
-        ("lengths:x,note=y", "gives note twice"),
+        ("lengths(scal=2)", "did you mean scale"),
+        ("lengths(times=two)", "not a number"),
+        ("lengths(double=maybe)", "write true or false"),
         ("word2vec", "needs path"),
         ("infersent", "needs weights and vectors"),
-        ("use-multilingual:/x", "takes no path"),
+        ("use-multilingual:/x", "no options"),
         ("sentence-transformer:/no/such/folder", "no folder"),
-        ("sentence-transformer:device=tpu", "device='tpu'"),
+        ("sentence-transformer(device=tpu)", "device='tpu'"),
     ],
 )
 def test_a_bad_spec_is_refused_with_advice(spec, message):

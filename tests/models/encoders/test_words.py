@@ -185,16 +185,16 @@ def test_word_rows(glove):
 
 def test_sentences_pool_their_known_words(glove):
     texts = ["Paris , unheard is large .", "Unheard of!", ""]
-    mean = make_encoder(f"glove:{glove},unit=sentence")
+    mean = make_encoder(f"glove({glove},unit=sentence)")
     assert mean.unit == "sentence"
     np.testing.assert_allclose(mean.encode(texts), [[1.0, -0.5], [0, 0], [0, 0]], atol=1e-6)
     assert mean.counts == {"words": 6, "unknown_words": 3, "zero_vectors": 2}
-    top = make_encoder(f"word2vec:{glove},pool=max")
+    top = make_encoder(f"word2vec({glove},pool=max)")
     assert top.encode(texts).tolist() == [[3, 2], [0, 0], [0, 0]]
     assert top.encode([]).shape == (0, 2)
 
 
-@pytest.mark.parametrize("spec", ["glove:{}", "glove:{},unit=sentence,lower=false", "word2vec:{},pool=max"])
+@pytest.mark.parametrize("spec", ["glove:{}", "glove({},unit=sentence,lower=false)", "word2vec({},pool=max)"])
 def test_saving_and_loading(spec, glove, tmp_path):
     encoder = make_encoder(spec.format(glove))
     saved = encoder.save(tmp_path / "encoder")
@@ -213,16 +213,16 @@ def test_saving_and_loading(spec, glove, tmp_path):
 def test_fingerprints_follow_numbers_words_and_options(tmp_path, glove):
     other_number = text_file(tmp_path / "n.txt", {**ROWS, "is": [3.0, -4.5]})
     other_word = text_file(tmp_path / "w.txt", {("Is" if word == "is" else word): row for word, row in ROWS.items()})
-    specs = [f"glove:{glove}", f"glove:{other_number}", f"glove:{other_word}", f"glove:{glove},unit=sentence"]
-    specs += [f"glove:{glove},unit=sentence,pool=max", f"glove:{glove},lower=false", f"glove:{glove},limit=3"]
+    specs = [f"glove:{glove}", f"glove:{other_number}", f"glove:{other_word}", f"glove({glove},unit=sentence)"]
+    specs += [f"glove({glove},unit=sentence,pool=max)", f"glove({glove},lower=false)", f"glove({glove},limit=3)"]
     assert len({make_encoder(spec).fingerprint for spec in specs}) == len(specs)
 
 
 def test_unknown_options_are_refused(glove):
     with pytest.raises(InputError, match="unit='letter'"):
-        make_encoder(f"glove:{glove},unit=letter")
+        make_encoder(f"glove({glove},unit=letter)")
     with pytest.raises(InputError, match="pool='sum'"):
-        make_encoder(f"glove:{glove},pool=sum")
+        make_encoder(f"glove({glove},pool=sum)")
 
 
 def test_a_table_needs_no_file():

@@ -8,7 +8,7 @@ from processes import launch
 from safetensors.numpy import load_file
 
 SETTINGS = [
-    *("corpus=sample", "limit=31", "encoder=glove:unit=sentence", "sentences=2", "reward=rouge1", "metrics=[rouge1,words]"),
+    *("corpus=sample", "limit=31", "encoder=glove(unit=sentence)", "sentences=2", "reward=rouge1", "metrics=[rouge1,words]"),
     *("ml_epochs=1", "epochs=2", "gamma=0.5", "samples=2", "batch_size=8", "gradient_accumulation=2", "--out"),
 ]  # fmt: skip
 

@@ -28,7 +28,7 @@ REAL = """
 train:
   corpus: {pairs}
   limit: 40
-  encoder: glove:unit=sentence
+  encoder: glove(unit=sentence)
   recipe: delete
   negatives: 2
 space:
@@ -191,8 +191,8 @@ def test_a_trial_that_cannot_be_trained_fails_and_the_search_goes_on(tmp_path, n
     text = text.replace("choices: [adamw, rmsprop]", "choices: [adamw]").replace(
         "train:\n", "train:\n  max_gradient_norm: 1.0\n"
     )
-    text = text.replace("  encoder: glove:unit=sentence\n", "").replace(
-        "space:\n", "space:\n  encoder: {choices: ['glove:unit=sentence', 'glove:/no/such/file']}\n"
+    text = text.replace("  encoder: glove(unit=sentence)\n", "").replace(
+        "space:\n", "space:\n  encoder: {choices: ['glove(unit=sentence)', 'glove:/no/such/file']}\n"
     )
     config = write(tmp_path / "search.yaml", text)
     out = tmp_path / "out"
@@ -203,11 +203,11 @@ def test_a_trial_that_cannot_be_trained_fails_and_the_search_goes_on(tmp_path, n
     assert set(found["states"]) == {"complete", "failed"}
     assert sum(found["states"].values()) == 4
     for trial in found["trials"]:
-        wrong = trial["parameters"]["encoder"] != "glove:unit=sentence"
+        wrong = trial["parameters"]["encoder"] != "glove(unit=sentence)"
         assert (trial["state"] == "failed") == wrong
         assert ("/no/such/file" in (trial["reason"] or "")) == wrong
     assert f"{found['states']['failed']} × failed: " in done.stdout
-    assert found["best"]["parameters"]["encoder"] == "glove:unit=sentence"
+    assert found["best"]["parameters"]["encoder"] == "glove(unit=sentence)"
 
 
 @pytest.mark.parametrize("corpus", ["nofile.jsonl", "other.jsonl", "-"])
