@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 
 def score_columns(
-    estimator: "Estimator",
-    columns: Mapping[Any, Sequence[Any]],
-    document: str,
-    summary: str,
-    prefix: str = "",
-    batch_size: int = 32,
+    estimator: "Estimator", columns: Mapping[Any, Sequence[Any]], document: str, summary: str, prefix: str = ""
 ) -> dict[str, Any]:
     """What ``estimator`` says of the texts in ``columns``, as `Columns.flat`, each name behind ``prefix``.
 
@@ -35,7 +30,7 @@ def score_columns(
         list(columns["references"]) if "references" in estimator.needs & columns.keys() else [()] * len(texts[0])
     )
     items = [Item(d, s, tuple(r)) for d, s, r in zip(*texts, references, strict=True)]
-    found = estimator.scorer(batch_size=batch_size).score(items).flat()
+    found = estimator.scorer().score(items).flat()
     if taken := [prefix + name for name in found if prefix + name in map(str, columns)]:
         raise InputError(f"the column {taken[0]!r} is there already; give prefix=, or leave it out")
     return {prefix + name: column for name, column in found.items()}

@@ -1,9 +1,9 @@
 """The estimator: pairs in, scores out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -138,34 +138,13 @@ class Estimator:
 
     # --- scores
 
-    @overload
-    def score(
-        self,
-        documents: Sequence[str],
-        summaries: Sequence[str],
-        *,
-        batch_size: int = 32,
-        aspects: Literal[False] = False,
-    ) -> np.ndarray: ...
-
-    @overload
-    def score(
-        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32, aspects: Literal[True]
-    ) -> tuple[np.ndarray, dict[str, np.ndarray]]: ...
-
-    def score(
-        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32, aspects: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, dict[str, np.ndarray]]:
+    def score(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> np.ndarray:
         """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
 
-        With ``aspects``: (scores, {aspect: float32 [n] in [0, 1]}), NaN where an aspect can't be judged (``score_pairs``
-        says why). A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths
-        differ, a text is not a string or blank, or the model has no aspects.
+        A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths differ, and where a
+        text is not a string or blank.
         """
-        if aspects:
-            self.need_aspects()
-        scored = self.score_pairs(documents, summaries, batch_size=batch_size)
-        return (scored.scores, scored.aspects) if aspects else scored.scores
+        return self.score_pairs(documents, summaries, batch_size=batch_size).scores
 
     def score_pairs(
         self,
@@ -175,8 +154,8 @@ class Estimator:
         *,
         batch_size: int = 32,
     ) -> Columns:
-        """As ``score``, with what was cut, the aspects where the head has them, and the percentiles of both;
-        ``references`` [n] for a model that was fitted with them.
+        """As ``score``, with the aspects where the head has them, the percentiles of both, why one is missing, and what was
+        cut; ``references`` [n] for a model that was fitted with them.
         """
         return self._columns(self._answers(self._items(documents, summaries, references), batch_size))
 
@@ -235,16 +214,8 @@ class Estimator:
                 "train a model that has: negsample train --config align corpus=PATH --out DIR"
             )
 
-    # --- tables of texts
-
     def score_frame(
-        self,
-        frame: "pd.DataFrame",
-        *,
-        document: str = "document",
-        summary: str = "summary",
-        prefix: str = "",
-        batch_size: int = 32,
+        self, frame: "pd.DataFrame", *, document: str = "document", summary: str = "summary", prefix: str = ""
     ) -> "pd.DataFrame":
         """A copy of ``frame`` with ``score``, ``percentile``, the aspects, their ``…_percentile``, and ``reason``: the
         columns of `negsample.scoring.scorer.Columns.flat`.
@@ -255,22 +226,7 @@ class Estimator:
         """
         from negsample.models.dataframe import score_columns
 
-        return frame.assign(**score_columns(self, dict(frame.items()), document, summary, prefix, batch_size))
-
-    def batch(
-        self,
-        columns: Mapping[str, Sequence[Any]],
-        document: str = "document",
-        summary: str = "summary",
-        prefix: str = "",
-    ) -> dict[str, Any]:
-        """For ``datasets``: ``dataset.map(estimator.batch, batched=True)`` adds the columns of ``score_frame``.
-
-        Other names of columns go into ``fn_kwargs``. Works with ``num_proc``, and ``datasets`` finds again what it cached.
-        """
-        from negsample.models.dataframe import score_columns
-
-        return score_columns(self, columns, document, summary, prefix)
+        return frame.assign(**score_columns(self, dict(frame.items()), document, summary, prefix))
 
     # --- what is computed
 

@@ -12,7 +12,7 @@ import pytest
 from tests_support import story
 
 import negsample as package
-from negsample import Estimator, assert_quality
+from negsample import Estimator, ScoreBatches, assert_quality
 from negsample.commands import options
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
@@ -40,8 +40,8 @@ def test_it_is_align_as_it_is_made(estimator: Estimator) -> None:
     features = ready.ready_parts()[0].features
     assert isinstance(features, AlignFeatures)
     logits = untrained()(**stack(features.compare([document], [summary])))[0].detach().numpy()
-    score, aspects = estimator.score([document], [summary], aspects=True)
-    found = [score[0], *(aspects[name][0] for name in estimator.aspects)]
+    scored = estimator.score_pairs([document], [summary])
+    found = [column[0] for column in scored.named().values()]
     # What else is read at once may change the last digits.
     assert found == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-5)
     assert estimator.signature.startswith(f"ready:{ready.READY.version}|model:{estimator.fingerprint}|")
@@ -115,7 +115,7 @@ def test_a_data_set_gets_columns(estimator: Estimator, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     documents, summaries = zip(story(1), story(2), strict=True)
     data = datasets.Dataset.from_dict({"document": documents, "summary": [summaries[0], ""]})
-    found = data.map(estimator.batch, batched=True, batch_size=1)
+    found = data.map(ScoreBatches(), batched=True, batch_size=1)
     assert found["score"][0] == pytest.approx(float(estimator.score(documents[:1], summaries[:1])[0]))
     assert np.isnan(found["score"][1])
     assert list(found["reason"]) == ["", "the summary is blank"]

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.io.write import write_table
-from negsample.ray import (
+from negsample.scoring.files import DEFAULTS, Settings
+from negsample.scoring.parts import (
     Part,
     Source,
     count_part,
@@ -26,7 +27,6 @@ from negsample.ray import (
     score_part,
     sources_of,
 )
-from negsample.scoring.files import DEFAULTS, Settings
 from negsample.scoring.scorer import Columns
 from negsample.scoring.tally import Tally
 
