@@ -1,22 +1,8 @@
-"""What several benchmarks need: the least time of some runs, and texts that are made up."""
+"""Made-up texts, which several benchmarks need."""
 
-import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 from negsample.seeds import generator
-
-T = TypeVar("T")
-
-
-def best_of(times: int, job: Callable[[], T]) -> tuple[float, T]:
-    """Least seconds of ``times`` runs, and the last result."""
-    seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
-        result = job()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds), result
 
 
 def made_text(words: int, vocabulary: Sequence[str], *seed: object) -> str:

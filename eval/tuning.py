@@ -36,43 +36,34 @@ def load_tune_halves(judgments: Sequence[tuple[str, str]]) -> list[TuneHalf]:
     Raises InputError where a source has no halves, no row of the tune half has the score, or a document of the tune half
     stands in the other one as well.
     """
-    found = []
-    for source, name in judgments:
-        unusable = Unusable()
-        rows = with_means(load_judgments(source, unusable), unusable)
-        unmarked = sum(not row.half for row in rows)
-        if unmarked:
-            some = f"{unmarked} of {len(rows)} rows have no field"
-            told = "no row has the field" if unmarked == len(rows) else some
-            raise InputError(
-                f"{source}: {told} 'half'; mark each row half: tune (for the search) or half: report (kept from it)"
-            )
-        mine = [row for row in rows if row.half == TUNE]
-        if not mine:
-            raise InputError(f"{source}: no row has half: tune, which is the half that a search may use")
-        _check_apart(source, rows)
-        scored = tuple(row for row in mine if name in row.scores)
-        if not scored:
-            if is_mean(name) and unusable.told:
-                raise InputError(f"{source}: {unusable.told[-1]}")
-            known = sorted({score for row in mine for score in row.scores})
-            raise InputError(f"{source}: no row with half: tune has the score {name!r}; {suggestion(name, known)}")
-        found.append(TuneHalf(source, name, scored))
-    return found
+    return [_tune_half(source, human) for source, human in judgments]
 
 
-def _check_apart(source: str, rows: Sequence[Judged]) -> None:
-    """InputError where a document stands in both halves."""
-    halves: dict[str, dict[str, str]] = {TUNE: {}, "report": {}}
-    for row in rows:
-        for text in row.documents:
-            halves[row.half].setdefault(document_key(text), row.document_id)
-    both = sorted(set(halves[TUNE]) & set(halves["report"]))
+def _tune_half(source: str, human: str) -> TuneHalf:
+    unusable = Unusable()
+    rows = with_means(load_judgments(source, unusable), unusable)
+    if unmarked := sum(not row.half for row in rows):
+        told = "no row has the field" if unmarked == len(rows) else f"{unmarked} of {len(rows)} rows have no field"
+        raise InputError(
+            f"{source}: {told} 'half'; mark each row half: tune (for the search) or half: report (kept from it)"
+        )
+    mine = [row for row in rows if row.half == TUNE]
+    if not mine:
+        raise InputError(f"{source}: no row has half: tune, which is the half that a search may use")
+    others = {document_key(text) for row in rows if row.half != TUNE for text in row.documents}
+    both = {row.document_id for row in mine if others.intersection(map(document_key, row.documents))}
     if both:
         raise InputError(
-            f"{source}: {len(both)} documents stand in both halves (such as document_id {halves[TUNE][both[0]]!r}); "
-            "put all rows of a document into one half"
+            f"{source}: {len(both)} documents stand in both halves (such as document_id {min(both)!r}); put all rows of a "
+            "document into one half"
         )
+    scored = tuple(row for row in mine if human in row.scores)
+    if not scored and is_mean(human) and unusable.told:
+        raise InputError(f"{source}: {unusable.told[-1]}")
+    if not scored:
+        known = sorted({score for row in mine for score in row.scores})
+        raise InputError(f"{source}: no row with half: tune has the score {human!r}; {suggestion(human, known)}")
+    return TuneHalf(source, human, scored)
 
 
 def agreement_of(model: Path, halves: Sequence[TuneHalf], level: str, coefficient: str) -> float:

@@ -1,9 +1,9 @@
 """The estimator: pairs in, scores out."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,12 +12,9 @@ import negsample
 from negsample.errors import InputError
 from negsample.models.align.explain import explain
 from negsample.models.batching import longest_first
-from negsample.models.build import Parts, load_parts
+from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures
-from negsample.models.folder import read_description
-from negsample.models.language.model_files import load_weights
-from negsample.models.percentiles import FILE, read_percentiles, share_below
-from negsample.models.precision import check_precision, to_bf16
+from negsample.models.percentiles import share_below
 from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, values_at
 from negsample.seeds import digest
 
@@ -32,12 +29,27 @@ _CHUNK = 1024
 _UNITS = 512
 
 
+@dataclass(frozen=True)
+class Answers:
+    """What is computed of n pairs: ``values`` float [n, K], NaN where one is missing and ``reasons`` [n] says why; ``cut``:
+    bool [n], which were longer than the model reads.
+    """
+
+    values: np.ndarray
+    cut: np.ndarray
+    reasons: list[str | None]
+
+
 class Estimator:
     """A reference-free estimator of summary quality.
 
     ``Estimator.load()`` is the ready one, ``Estimator.load(folder)`` reads a model folder; ``score(documents, summaries)``
     answers with one number a pair.
     """
+
+    needs: frozenset[str] = frozenset({"document"})
+    # Keys of the documents whose judgments it was fitted to.
+    fitted_on: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -46,14 +58,16 @@ class Estimator:
         device: str | torch.device | None = None,
         precision: str = "float32",
         percentiles: dict[str, np.ndarray] | None = None,
+        place: str | None = None,
     ) -> None:
+        """``percentiles``: as `negsample.models.percentiles.read_percentiles` has them; ``place``: where it was loaded from."""
         assert parts.network is not None
         self.description = description
         self.precision = precision
-        self._percentiles = percentiles
-        # What it was loaded from.
-        self._source: str | None = None
-        self.device = _device(device)
+        self.device = device_of(device)
+        self.parts = parts
+        self._place = place
+        self._percentiles = percentiles or {}
         self._features = parts.features
         self._network = parts.network.to(self.device).eval()
         if hasattr(parts.features, "to"):
@@ -66,47 +80,16 @@ class Estimator:
         device: str | torch.device | None = None,
         precision: str = "float32",
     ) -> "Estimator":
-        """The estimator in the folder ``model``, or ``org/name[@revision]`` of the hub, on ``device`` (a GPU where there
-        is one). No network access for a folder; no pickle.
+        """As `negsample.models.load`, which loads every kind of estimator."""
+        from negsample.models import load
 
-        Without ``model``, or for ``"ready"``, it is the ready one (``negsample.models.ready``). ``precision``: ``"bf16"``
-        lets the pretrained networks (encoder, judge, the network of ``cls``) compute in bfloat16, which moves scores a
-        little; a language model stays at its own. Raises InputError where the folder is damaged, newer than this code,
-        or of another kind, where the hub has no such model, and for ``"bf16"`` where the device has no instructions for it.
-        """
-        check_precision(precision, _device(device))
-        if model is None or (str(model) == "ready" and not Path(model).exists()):
-            from negsample.models.ready import PERCENTILES, ready_parts
-
-            made = cls(*ready_parts(precision), device, precision, read_percentiles(PERCENTILES))
-            made._source = "ready"
-            return made
-        from negsample.models.hub import model_path
-
-        folder = model_path(model)
-        description = read_description(folder)
-        try:
-            parts = load_parts(description, folder, precision=precision)
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
-        assert parts.network is not None
-        load_weights(parts.network, folder, description["weights_sha256"])
-        fine_tuned = getattr(parts.network, "encoder", None)
-        if precision == "bf16" and fine_tuned is not None:
-            to_bf16(fine_tuned)
-        if "fitted" in description:
-            from negsample.models.fitted import FittedEstimator
-
-            cls = FittedEstimator if cls is Estimator else cls
-        made = cls(parts, description, device, precision, read_percentiles(folder / FILE))
-        made._source = str(folder.resolve())
-        return made
+        return load(model, device, precision)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Where it lies stands for the estimator when it goes to another process, and when ``datasets`` hashes it."""
-        if self._source is None:
+        if self._place is None:
             return super().__reduce_ex__(protocol)
-        return _load_again, (self._source, str(self.device), self.precision, self.fingerprint)
+        return _load_again, (self._place, str(self.device), self.precision, self.fingerprint)
 
     def stay_in_memory(self) -> None:
         """Keep nothing of the texts to come on disk, as a service should; heads over rows keep vectors in the cache still."""
@@ -139,9 +122,8 @@ class Estimator:
             "recipe": about["recipe"],
             "loss": about["loss"],
             "version": negsample.__version__,
+            **({"precision": self.precision} if self.precision != "float32" else {}),
         }
-        if self.precision != "float32":
-            values["precision"] = self.precision
         return "|".join(f"{key}:{value}" for key, value in values.items())
 
     @property
@@ -154,34 +136,75 @@ class Estimator:
         """The aspects of the head itself."""
         return tuple(getattr(type(self._network), "outputs", ("score",))[1:])
 
-    @overload
-    def score(
+    # --- scores
+
+    def score(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> np.ndarray:
+        """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
+
+        A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths differ, and where a
+        text is not a string or blank.
+        """
+        return self.score_pairs(documents, summaries, batch_size=batch_size).scores
+
+    def score_pairs(
         self,
         documents: Sequence[str],
         summaries: Sequence[str],
+        references: Sequence[Sequence[str]] = (),
         *,
         batch_size: int = 32,
-        aspects: Literal[False] = False,
-    ) -> np.ndarray: ...
-
-    @overload
-    def score(
-        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32, aspects: Literal[True]
-    ) -> tuple[np.ndarray, dict[str, np.ndarray]]: ...
-
-    def score(
-        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32, aspects: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
-
-        With ``aspects``: (scores, {aspect: float32 [n] in [0, 1]}), NaN where an aspect can't be judged (``score_pairs``
-        says why). A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths
-        differ, a text is not a string or blank, or the model has no aspects.
+    ) -> Columns:
+        """As ``score``, with the aspects where the head has them, the percentiles of both, why one is missing, and what was
+        cut; ``references`` [n] for a model that was fitted with them.
         """
-        if aspects:
+        return self._columns(self._answers(self._items(documents, summaries, references), batch_size))
+
+    def scorer(self, name: str = "model", batch_size: int = 32, aspects: bool = True) -> Scorer:
+        """The estimator as one of the things that score, called ``name``, its aspects left out unless ``aspects``.
+
+        An item without a text that it needs is answered by NaN and a reason.
+        """
+
+        def score(items: Sequence[Item]) -> Columns:
+            reasons = [self._fault(item) for item in items]
+            good = [place for place, reason in enumerate(reasons) if reason is None]
+            found = self._columns(self._answers([items[place] for place in good], batch_size)).spread(good, reasons)
+            return found if aspects else found.overall()
+
+        about = self.aspects if aspects else (), self.fitted_on, tuple(score([]).flat())
+        return Scorer(name, self.signature, True, self.needs, score, *about)
+
+    def explain(self, document: str, summary: str) -> dict[str, Any]:
+        """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``); ``percentile`` has the
+        share of real summaries that score lower, for the score and each aspect; ``targets`` of a fitted model, for each,
+        its value, interval, and what each input adds.
+
+        Raises InputError as ``score`` does, and where the model has no aspects to explain a score by.
+        """
+        return self.explain_pairs([document], [summary])[0]
+
+    def explain_pairs(
+        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]] = ()
+    ) -> list[dict[str, Any]]:
+        """As ``explain``, for pairs that are computed together; ``references`` [n] for a model that was fitted with them."""
+        features = self._features
+        if not isinstance(features, AlignFeatures):
             self.need_aspects()
-        scored = self.score_pairs(documents, summaries, batch_size=batch_size)
-        return (scored.scores, scored.aspects) if aspects else scored.scores
+            raise InputError(f"head {self.description['head']!r} has no aspects to explain a score by")
+        items = self._items(documents, summaries, references)
+        answers = self._answers(items, 32)
+        columns = self._columns(answers)
+        return [
+            {
+                **explain(features, self._network, item.document, item.summary, columns, place),
+                **self._explained(answers, columns, place),
+            }
+            for place, item in enumerate(items)
+        ]
+
+    def _explained(self, answers: Answers, columns: Columns, place: int) -> dict[str, Any]:
+        """What an explanation of one pair says of the scores themselves."""
+        return {"percentile": values_at(columns.percentiles, place)} if columns.percentiles else {}
 
     def need_aspects(self) -> None:
         """Raises InputError where the model has no aspects."""
@@ -191,100 +214,21 @@ class Estimator:
                 "train a model that has: negsample train --config align corpus=PATH --out DIR"
             )
 
-    @property
-    def has_percentiles(self) -> bool:
-        """Whether it knows what real summaries score; folders of earlier versions don't."""
-        return self._percentiles is not None
-
-    def _ranked(self, scored: Columns) -> Columns:
-        """``scored`` with its percentiles, where the estimator knows what real summaries of its own corpus score."""
-        named = scored.named()
-        shares = {
-            name: share_below(known, named[name]) for name, known in (self._percentiles or {}).items() if name in named
-        }
-        return replace(scored, percentiles=shares)
-
-    def scorer(self, name: str = "", batch_size: int = 32) -> Scorer:
-        """The estimator as one of the things that score, called ``name``; a pair without text is answered by NaN and why."""
-
-        def score(items: Sequence[Item]) -> Columns:
-            reasons = [self._item_fault(item) for item in items]
-            good = [place for place, reason in enumerate(reasons) if reason is None]
-            return self._score_items([items[place] for place in good], batch_size).spread(good, reasons)
-
-        about = self.aspects, self.fitted_on, self.has_percentiles
-        return Scorer(name or "model", self.signature, True, self.needs, score, *about)
-
-    needs: frozenset[str] = frozenset({"document"})
-    fitted_on: frozenset[str] = frozenset()
-
-    def _item_fault(self, item: Item) -> str | None:
-        return fault_of(item.document, item.summary)
-
-    def _score_items(self, items: Sequence[Item], batch_size: int) -> Columns:
-        return self.score_pairs([i.document for i in items], [i.summary for i in items], batch_size=batch_size)
-
-    def explain(self, document: str, summary: str) -> dict[str, Any]:
-        """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``).
-
-        Raises InputError as ``score`` does, and where the model has no aspects.
-        """
-        return self.explain_pairs([document], [summary])[0]
-
-    def explain_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[dict[str, Any]]:
-        """As ``explain``, for pairs that are computed together."""
-        self.need_aspects()
-        scored = self.score_pairs(documents, summaries)
-        assert isinstance(self._features, AlignFeatures)
-        explained = []
-        for place, (document, summary) in enumerate(zip(documents, summaries, strict=True)):
-            told = explain(self._features, self._network, document, summary, scored, place)
-            told.update({"percentile": values_at(scored.percentiles, place)} if scored.percentiles else {})
-            explained.append(told)
-        return explained
-
     def score_frame(
-        self,
-        frame: "pd.DataFrame",
-        *,
-        document: str = "document",
-        summary: str = "summary",
-        prefix: str = "",
-        batch_size: int = 32,
+        self, frame: "pd.DataFrame", *, document: str = "document", summary: str = "summary", prefix: str = ""
     ) -> "pd.DataFrame":
-        """A copy of ``frame`` with ``score``, ``percentile``, the aspects, their ``…_percentile`` and ``reason``.
+        """A copy of ``frame`` with ``score``, ``percentile``, the aspects, their ``…_percentile``, and ``reason``: the
+        columns of `negsample.scoring.scorer.Columns.flat`.
 
         ``document`` and ``summary`` name its columns of texts; ``prefix`` stands before the names of the new ones. A row
         whose texts are missing or blank has NaN and a reason. Raises InputError for a column that is not there, and a new
         one that is there already.
         """
-        from negsample.models.frames import score_frame
+        from negsample.models.dataframe import score_columns
 
-        return score_frame(self, frame, document, summary, prefix, batch_size)
+        return frame.assign(**score_columns(self, dict(frame.items()), document, summary, prefix))
 
-    def batch(
-        self,
-        columns: Mapping[str, Sequence[Any]],
-        document: str = "document",
-        summary: str = "summary",
-        prefix: str = "",
-    ) -> dict[str, Any]:
-        """For ``datasets``: ``dataset.map(estimator.batch, batched=True)`` adds the columns of ``score_frame``.
-
-        Other names of columns go into ``fn_kwargs``. Works with ``num_proc``, and ``datasets`` finds again what it cached.
-        """
-        from negsample.models.frames import score_batch
-
-        return score_batch(self, columns, document, summary, prefix)
-
-    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Columns:
-        """As ``score``, with what was cut, and the aspects where the head has them."""
-        logits, cut, reasons = self._answers(
-            documents, summaries, batch_size, self._network, 1 + len(self._own_aspects)
-        )
-        outputs = torch.sigmoid(torch.from_numpy(logits)).numpy()
-        aspects = dict(zip(self._own_aspects, outputs.T[1:], strict=True))
-        return self._ranked(Columns(outputs[:, 0], reasons, cut, aspects))
+    # --- what is computed
 
     @property
     def evidence_directions(self) -> dict[str, int]:
@@ -292,74 +236,97 @@ class Estimator:
         named: dict[str, int] = getattr(self._network, "evidence_directions", {})
         return dict.fromkeys(("score", *self._own_aspects), 1) | named
 
-    def evidence(
-        self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32
-    ) -> tuple[np.ndarray, np.ndarray, list[str | None]]:
-        """What a fit to people's scores can weigh, turned so that more is better: (float32 [n, K], cut bool [n], reasons).
+    def evidence(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Answers:
+        """What a fit to people's scores can weigh, turned so that more is better: ``values`` float32 [n, K].
 
         Columns: the logits of the score and of the aspects, then what the head names (``evidence_directions``). NaN, with
         the reason, where an aspect can't be judged. Raises InputError as ``score`` does.
         """
         ask = getattr(self._network, "evidence", self._network)
-        return self._answers(documents, summaries, batch_size, ask, len(self.evidence_directions))
+        return self._asked(self._items(documents, summaries, None), batch_size, ask, len(self.evidence_directions))
 
-    def _answers(
-        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int, ask: Ask, width: int
-    ) -> tuple[np.ndarray, np.ndarray, list[str | None]]:
-        """What ``ask`` (the network, or a method of it) says of each pair: float32 [n, width], cut bool [n], and why an aspect
-        is missing.
-        """
+    def _items(
+        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]] | None = ()
+    ) -> list[Item]:
+        """The pairs; ``references`` None: they are not needed. Raises InputError where one can't be scored."""
         if isinstance(documents, str) or isinstance(summaries, str):
             raise InputError("score takes a list of documents and a list of summaries; put a single text into a list")
         if len(documents) != len(summaries):
             raise InputError(f"{len(documents)} documents but {len(summaries)} summaries; give one document a summary")
-        for name, texts in (("document", documents), ("summary", summaries)):
-            for number, text in enumerate(texts):
-                if not isinstance(text, str) or not text.strip():
-                    fault = "blank" if isinstance(text, str) else f"{type(text).__name__}, not text"
-                    raise InputError(f"{name} {number} is {fault}; leave the pair out")
-        outputs = np.empty((len(documents), width), np.float32)
-        cut = np.zeros(len(documents), bool)
-        for start in range(0, len(documents), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            outputs[part], cut[part] = self._answer_chunk(documents[part], summaries[part], batch_size, ask, width)
-        missing = np.any(np.isnan(outputs), axis=1).tolist()
-        reason = getattr(self._features, "reason", lambda document, summary: None)
-        return outputs, cut, [reason(documents[i], summaries[i]) if missing[i] else None for i in range(len(documents))]
+        beside = references or [()] * len(documents)
+        items = [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, beside, strict=True)]
+        for place, item in enumerate(items):
+            if fault := self._fault(item) if references is not None else fault_of(item.document, item.summary):
+                raise InputError(f"pair {place}: {fault}; leave the pair out")
+        return items
 
-    def _answer_chunk(
-        self, documents: Sequence[str], summaries: Sequence[str], batch_size: int, ask: Ask, width: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _fault(self, item: Item) -> str | None:
+        """Why an item can't be scored; None where it can."""
+        lacking = "references" in self.needs and not item.references
+        return fault_of(item.document, item.summary) or ("there is no reference, which it needs" if lacking else None)
+
+    def _answers(self, items: Sequence[Item], batch_size: int) -> Answers:
+        """Logits of the score and of the aspects, float32 [n, K]."""
+        return self._asked(items, batch_size, self._network, 1 + len(self._own_aspects))
+
+    def _columns(self, answers: Answers) -> Columns:
+        """What the answers mean."""
+        outputs = torch.sigmoid(torch.from_numpy(answers.values[:, : 1 + len(self._own_aspects)])).numpy()
+        aspects = dict(zip(self._own_aspects, outputs.T[1:], strict=True))
+        return self._ranked(Columns(outputs[:, 0], answers.reasons, answers.cut, aspects))
+
+    def _ranked(self, scored: Columns) -> Columns:
+        """``scored`` with the share of real summaries of the estimator's own corpus that score lower, where that is known."""
+        named = scored.named()
+        shares = {name: share_below(known, named[name]) for name, known in self._percentiles.items() if name in named}
+        return replace(scored, percentiles=shares)
+
+    def _asked(self, items: Sequence[Item], batch_size: int, ask: Ask, width: int) -> Answers:
+        """What ``ask`` (the network, or a method of it) says of each pair: float32 [n, width]."""
+        values = np.empty((len(items), width), np.float32)
+        cut = np.zeros(len(items), bool)
+        for start in range(0, len(items), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            values[part], cut[part] = self._ask_chunk(items[part], batch_size, ask, width)
+        missing = np.isnan(values).any(axis=1).tolist()
+        reason = getattr(self._features, "reason", lambda document, summary: None)
+        reasons = [reason(i.document, i.summary) if gone else None for i, gone in zip(items, missing, strict=True)]
+        return Answers(values, cut, reasons)
+
+    def _ask_chunk(self, items: Sequence[Item], batch_size: int, ask: Ask, width: int) -> tuple[np.ndarray, np.ndarray]:
         # Systems share documents: each text is read once.
-        unique = list(dict.fromkeys([*documents, *summaries]))
+        unique = list(dict.fromkeys([*(item.document for item in items), *(item.summary for item in items)]))
         units = dict(zip(unique, self._features.read(unique), strict=True))
         unit = self._features.width
-        sizes = np.array([[len(units[d]), len(units[s])] for d, s in zip(documents, summaries, strict=True)]) // unit
+        sizes = np.array([[len(units[item.document]), len(units[item.summary])] for item in items]) // unit
         lengths = self._features.lengths(sizes[:, 0], sizes[:, 1])
-        outputs = np.empty((len(documents), width), np.float32)
+        outputs = np.empty((len(items), width), np.float32)
         # At most ``batch_size`` · 512 units a batch, padding counted.
         room = batch_size * _UNITS
         for batch in longest_first(lengths, lambda longest: min(room // max(1, longest), 8 * batch_size)):
-            tensors = self._features.collate([units[documents[i]] for i in batch], [units[summaries[i]] for i in batch])
+            documents, summaries = ([units[getattr(items[i], text)] for i in batch] for text in ("document", "summary"))
+            tensors = self._features.collate(documents, summaries)
             with torch.inference_mode():
                 logits = ask(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
                 outputs[batch] = logits.float().cpu().numpy().reshape(len(batch), -1)
         if not np.isfinite(outputs[:, 0]).all():
-            raise InputError(f"the model answers with a number that is not finite for document {documents[0][:60]!r}…")
+            raise InputError(
+                f"the model answers with a number that is not finite for document {items[0].document[:60]!r}…"
+            )
         cut = self._features.was_cut(sizes[:, 0], sizes[:, 1])
         if isinstance(self._features, AlignFeatures):
-            cut |= self._features.read_in_part([units[text] for text in documents])
+            cut |= self._features.read_in_part([units[item.document] for item in items])
         return outputs, cut
 
 
-def _device(device: str | torch.device | None) -> torch.device:
+def device_of(device: str | torch.device | None) -> torch.device:
     """``device``, or a GPU where there is one."""
     return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
-def _load_again(source: str, device: str, precision: str, fingerprint: str) -> Estimator:
+def _load_again(place: str, device: str, precision: str, fingerprint: str) -> Estimator:
     """The estimator that was sent here as the place it was loaded from. Raises InputError where another lies there now."""
-    made = Estimator.load(source, device, precision)
+    made = Estimator.load(place, device, precision)
     if made.fingerprint != fingerprint:
-        raise InputError(f"{source}: another model than the one that was loaded lies here now; load it again")
+        raise InputError(f"{place}: another model than the one that was loaded lies here now; load it again")
     return made

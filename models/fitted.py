@@ -1,10 +1,11 @@
 """An estimator whose score, and further targets, were fitted to people's scores (``negsample fit``).
 
 Its folder is that of the estimator it started from, whole, with the entry ``fitted`` in ``config.json``: weights of what
-that estimator says of a pair, which is computed as before.
+that estimator says of a pair, which is computed as before, and of further metrics.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,95 @@ import numpy as np
 from scipy.special import expit
 
 from negsample.errors import InputError
-from negsample.models.align.explain import explain
 from negsample.models.build import Parts
-from negsample.models.estimator import Estimator
-from negsample.models.features.align import AlignFeatures
-from negsample.models.fitted_values import Fitted
+from negsample.models.estimator import Answers, Estimator
 from negsample.models.folder import save_folder
-from negsample.scoring.scorer import Columns
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import Columns, Item, Scorer
 from negsample.seeds import digest
+
+
+@dataclass(frozen=True)
+class FittedTarget:
+    """A sum of inputs on people's scale: ``offset`` + Σ ``weights``[input]·input is put between ``knots``.
+
+    ``knots``: (sums, people's scores), both rising; a sum beyond an end has the score of the end. ``half_width``: half of
+    the interval that holds the score of a new summary with probability ``confidence`` (cut at the ends of the scale).
+    """
+
+    human: str
+    weights: Mapping[str, float]
+    offset: float
+    knots: tuple[tuple[float, ...], tuple[float, ...]]
+    half_width: float
+    confidence: float
+
+    def answer(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """People's score [n] and its interval [n, 2] for ``sums`` [n]; NaN stays NaN."""
+        values = np.interp(sums, np.array(self.knots[0]), np.array(self.knots[1]))
+        ends = np.stack([values - self.half_width, values + self.half_width], axis=1)
+        return values, np.clip(ends, self.knots[1][0], self.knots[1][-1])
+
+
+@dataclass(frozen=True)
+class FurtherMetric:
+    """A metric that a fit weighs beside the estimator's own inputs, as (``direction``·value − ``centre``)/``spread``."""
+
+    spec: str
+    name: str
+    signature: str
+    direction: int
+    centre: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """All that a fit adds to an estimator. ``score``, ``offset``: weights of the overall score, whose sigmoid it is.
+
+    ``documents``: keys of the documents whose summaries it was fitted on. ``references``: whether ``metrics`` read them.
+    ``about``: what it was fitted on, for people.
+    """
+
+    score: Mapping[str, float]
+    offset: float
+    targets: Mapping[str, FittedTarget]
+    metrics: tuple[FurtherMetric, ...]
+    references: bool
+    documents: tuple[str, ...]
+    about: Mapping[str, Any]
+
+    def as_plain(self) -> dict[str, Any]:
+        """The entry of ``config.json``."""
+        return asdict(self)
+
+    @staticmethod
+    def from_plain(data: Any) -> "Fitted":
+        """Read what ``as_plain`` gave. Raises InputError for anything else."""
+        try:
+            targets = {
+                str(name): FittedTarget(**{**entry, "knots": tuple(map(tuple, entry["knots"]))})
+                for name, entry in data["targets"].items()
+            }
+            metrics = tuple(FurtherMetric(**entry) for entry in data["metrics"])
+            found = Fitted(**{**data, "targets": targets, "metrics": metrics, "documents": tuple(data["documents"])})
+            for weights in (found.score, *(target.weights for target in targets.values())):
+                if not np.isfinite([float(weight) for weight in weights.values()]).all():
+                    raise ValueError("a weight is not finite")
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise InputError(f"config.json: what was fitted is damaged ({error!r}); copy the model again") from None
+        return found
+
+
+def further_metrics(specs: Sequence[str], references: bool) -> list[Scorer]:
+    """The metrics ``specs``. Raises InputError where one needs references that there will not be."""
+    metrics = [make_metric(spec) for spec in dict.fromkeys(specs)]
+    for metric in metrics:
+        if "references" in metric.needs and not references:
+            raise InputError(
+                f"--metric {metric.name} reads references; add --references if they will be there when the model scores"
+            )
+    return metrics
 
 
 class FittedEstimator(Estimator):
@@ -29,23 +111,20 @@ class FittedEstimator(Estimator):
     overall score is that of the estimator without the fit, and the targets are missing, with the reason.
     """
 
-    computes_metrics = False
-
     def __init__(self, parts: Parts, description: dict[str, Any], *arguments: Any, **options: Any) -> None:
         super().__init__(parts, description, *arguments, **options)
         self.fitted = Fitted.from_plain(description["fitted"])
-        if self.fitted.metrics and not self.computes_metrics:
-            raise InputError(
-                f"this model was fitted with further metrics ({', '.join(m.name for m in self.fitted.metrics)}); "
-                "load it by negsample.models.load"
-            )
+        self.fitted_on = frozenset(self.fitted.documents)
+        if self.fitted.references:
+            self.needs = frozenset({"document", "references"})
+        self._metrics = further_metrics([metric.spec for metric in self.fitted.metrics], self.fitted.references)
+        for metric, then in zip(self._metrics, self.fitted.metrics, strict=True):
+            if _unversioned(metric.signature) != _unversioned(then.signature):
+                raise InputError(f"the metric {then.name} is not the one that was fitted ({then.signature}); fit again")
         self._inputs = (*self.evidence_directions, *(metric.name for metric in self.fitted.metrics))
-        unknown = sorted({name for sums in self._sums() for name in sums} - set(self._inputs))
-        if unknown:
+        sums = [self.fitted.score, *(target.weights for target in self.fitted.targets.values())]
+        if unknown := sorted({name for weights in sums for name in weights} - set(self._inputs)):
             raise InputError(f"config.json: a fit weighs {unknown[0]!r}, which this head does not have; fit it again")
-
-    def _sums(self) -> list[Mapping[str, float]]:
-        return [self.fitted.score, *(target.weights for target in self.fitted.targets.values())]
 
     @property
     def fingerprint(self) -> str:
@@ -59,84 +138,56 @@ class FittedEstimator(Estimator):
         return f"{super().signature}|fitted:{people}"
 
     @property
-    def fitted_on(self) -> frozenset[str]:  # type: ignore[override]
-        """Keys of the documents whose judgments it was fitted to."""
-        return frozenset(self.fitted.documents)
-
-    @property
     def aspects(self) -> tuple[str, ...]:
         """The aspects of the head, then the targets."""
-        return (*self._own_aspects, *self.fitted.targets)
+        return (*super().aspects, *self.fitted.targets)
 
-    def further(
-        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]] | None
-    ) -> tuple[np.ndarray, list[str | None]]:
-        """Values of ``fitted.metrics``, float64 [n, M], NaN where undefined, and why: here there are none."""
-        return np.empty((len(documents), 0)), [None] * len(documents)
+    def _answers(self, items: Sequence[Item], batch_size: int) -> Answers:
+        """The inputs of the fit, float64 [n, K]: evidence, then metrics as it weighs them."""
+        found = self.evidence([i.document for i in items], [i.summary for i in items], batch_size=batch_size)
+        values, reasons = np.empty((len(items), len(self._inputs))), found.reasons
+        own = found.values.shape[1]
+        values[:, :own] = found.values
+        seen = items if self.fitted.references else [Item(item.document, item.summary) for item in items]
+        for place, then in enumerate(self.fitted.metrics if items else ()):
+            told = self._metrics[place].score(seen)
+            values[:, own + place] = (told.scores * then.direction - then.centre) / then.spread
+            reasons = [
+                why or (reason and f"{then.name}: {reason}") for why, reason in zip(reasons, told.reasons, strict=True)
+            ]
+        return Answers(values, found.cut, reasons)
 
-    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Columns:
-        """As `Estimator.score_pairs`, the targets among the aspects, with their intervals."""
-        return self._scored(documents, summaries, None, batch_size)
-
-    def _scored(
-        self,
-        documents: Sequence[str],
-        summaries: Sequence[str],
-        references: Sequence[Sequence[str]] | None,
-        batch_size: int,
-    ) -> Columns:
-        values, cut, reasons = self._values(documents, summaries, references, batch_size)
-        own = expit(values[:, : 1 + len(self._own_aspects)]).astype(np.float32)
-        overall = expit(self._sum(values, self.fitted.score) + self.fitted.offset)
-        aspects = dict(zip(self._own_aspects, own.T[1:], strict=True))
-        intervals = {}
+    def _columns(self, answers: Answers) -> Columns:
+        own = super()._columns(answers)
+        overall = expit(self._sum(answers.values, self.fitted.score) + self.fitted.offset)
+        aspects, intervals = dict(own.aspects), {}
         for name, target in self.fitted.targets.items():
-            answered, ends = target.answer(self._sum(values, target.weights) + target.offset)
+            answered, intervals[name] = target.answer(self._sum(answers.values, target.weights) + target.offset)
             aspects[name] = answered.astype(np.float32)
-            intervals[name] = ends
-        scores = np.where(np.isnan(overall), own[:, 0], overall).astype(np.float32)
-        return self._ranked(Columns(scores, reasons, cut, aspects, intervals))
-
-    def _values(
-        self,
-        documents: Sequence[str],
-        summaries: Sequence[str],
-        references: Sequence[Sequence[str]] | None,
-        batch_size: int,
-    ) -> tuple[np.ndarray, np.ndarray, list[str | None]]:
-        """The inputs, float64 [n, K]; which pairs were cut; why an input is missing."""
-        evidence, cut, reasons = self.evidence(documents, summaries, batch_size=batch_size)
-        more, why = self.further(documents, summaries, references)
-        values = np.concatenate([evidence.astype(np.float64), more], axis=1)
-        return values, cut, [first or second for first, second in zip(reasons, why, strict=True)]
+        scores = np.where(np.isnan(overall), own.scores, overall).astype(np.float32)
+        return self._ranked(Columns(scores, answers.reasons, answers.cut, aspects, intervals))
 
     def _sum(self, values: np.ndarray, weights: Mapping[str, float]) -> np.ndarray:
         places = [self._inputs.index(name) for name in weights]
         return values[:, places] @ np.array([float(weight) for weight in weights.values()])
 
-    def explain(self, document: str, summary: str) -> dict[str, Any]:
-        """As `Estimator.explain`; ``targets``: for each the value, its interval, and what each input adds to the sum that
-        it comes from, beside a summary of which every input is at the middle of its scale.
+    def _explained(self, answers: Answers, columns: Columns, place: int) -> dict[str, Any]:
+        """``targets``: for each the value, its interval, and what each input adds to the sum that it comes from, beside a
+        summary of which every input is at the middle of its scale.
         """
-        if not isinstance(self._features, AlignFeatures):
-            raise InputError(f"head {self.description['head']!r} has no aspects to explain a score by")
-        scored = self.score_pairs([document], [summary])
-        told = explain(self._features, self._network, document, summary, scored)
-        values = self._values([document], [summary], None, 1)[0][0]
-        told["targets"] = {}
+        told = {}
         for name, target in self.fitted.targets.items():
-            value = scored.aspects[name][0]
+            value, inputs = columns.aspects[name][place], answers.values[place]
             if np.isnan(value):
                 continue
-            parts = {key: float(weight * values[self._inputs.index(key)]) for key, weight in target.weights.items()}
-            told["targets"][name] = {
+            parts = {key: float(weight * inputs[self._inputs.index(key)]) for key, weight in target.weights.items()}
+            order = sorted(parts, key=lambda key: -abs(parts[key]))
+            told[name] = {
                 "value": round(float(value), 4),
-                "interval": [round(float(end), 4) for end in scored.intervals[name][0]],
-                "adds": {
-                    key: round(part, 4) for key, part in sorted(parts.items(), key=lambda item: -abs(item[1])) if part
-                },
+                "interval": [round(float(end), 4) for end in columns.intervals[name][place]],
+                "adds": {key: round(parts[key], 4) for key in order if parts[key]},
             }
-        return told
+        return {**super()._explained(answers, columns, place), "targets": told}
 
 
 # What `save_folder` writes of itself; and what is no longer so of an estimator that was fitted.
@@ -147,13 +198,10 @@ _OWN_ENTRIES = frozenset(
 
 def save_fitted(estimator: Estimator, fitted: Fitted, folder: Path, card: str) -> None:
     """Write ``estimator``, as it is, with what was ``fitted``, as a model folder. An earlier fit of it is replaced."""
-    about = estimator.description
-    parts = Parts(
-        about["head"],
-        dict(about.get("head_options", {})),
-        estimator._features,
-        estimator._network,
-        dict(about["encoder"]),
-    )
-    facts = {name: value for name, value in about.items() if name not in _OWN_ENTRIES}
-    save_folder(parts, folder, {**facts, "fitted": fitted.as_plain()}, card)
+    facts = {name: value for name, value in estimator.description.items() if name not in _OWN_ENTRIES}
+    save_folder(estimator.parts, folder, {**facts, "fitted": fitted.as_plain()}, card)
+
+
+def _unversioned(signature: str) -> list[str]:
+    """A metric's signature without the version of the program."""
+    return [part for part in signature.split("|") if not part.startswith("version:")]

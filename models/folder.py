@@ -11,8 +11,10 @@ from typing import Any
 import negsample
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, file_digest
-from negsample.models.build import Parts, save_encoder_config
+from negsample.models.build import Parts, load_parts, save_encoder_config
+from negsample.models.language.model_files import load_weights
 from negsample.models.percentiles import FILE as PERCENTILES
+from negsample.models.precision import to_bf16
 
 FORMAT = "negsample-estimator"
 FORMAT_VERSION = 1
@@ -62,6 +64,21 @@ def save_folder(
         atomic_json(folder / "config.json", description)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def load_folder(folder: Path, precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
+    """What scores pairs, with its weights, and the description of it. Raises InputError as ``negsample.models.load`` does."""
+    description = read_description(folder)
+    try:
+        parts = load_parts(description, folder, precision=precision)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
+    assert parts.network is not None
+    load_weights(parts.network, folder, description["weights_sha256"])
+    fine_tuned = getattr(parts.network, "encoder", None)
+    if precision == "bf16" and fine_tuned is not None:
+        to_bf16(fine_tuned)
+    return parts, description
 
 
 def read_description(folder: Path) -> dict[str, Any]:

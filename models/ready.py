@@ -92,11 +92,11 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
 def measure_sample() -> dict[str, Any]:
     """Percentiles of the embedded sample's own summaries, scored by the ready estimator (``percentiles.json``)."""
     from negsample.corpora import load_pairs
-    from negsample.models.estimator import Estimator
+    from negsample.models import load
     from negsample.models.percentiles import percentiles_of
 
     pairs = list(load_pairs("sample"))
-    scored = Estimator.load().score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs])
+    scored = load().score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs])
     made = percentiles_of(scored.named(), "sample")
     return {"ready": READY.version, **made}
 

@@ -66,7 +66,7 @@ def number(default: Any, **bounds: float) -> Any:
 
 
 @cache
-def field_types(settings: type[Settings]) -> dict[str, Any]:
+def field_types(settings: Any) -> dict[str, Any]:
     """Return the type of each setting by its key."""
     hints = typing.get_type_hints(settings)
     return {field.name: hints[field.name] for field in dataclasses.fields(settings)}

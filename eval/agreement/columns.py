@@ -71,10 +71,10 @@ def make_scorers(
     scorers = [make_metric(spec) for spec in dict.fromkeys(metrics)]
     if models:
         # torch takes seconds to import, and metrics don't need it.
-        from negsample.eval.fit.model import load_model
+        from negsample.models import load
 
         for name, folder in zip(_folder_names(models), models, strict=True):
-            scorers.append(load_model(folder, precision=precision).scorer(name))
+            scorers.append(load(folder, precision=precision).scorer(name))
     missed = []
     names = {scorer.name for scorer in scorers}
     for spec in BASELINES if baselines else ():

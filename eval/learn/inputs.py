@@ -8,12 +8,10 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics.base import score_judged
-from negsample.models.fitted_values import FurtherMetric
+from negsample.models.fitted import FurtherMetric, further_metrics
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Scorer
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -112,17 +110,6 @@ class Inputs:
         return {names[place]: self.values[:, place] for place in places}
 
 
-def further_metrics(specs: Sequence[str], references: bool) -> list[Scorer]:
-    """The metrics ``specs``. Raises InputError where one needs references that there will not be."""
-    metrics = [make_metric(spec) for spec in dict.fromkeys(specs)]
-    for metric in metrics:
-        if "references" in metric.needs and not references:
-            raise InputError(
-                f"--metric {metric.name} reads references; add --references if they will be there when the model scores"
-            )
-    return metrics
-
-
 def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged], *, references: bool = False) -> Inputs:
     """Compute what ``estimator`` and the metrics ``specs`` say of ``rows``.
 
@@ -161,9 +148,9 @@ def _estimated(estimator: "Estimator", rows: Sequence[Judged]) -> tuple[np.ndarr
     with Bar("features", total=len(order)) as bar:
         for start in range(0, len(order), _CHUNK):
             part = order[start : start + _CHUNK]
-            values, _, reasons = estimator.evidence([d for d, _ in part], [s for _, s in part])
-            found.append(values.astype(np.float64))
-            why += reasons
+            told = estimator.evidence([d for d, _ in part], [s for _, s in part])
+            found.append(told.values.astype(np.float64))
+            why += told.reasons
             bar.advance(len(part))
     every = np.concatenate(found)
     at = [[place[document, row.summary] for document in row.documents] for row in rows]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from negsample.eval.learn.weights import Problem, Weights, fit_weights
-from negsample.models.fitted_values import FittedTarget
+from negsample.models.fitted import FittedTarget
 
 _TINY = 1e-9
 Knots = tuple[tuple[float, float], tuple[float, float]]

@@ -249,6 +249,6 @@ other texts and other people.
 
 ```python
 from negsample.models import load
-load("{name}").score(documents, summaries, aspects=True)
+load("{name}").score_pairs(documents, summaries).aspects
 ```
 """

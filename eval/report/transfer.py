@@ -80,7 +80,8 @@ def _cell(row: Row, shown: Row | None, low: float, high: float, signed: bool) ->
     if shown is None or shown["value"] is None:
         told = shown.get("reason", "") if shown else ""
         return {"kind": home + "plain", "shade": 0, "value": "–", "interval": "", "told": told}
-    value, ends = shown["value"], {"low": shown.get("low"), "high": shown.get("high")}
+    value: float = shown["value"]
+    ends: dict[str, Any] = {"low": shown.get("low"), "high": shown.get("high")}
     told = f"n = {shown['n']} of {shown['documents']} documents"
     if signed:
         clear = ends["low"] is not None and not ends["low"] <= 0 <= ends["high"]

@@ -11,12 +11,29 @@ from negsample.eval.report import plots
 from negsample.eval.report.page import render
 
 if TYPE_CHECKING:
-    from optuna.study import Study
     from optuna.trial import FrozenTrial
 
 # Parameters drawn in one plot; more would be too small to read.
 _DRAWN = 8
 _INCHES = (7.5, 4.2)
+# Optuna's plots: name, title, what it shows.
+_PLOTS = (
+    ("optimization_history", "History", "The value of each completed trial, and the best so far."),
+    (
+        "param_importances",
+        "Importance",
+        "How much of the variation of the value each parameter explains (fANOVA), among parameters that every trial has; a "
+        "guide where trials are few.",
+    ),
+    ("slice", "Slices", "The value against each parameter."),
+    ("parallel_coordinate", "Parallel coordinates", "Each completed trial as a line through its parameters."),
+    (
+        "intermediate_values",
+        "Epochs",
+        "Validation loss by epoch; a line that ends early is a trial that was pruned, or stopped by itself.",
+    ),
+    ("timeline", "Time line", "When each trial ran."),
+)
 
 
 def tune_page(found: Mapping[str, Any], trials: Sequence["FrozenTrial"], command: Sequence[str]) -> str:
@@ -43,6 +60,7 @@ def study_pictures(
     """
     import matplotlib
     import optuna
+    from optuna.visualization import matplotlib as draw
 
     # The plots of optuna go through pyplot, which would look for a screen.
     matplotlib.use("agg")
@@ -53,70 +71,31 @@ def study_pictures(
             # Losses were reported negated.
             trial.intermediate_values = {step: -value for step, value in trial.intermediate_values.items()}
         study.add_trial(trial)
+    complete = [trial for trial in trials if trial.state == optuna.trial.TrialState.COMPLETE]
+    names = dict.fromkeys(name for trial in complete for name in trial.params)
+    varied = [name for name in names if len({trial.params.get(name) for trial in complete}) > 1]
+    options: dict[str, dict[str, Any]] = {"optimization_history": {"target_name": objective}, "timeline": {}}
+    if len(complete) > 1 and varied:
+        evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
+        options["param_importances"] = {"evaluator": evaluator, "target_name": "importance"}
+        for name in ("slice", "parallel_coordinate"):
+            options[name] = {"params": varied[:_DRAWN], "target_name": objective}
+    if any(trial.intermediate_values for trial in trials):
+        options["intermediate_values"] = {}
     pictures, missing = [], []
     with warnings.catch_warnings():
         # Optuna calls its plots experimental.
         warnings.simplefilter("ignore")
-        for title, caption, draw in _plots(study, objective):
+        for name, title, caption in _PLOTS if complete else ():
+            if name not in options:
+                continue
+            function = partial(getattr(draw, f"plot_{name}"), study, **options[name])
             try:
-                pictures.append((title, caption, _address(draw)))
+                pictures.append((title, caption, _address(function)))
             except (ValueError, RuntimeError, ZeroDivisionError) as error:
                 missing.append(f"{title}: {' '.join(str(error).split()) or type(error).__name__}")
     optuna.logging.enable_default_handler()
     return pictures, missing
-
-
-def _plots(study: "Study", objective: str) -> list[tuple[str, str, Callable[[], Any]]]:
-    """Title, caption and function of each plot that the study has the trials for."""
-    from optuna.importance import FanovaImportanceEvaluator
-    from optuna.trial import TrialState
-    from optuna.visualization import matplotlib as draw
-
-    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    if not complete:
-        return []
-    every = [name for trial in complete for name in trial.params]
-    varied = [name for name in dict.fromkeys(every) if len({trial.params.get(name) for trial in complete}) > 1]
-    several, names = len(complete) > 1 and varied, varied[:_DRAWN]
-    importance = partial(
-        draw.plot_param_importances, study, evaluator=FanovaImportanceEvaluator(seed=0), target_name="importance"
-    )
-    epochs = any(trial.intermediate_values for trial in study.get_trials(deepcopy=False))
-    every_plot = [
-        (
-            True,
-            "History",
-            "The value of each completed trial, and the best so far.",
-            partial(draw.plot_optimization_history, study, target_name=objective),
-        ),
-        (
-            several,
-            "Importance",
-            "How much of the variation of the value each parameter explains (fANOVA), among parameters that every trial "
-            "has; a guide where trials are few.",
-            importance,
-        ),
-        (
-            several,
-            "Slices",
-            "The value against each parameter.",
-            partial(draw.plot_slice, study, params=names, target_name=objective),
-        ),
-        (
-            several,
-            "Parallel coordinates",
-            "Each completed trial as a line through its parameters.",
-            partial(draw.plot_parallel_coordinate, study, params=names, target_name=objective),
-        ),
-        (
-            epochs,
-            "Epochs",
-            "Validation loss by epoch; a line that ends early is a trial that was pruned, or stopped by itself.",
-            partial(draw.plot_intermediate_values, study),
-        ),
-        (True, "Time line", "When each trial ran.", partial(draw.plot_timeline, study)),
-    ]
-    return [(title, caption, function) for wanted, title, caption, function in every_plot if wanted]
 
 
 def _address(draw: Callable[[], Any]) -> str:

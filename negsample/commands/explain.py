@@ -35,28 +35,30 @@ def explain(
     precision: options.Precision = "float32",
 ) -> None:
     """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
-    from negsample.eval.fit.model import load_model
     from negsample.io.files import atomic_text, check_file, format_of
-    from negsample.io.read import Row, read_rows, text_field
+    from negsample.io.read import Row, read_rows
     from negsample.io.write import open_writer
+    from negsample.models import load
+    from negsample.scoring.files import Settings, item_of
     from negsample.serve.page import file_page
 
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
-    rows: Iterable[Row] = islice(read_rows(options.records(source)), limit)
+    rows: Iterable[Row] = islice(read_rows(source), limit)
     if html is not None:
         check_file(html)
         rows = list(islice(rows, _MOST_SHOWN + 1))
         if len(rows) > _MOST_SHOWN:
             raise InputError(f"--html: more than {_MOST_SHOWN} records; choose some with --limit")
-    estimator = load_model(model, precision=precision)
+    estimator = load(model, precision=precision)
+    settings = Settings(document_field, summary_field)
     shown: list[dict[str, Any]] = []
     with open_writer(output) if output is not None else nullcontext() as writer:
         for number, row in enumerate(rows, start=1):
-            document, summary = text_field(row, document_field), text_field(row, summary_field)
-            told = estimator.explain(document, summary)
+            item = item_of(row, estimator.needs, settings)
+            (told,) = estimator.explain_pairs([item.document], [item.summary], [item.references])
             if html is not None:
-                texts = {"document": document, "summary": summary}
+                texts = {"document": item.document, "summary": item.summary}
                 shown.append({"label": _label(row, number), **texts, "explanation": told})
             if writer is not None:
                 writer.write({**row.fields, "explanation": told})

@@ -47,11 +47,11 @@ def fit(
     seed: options.Seed = 0,
 ) -> None:
     """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
-    from negsample.eval.fit.model import load_model
     from negsample.eval.learn.learn import Settings, learn
     from negsample.eval.report.learn import write_fit
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
+    from negsample.models import load
 
     watch = Stopwatch()
     check_new(out)
@@ -69,7 +69,7 @@ def fit(
     if preset is not None:
         _fit_preset(preset, settings, out, watch, model)
         return
-    estimator = load_model(model)
+    estimator = load(model)
     result = learn(estimator, settings)
     # Shown first: what was found is not lost where it can't be written.
     print_fit(result)

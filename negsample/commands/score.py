@@ -2,22 +2,25 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from negsample.commands import options
-from negsample.commands.score_view import ScoredTable
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
     from negsample.processes import Processes
-    from negsample.scoring.outcomes import Outcome, Settings, Tally
-    from negsample.scoring.scorer import Scorer
+    from negsample.scoring.files import Input, Settings
+    from negsample.scoring.scorer import Columns, Scorer
+    from negsample.scoring.tally import Tally
+
+# Records that are shown where they are written nowhere.
+_SHOWN = 20
 
 
 def score(
@@ -74,37 +77,26 @@ def score(
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
     from negsample.io.files import format_of
-    from negsample.scoring.files import line_chunks, score_lines, score_table, table_chunks
+    from negsample.scoring.files import Settings, write_scores
     from negsample.scoring.gate import Gate, parse_limits
-    from negsample.scoring.outcomes import Settings
 
     inputs, targets, references = inputs or [], targets or [], references or []
-    if on_bad not in ("stop", "skip"):
-        raise InputError(f"--on-bad {on_bad}: give stop or skip")
-    if (source is None) != (not targets):
-        raise InputError("-s and -t go together: -s DOCUMENTS.txt -t SUMMARIES.txt …")
-    if references and source is None:
-        raise InputError("-r goes with -s and -t; a table of records has its own 'references'")
     if source is not None and (document_field, summary_field) != ("document", "summary"):
         raise InputError("--document-field and --summary-field go with a table of records; -s and -t are plain text")
-    if source is not None and limit is not None:
-        raise InputError("--limit goes with a table of records")
     if output_field in ("", document_field, summary_field):
         raise InputError(f"--output-field {output_field!r}: give a name of its own, which holds no text")
+    settings = Settings(document_field, summary_field, chosen_on_bad(on_bad), output_field)
     processes: Processes | None = context.obj
-    if on is None and workers is not None:
-        raise InputError("--workers goes with --on ray")
     if on is not None:
         if processes or source is not None or limit is not None or fail_under or each:
             raise InputError("--on goes without accelerate launch, -s, --limit, --fail-under and --each")
         # Actors may begin in folders of their own.
         place = os.path.abspath(model) if model is not None and Path(model).exists() else model
         load = partial(make_scorer, place, metric, aspects, precision, batch_size)
-        settings = Settings(document_field, summary_field, batch_size, on_bad, aspects is not False, output_field)
         _score_on(on, load, inputs, output, settings, workers, records_per_part)
         return
-    if source is None and len(inputs) != 1:
-        raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
+    if workers is not None:
+        raise InputError("--workers goes with --on ray")
     if each and not fail_under:
         raise InputError("--each goes with --fail-under")
     if output is not None:
@@ -114,36 +106,57 @@ def score(
         raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
     if output not in (None, "-") and any(_same(output, path) for path in read):
         raise InputError(f"{output}: is an input too; give another file with -o")
-    systems = [*targets, *inputs]
-    table = options.records(inputs[0]) if source is None else ""
-    # What is wrong at the beginning of a file is told before a model is loaded.
-    if "-" not in read:
-        next(table_chunks(table) if source is None else line_chunks(source, systems, references), None)
+    records = open_input(inputs, source, targets, references, limit)
     scorer = make_scorer(model, metric, aspects, precision, batch_size)
-    known = scorer.aspects if aspects is not False else ()
-    gate = Gate(parse_limits(fail_under or [], known), each)
-    settings = Settings(document_field, summary_field, batch_size, on_bad, bool(known), output_field, scorer.ranked)
-    shown = ScoredTable()
+    gate = Gate(parse_limits(fail_under or [], scorer.aspects), each)
+    shown: list[tuple[Row, dict[str, Any]]] = []
 
-    def see(row: "Row", outcome: "Outcome") -> None:
-        gate.add(row.where.rpartition(", ")[2], outcome, str(row.fields.get("system") or ""))
-        if source is None and output is None:
-            shown.add(row, outcome, summary_field)
+    def see(rows: "list[Row]", columns: "Columns") -> None:
+        systems = [str(row.fields.get("system") or "") for row in rows]
+        gate.add([row.where.rpartition(", ")[2] for row in rows], columns, systems)
+        shown.extend(zip(rows[: _SHOWN - len(shown)], columns.rows(), strict=False))
 
-    if source is None:
-        tallies = {inputs[0]: score_table(scorer, table, output, settings, processes, see, limit)}
-    else:
-        tallies = score_lines(scorer, source, systems, output, references, settings, processes, see)
-    if not (processes and processes.rank):
+    tallies = write_scores(scorer, records, output, settings, processes, see)
+    first = not (processes and processes.rank)
+    if first:
         stream = sys.stderr if output == "-" else sys.stdout
-        shown.print(stream)
+        if source is None and output is None:
+            _show(shown, scorer.aspects, summary_field, stream)
+            if more := sum(tally.n + tally.bad.total() for tally in tallies.values()) - len(shown):
+                print(f"… and {more} records more; -o FILE writes all of them", file=stream)
         print_tallies(tallies, scorer.signature, stream)
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(tallies)}: not one record could be scored, for the reasons told")
     if failures := gate.failures():
-        if not (processes and processes.rank):
+        if first:
             print("\n".join(failures), file=sys.stderr)
         raise typer.Exit(1)
+
+
+def open_input(
+    inputs: list[str], source: str | None, targets: list[str], references: list[str], limit: int | None = None
+) -> "Input":
+    """The records that a command's INPUT, or its -s, -t and -r, mean. Raises InputError where they don't go together."""
+    from negsample.scoring.files import lines, table
+
+    if (source is None) != (not targets):
+        raise InputError("-s and -t go together: -s DOCUMENTS.txt -t ONE.txt OTHER.txt …")
+    if source is not None:
+        if limit is not None:
+            raise InputError("--limit goes with a table of records")
+        return lines(source, [*targets, *inputs], references)
+    if references:
+        raise InputError("-r goes with -s and -t; a table of records has its own 'references'")
+    if len(inputs) != 1:
+        raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
+    return table(inputs[0], limit)
+
+
+def chosen_on_bad(value: str) -> str:
+    """The value of --on-bad. Raises InputError."""
+    if value not in ("stop", "skip"):
+        raise InputError(f"--on-bad {value}: give stop or skip")
+    return value
 
 
 def _score_on(
@@ -155,7 +168,7 @@ def _score_on(
     workers: int | None,
     size: int,
 ) -> None:
-    from negsample.engines.on_ray import score_on_ray
+    from negsample.ray import score_on_ray
 
     engine, _, address = on.partition(":")
     if engine != "ray":
@@ -163,15 +176,8 @@ def _score_on(
     if output in (None, "-") or not inputs or "-" in inputs:
         raise InputError("--on ray: give INPUT… (files or folders, not -) and -o FOLDER (not -)")
     names = {name: name if "://" in name else os.path.abspath(options.records(name)) for name in inputs}
-    done = score_on_ray(
-        load,
-        list(names.values()),
-        Path(str(output)).absolute(),
-        settings,
-        address=address or None,
-        workers=workers,
-        size=size,
-    )
+    out = Path(str(output)).absolute()
+    done = score_on_ray(load, list(names.values()), out, settings, address=address or None, workers=workers, size=size)
     tallies = {name: done.tallies[place] for name, place in names.items()}
     print_tallies(tallies, done.signature, sys.stdout)
     for name, reason in done.unread.items():
@@ -203,12 +209,44 @@ def make_scorer(
         if precision != "float32":
             raise InputError("--precision goes with --model; a metric has its own")
         return make_metric(metric)
-    from negsample.eval.fit.model import load_model
+    from negsample.models import load
 
-    estimator = load_model(model, precision=precision)
+    estimator = load(model, precision=precision)
     if aspects:
         estimator.need_aspects()
-    return estimator.scorer(batch_size=batch_size)
+    return estimator.scorer(batch_size=batch_size, aspects=aspects is not False)
+
+
+def _show(
+    shown: "list[tuple[Row, dict[str, Any]]]", aspects: Sequence[str], summary_field: str, stream: TextIO
+) -> None:
+    """Print a table of records: name, summary, score and aspects, each with its percentile; 110 columns wide where it goes
+    to no terminal.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=stream, width=None if stream.isatty() else 110, highlight=False, markup=False, emoji=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("record", no_wrap=True, max_width=12)
+    # What the numbers leave; rich would take from them first.
+    table.add_column("summary", no_wrap=True, width=max(16, console.width - 14 - 12 * (1 + len(aspects))))
+    for name in ("score", *aspects):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row, found in shown:
+        name = row.fields.get("id")
+        name = row.where.rpartition(", ")[2] if name in (None, "") else name
+        cells = [_cell(found["score"], found.get("percentile"))]
+        cells += [_cell(found[aspect], found.get(f"{aspect}_percentile")) for aspect in aspects]
+        table.add_row(str(name), " ".join(str(row.fields.get(summary_field, "")).split()), *cells)
+    console.print(table)
+    if any(found.get("percentile") is not None for _, found in shown):
+        print("%: the share of real summaries of the estimator's own corpus that score lower", file=stream)
+
+
+def _cell(value: float | None, share: float | None) -> str:
+    shown = "–" if value is None else f"{value:.3f}"
+    return shown if share is None else f"{shown} {share:>4.0%}"
 
 
 def print_tallies(tallies: dict[str, "Tally"], signature: str, stream: TextIO) -> None:

@@ -1,15 +1,17 @@
 """``negsample select``."""
 
+import math
 import sys
-from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from negsample.commands import options
-from negsample.errors import InputError
+from negsample.errors import RecordError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from negsample.scoring.select import Choice
 
 
@@ -37,38 +39,38 @@ def select(
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Keep the best of several candidate summaries of each document, with its lead over the next best."""
-    from negsample.commands.score import make_scorer
+    from negsample.commands.score import chosen_on_bad, make_scorer, open_input
     from negsample.io.files import format_of
     from negsample.io.write import open_writer
-    from negsample.scoring.files import line_chunks, score_stream, table_chunks
+    from negsample.scoring.files import Settings, records_of, scored_chunks
     from negsample.scoring.gate import check_name
-    from negsample.scoring.outcomes import Settings
     from negsample.scoring.select import best
 
-    inputs, targets = inputs or [], targets or []
-    if on_bad not in ("stop", "skip"):
-        raise InputError(f"--on-bad {on_bad}: give stop or skip")
-    if (source is None) != (not targets):
-        raise InputError("-s and -t go together: -s DOCUMENTS.txt -t ONE.txt OTHER.txt …")
-    if source is None and len(inputs) != 1:
-        raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
-    kind = format_of(output)
-    if source is None:
-        pieces, key = table_chunks(inputs[0]), document_field
-    else:
-        pieces, key = line_chunks(source, [*targets, *inputs], references or []), "document_id"
-    # What is wrong at the beginning of a file is told before a model is loaded.
-    pieces = chain([next(pieces)], pieces)
-    scorer = make_scorer(model, metric)
-    aspects = scorer.aspects
-    check_name(by, aspects)
-    settings = Settings(document_field, summary_field, batch_size, on_bad, bool(aspects), percentiles=scorer.ranked)
-    chosen = best(score_stream(scorer, pieces, settings), key, by)
-    records = [choice.fields(settings) for choice in chosen]
-    if source is not None:
-        records = [{k: v for k, v in record.items() if k not in ("document", "references")} for record in records]
+    settings = Settings(document_field, summary_field, chosen_on_bad(on_bad))
+    nested = format_of(output) == "jsonl"
+    given = open_input(inputs or [], source, targets or [], references or [])
+    scorer = make_scorer(model, metric, batch_size=batch_size)
+    check_name(by, scorer.aspects)
+
+    def scored() -> "Iterator[tuple[dict[str, Any], float]]":
+        for rows, columns in scored_chunks(scorer, given.chunks, settings):
+            for row in rows:
+                if taken := {"margin", "candidates"} & row.fields.keys():
+                    raise RecordError(row.where, f"field {min(taken)!r} is what select adds", "rename it")
+            records = records_of(rows, columns, settings, nested, given.unwritten)
+            yield from zip(records, columns.named()[by].tolist(), strict=True)
+
+    chosen = best(scored(), "document_id" if given.systems else document_field)
+    records = [
+        {
+            **choice.record,
+            "margin": None if math.isnan(choice.margin) else round(choice.margin, 7),
+            "candidates": choice.candidates,
+        }
+        for choice in chosen
+    ]
     names = list(dict.fromkeys(name for record in records for name in record))
-    with open_writer(output, columns=None if kind == "jsonl" else names) as writer:
+    with open_writer(output, columns=None if nested else names) as writer:
         for record in records:
             writer.write(record)
     _tell(chosen, scorer.signature, to_stderr=output == "-")
@@ -77,10 +79,10 @@ def select(
 def _tell(chosen: "list[Choice]", signature: str, to_stderr: bool) -> None:
     """Print how many were chosen, among how many, how clearly, and what could not be judged."""
     stream = sys.stderr if to_stderr else sys.stdout
-    margins = [choice.margin for choice in chosen if choice.margin is not None]
+    margins = [choice.margin for choice in chosen if not math.isnan(choice.margin)]
     ties = sum(margin == 0 for margin in margins)
     lead = f", mean lead {sum(margins) / len(margins):.4f}, {ties} ties" if margins else ""
     count = sum(choice.candidates for choice in chosen)
     print(f"{len(chosen)} documents, {count} candidates{lead}  {signature}", file=stream)
-    if empty := sum(choice.value is None for choice in chosen):
+    if empty := sum(math.isnan(choice.value) for choice in chosen):
         print(f"{empty} documents without a candidate that has a value: the first stands for all", file=stream)

@@ -34,6 +34,8 @@ def tune(
     ] = False,
 ) -> None:
     """Search recipes, heads, encoders and settings; start it again, or on more machines, to add workers."""
+    import torch
+
     from negsample.eval.report.tune import tune_page
     from negsample.io.files import atomic_text
     from negsample.io.run_record import Stopwatch, write_run
@@ -66,7 +68,7 @@ def tune(
         Path(out) / "run.json",
         watch,
         command=command,
-        device=_device(),
+        device="cuda" if torch.cuda.is_available() else "cpu",
         config=plain["search"],
         seed=search.seed,
         storage=safe_url(storage),
@@ -83,12 +85,9 @@ def _find_corpora(search: "Search") -> None:
     from negsample.train.config import Reading
     from negsample.train.data import find_corpora
 
-    reading = field_types(Reading)
-
-    if not search.searched.fields() & (set(reading) - {"limit", "sample", "seed"}):
-        find_corpora(
-            make_settings(Reading, {key: value for key, value in search.train.items() if key in reading}, "train")
-        )
+    keys = field_types(Reading)
+    if not search.searched.fields() & (set(keys) - {"limit", "sample", "seed"}):
+        find_corpora(make_settings(Reading, {key: search.train[key] for key in keys if key in search.train}, "train"))
 
 
 def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
@@ -103,12 +102,6 @@ def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
     halves = load_tune_halves(asked.files())
     measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
     return measure, fingerprints(parted(spec)[1] for spec in asked.judgments)
-
-
-def _device() -> str:
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _print_result(plain: Mapping[str, Any], out: str) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from negsample.errors import InputError, RecordError
 from negsample.io.lines import NOT_UTF8, display, reading
@@ -40,7 +40,7 @@ def read_csv(path: str | Path, named: str) -> Iterator[Row]:
         if plain:
             _tell(f"{name}: its quotes don't enclose cells, so that each line is read as one record")
         lines = itertools.chain(begin, text)
-        quoting = csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
+        quoting: Literal[0, 3] = csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
         yield from _rows(name, csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True))
 
 

@@ -1,7 +1,6 @@
 """Recipes: which kinds of negatives are made, and how often each."""
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,8 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.negatives import NEGATIVES
 from negsample.registry import suggestion
+from negsample.spec import parse
 
-_WRITTEN_MIX = re.compile(r"mix\((.*)\)")
 _HINT = "write a line 'kind: weight' for each kind"
 
 
@@ -69,23 +68,27 @@ def parse_recipe(spec: str | Mapping[str, Any]) -> Recipe:
     where = "recipe" if isinstance(spec, Mapping) else f"recipe {spec}"
     if isinstance(spec, Mapping):
         weights = spec
-    elif spec.startswith("mix:"):
-        from negsample.io.yaml_text import read_mapping
-
-        weights = read_mapping(Path(spec.removeprefix("mix:")), where, _HINT)
-        if not weights:
-            raise InputError(f"{where}: {_HINT}")
-    elif written := _WRITTEN_MIX.fullmatch(spec):
-        parts = (part.partition("=") for part in written[1].split(","))
-        weights = {kind: _as_number(weight) for kind, _, weight in parts}
     elif spec in NEGATIVES:
         weights = {spec: 1.0}
     else:
-        raise InputError(f"no recipe is called {spec!r}; {suggestion(spec, [*NEGATIVES.names(), 'mix:FILE'])}")
+        named = parse(spec, "recipe")
+        if named.name != "mix" or not (named.arguments or named.options):
+            raise InputError(f"no recipe is called {spec!r}; {suggestion(spec, [*NEGATIVES.names(), 'mix:FILE'])}")
+        given = {kind: _as_number(weight) for kind, weight in named.options.items()}
+        weights = given or _read(Path(named.arguments[0]), where)
     try:
         return Recipe(weights)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+
+
+def _read(path: Path, where: str) -> dict[Any, Any]:
+    from negsample.io.yaml_text import read_mapping
+
+    found = read_mapping(path, where, _HINT)
+    if not found:
+        raise InputError(f"{where}: {_HINT}")
+    return found
 
 
 def _as_number(text: str) -> float | str:

@@ -135,9 +135,8 @@ def agreement(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: 
         replace(record, row=f"{record.about['dataset']} {record.row}".strip(), column=record.about["human"])
         for record in correlations(replace(measured, spec=stars, tables=tuple(tables))).records
     ]
-    notes = (f"*: p < {threshold:.5f} (Bonferroni).", *measured.notes)
-    facts = {"signatures": measured.signatures, "not_run": measured.not_run, "notes": notes}
-    return spec.table([*records, *times_best(records)], head="data, metric", **facts)
+    notes = [f"*: p < {threshold:.5f} (Bonferroni)."]
+    return measured.table([*records, *times_best(records)], head="data, metric", notes=notes)
 
 
 def times_best(records: Sequence[Record]) -> list[Record]:
@@ -179,8 +178,7 @@ def systems(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Pa
                 records.append(Record(row, name, mean, low, high, n=len(good), about=about))
             value, n = _apart(distance, own, task)
             records.append(Record(row, FED, value, n=n, about=about))
-    facts = {"signatures": {**measured.signatures, FED: distance.signature}, "notes": measured.notes}
-    return spec.table(records, head="data, system, task", not_run=measured.not_run, **facts)
+    return measured.table(records, head="data, system, task", signatures={FED: distance.signature})
 
 
 def _distance(spec: Declared) -> CorpusMetric:

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +19,7 @@ from negsample.eval.judgments.collect import is_mean
 from negsample.eval.metrics.base import score_judged
 from negsample.io.files import atomic_json
 from negsample.papers.declared import Declared
+from negsample.papers.records import Record, Table
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
@@ -40,7 +41,6 @@ class Asked:
     without: tuple[str, ...] = ()
     models: str | None = None
     keep_models: bool = False
-    jobs: int = 0
     precision: str = "float32"
     bootstrap: int = 1000
     seed: int | None = None
@@ -64,6 +64,13 @@ class Measured:
     not_run: dict[str, str] = field(default_factory=dict)
     extra: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def table(
+        self, records: Sequence[Record], *, notes: Sequence[str] = (), signatures: Mapping[str, str] = {}, **facts: Any
+    ) -> Table:
+        """What came of the table, with what was left out and more ``notes``; ``facts`` as `Table` has them."""
+        known = {**self.signatures, **signatures}
+        return self.spec.table(records, notes=(*self.notes, *notes), not_run=self.not_run, signatures=known, **facts)
 
 
 def measure(spec: Declared, sources: Sequence[Source], asked: Asked, out: Path) -> Measured:

@@ -238,12 +238,12 @@ def disagreements(measured: Measured) -> Found:
             continue
         apart = rankdata(table.metrics[second][whole]) - rankdata(table.metrics[first][whole])
         for place, k in enumerate((whole[int(apart.argmax())], whole[int(apart.argmin())]), start=1):
-            where = {"row": str(place), "section": table.dataset}
-            found.records += [Record(column=human, value=float(own[k]), **where) for human, own in table.human.items()]
+            name = table.dataset
+            found.records += [Record(str(place), key, float(own[k]), section=name) for key, own in table.human.items()]
             for label, column in table.metrics.items():
                 low, high = np.quantile(column[whole], (0.25, 0.75))
                 mark = "↑" if column[k] >= high else "↓" if column[k] <= low else ""
-                found.records.append(Record(column=label, value=_scaled(label, column[k]), mark=mark, **where))
+                found.records.append(Record(str(place), label, _scaled(label, column[k]), section=name, mark=mark))
             row = source.rows[k]
             found.texts += [
                 (f"{place}, reference", " ".join(row.references)),

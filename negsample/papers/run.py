@@ -66,20 +66,18 @@ def _on_judgments(spec: Declared, asked: Asked, out: Path, say: Callable[[str], 
     def make() -> Table:
         measured = measure(spec, sources, asked, out)
         found = kinds.KINDS[spec.kind](measured)
-        notes = [*measured.notes, *found.notes]
+        notes = [*found.notes]
         notes += [f"Not in the paper: {', '.join(measured.extra)}."] if measured.extra else []
         stood = [f"{name} = {part}" for name, part in spec.parts.items() if part]
         notes += [f"Stood for: {', '.join(stood)}."] if stood else []
         how = spec.plot or spec.kind
         counts = "; ".join(f"{source.name}: {len(source.rows)} summaries ({source.spec})" for source in sources)
-        return spec.table(
+        return measured.table(
             found.records,
             about=f"{counts}; seed {measured.seed}.",
             digits=2 if spec.kind in ("examples", "disagreements") else 3,
             texts=tuple(found.texts),
             notes=notes,
-            not_run=measured.not_run,
-            signatures=measured.signatures,
             pictures={f"{spec.name}.svg": draw(how, found.records)} if how in DRAWN else {},
         )
 
@@ -128,6 +126,6 @@ _HEADLINES = ("data", "parts", "metrics", "bootstrap", "seed")
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(kinds.KINDS, Kind(_on_judgments, _JUDGED)),
     **dict.fromkeys(headlines.KINDS, Kind(_on_headlines, _HEADLINES)),
-    "grid": Kind(grid_table.run, ("words", "config", "keep_models", "jobs", "seed")),
+    "grid": Kind(grid_table.run, ("words", "config", "keep_models", "seed")),
     "tac2010": Kind(tac2010.run, ("data", "words", "parts", "models", "precision", "bootstrap", "seed")),
 }

@@ -10,7 +10,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from negsample.text import word_tokens
 from negsample.train.config import TrainConfig
 from negsample.train.reinforce.config import ReinforceConfig
 
+C = TypeVar("C", bound=TrainConfig)
+
 # Pairs of each corpus: a domain of the sample has no more.
 PAIRS = 20
 # Training pairs of a source in a transfer experiment: the sizes are spread over these.
@@ -37,15 +39,8 @@ _SIZES = (4, int(0.7 * PAIRS))
 # The most of what costs time, the first two also where the configuration sets no bound: texts (tokens of a pair and of
 # its summary for ``cls``, rows of each for other heads) and steps of a judge (``align``).
 _BOUNDS = {"limit": PAIRS, "epochs": 2}
-_MOST = {
-    "negatives": 2,
-    "redraws": 2,
-    "max_length": 64,
-    "min_summary": 32,
-    "max_document": 64,
-    "max_summary": 32,
-    "judge_steps": 2,
-}
+_MOST = dict.fromkeys(("negatives", "redraws", "judge_steps"), 2)
+_MOST |= dict.fromkeys(("max_length", "max_document"), 64) | dict.fromkeys(("min_summary", "max_summary"), 32)
 # The same of a training by a reward.
 _REINFORCED = {"ml_epochs": 1, "epochs": 2, "batch_size": 8, "document_tokens": 64, "summary_tokens": 16, "beams": 2}
 # Judged pairs of each data set, and systems by the share of a summary's words that they keep.
@@ -53,13 +48,8 @@ JUDGED = 6
 KEPT = {"s1": 0.9, "s2": 0.8, "s3": 0.65, "s4": 0.5, "s5": 0.35, "s6": 0.2}
 
 # The domain of the sample that is most like a corpus.
-_DOMAINS = {
-    "cnn_dailymail": "news",
-    "newsroom": "news",
-    "billsum": "legislation",
-    "big_patent": "patents",
-    "arxiv": "science",
-}
+_DOMAINS = {"billsum": "legislation", "big_patent": "patents", "arxiv": "science"}
+_DOMAINS |= dict.fromkeys(("cnn_dailymail", "newsroom"), "news")
 # Packaged weights that work without a path, and what plays the part of the others: no two of the four of Bao et al. 2021
 # get the same.
 _PACKAGED = ("glove", "hf", "sentence-transformer", "use-multilingual")
@@ -69,7 +59,7 @@ _ANY_OTHER = "glove(unit=sentence)"
 _WHOLE = {"tokens": "minilm", "align": "sentence-transformer"}
 
 
-def small_training(config: TrainConfig, say: Callable[[str], None] = print) -> TrainConfig:
+def small_training(config: C, say: Callable[[str], None] = print) -> C:
     """Return ``config`` made small enough for a CPU and seconds: recipe, head, loss, optimiser and batches stay.
 
     Each corpus becomes a domain of the sample (``stand_in_corpora``), the encoder a packaged one, and numbers are cut to
@@ -149,13 +139,13 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 
     domains = {name: small_domain(own) for name, own in read.items()}
     heads = tuple(small_head(own) for own in config.labelled_heads)
-    numbers = {
+    numbers: dict[str, Any] = {
         "sizes": _small_sizes(config.sizes),
         "few_shot": _small_sizes(config.few_shot),
         "seeds": config.all_seeds()[:1],
     }
-    before = {key: getattr(config, key) for key in numbers} | {"seeds": config.all_seeds()}
-    told += [_changes({key: before[key]}, {key: numbers[key]}) for key in numbers]
+    asked = {key: getattr(config, key) for key in numbers} | {"seeds": config.all_seeds()}
+    told += [_changes({key: asked[key]}, {key: numbers[key]}) for key in numbers]
     say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
     sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.target_names))
     shared = {key: value for key, value in config.train.items() if key not in ("limit", "sample")}

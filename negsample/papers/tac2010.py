@@ -300,14 +300,11 @@ def tac2010_table(measured: Measured, models: Mapping[TacModel, np.ndarray], nis
     records += [*best.values(), *(_record(figure) for name in rouge for figure in of[name])]
     rows = measured.sources[0].rows
     counts = {"docsets": len({row.document_id for row in rows}), "systems": len({row.system for row in rows})}
-    return spec.table(
+    return measured.table(
         [record for record in records if record.about["coefficient"] in spec.coefficients],
         about=f"{len(rows)} summaries, {counts['docsets']} docsets, {counts['systems']} systems. 95 % intervals by bootstrap "
         "over docsets.",
         digits=4,
-        notes=measured.notes,
-        not_run=measured.not_run,
-        signatures=measured.signatures,
         more={"summaries": len(rows), **counts},
     )
 

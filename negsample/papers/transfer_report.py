@@ -78,11 +78,16 @@ def _records(grid: Transfer) -> Iterator[Record]:
                 about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
                 about |= {"target": target, "shots": cell.shots, "figure": cell.figure, "told": told}
                 about |= {key: one[key] for key in ("train_pairs", "documents", "seconds")}
+                value, low, high = (
+                    None if figure[key] is None else 100 * figure[key] for key in ("value", "low", "high")
+                )
                 yield Record(
                     f"{cell.source.name}, then {cell.shots} pairs of {cell.target}" if cell.shots else cell.source.name,
                     target,
-                    **{key: None if figure[key] is None else 100 * figure[key] for key in ("value", "low", "high")},
-                    n=one["n"],
+                    value,
+                    low,
+                    high,
+                    one["n"],
                     section=f"{', '.join(names)}: {title or TITLES[cell.figure]}",
                     reason=one["reason"] if told == "value" else "",
                     about={**about, "seen": target in cell.source.domains},

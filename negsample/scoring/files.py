@@ -1,4 +1,4 @@
-"""Scoring files: records in, the same records with ``score`` out, in order, with flat memory.
+"""Scoring records: chunks of rows in, the same records with ``score`` out, in order, with flat memory.
 
 Several processes may share an input: each scores one chunk of a round, and the first one writes what all have found. The
 chunks are those of a single process, so that every pair is computed beside the same others and the output is the same to
@@ -7,8 +7,9 @@ pairs, and may differ in the last digit).
 """
 
 import contextlib
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,8 +19,8 @@ from negsample.io.lines import aligned_lines
 from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.io.write import Writer, open_writer
 from negsample.progress import Bar
-from negsample.scoring.outcomes import DEFAULTS, Outcome, Settings, Tally
-from negsample.scoring.scorer import Columns, Item, Scorer, values_at
+from negsample.scoring.scorer import Columns, Item, Scorer
+from negsample.scoring.tally import Tally
 
 if TYPE_CHECKING:
     from negsample.processes import Processes
@@ -27,6 +28,43 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Records in memory at a time, in each process.
 CHUNK = 1024
+# What stands beside a score, in JSON lines and in tables; the aspects are told by what stands beside them.
+_BESIDE = ("percentile", "aspects", "aspect_percentiles", "intervals", "reason")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How records are scored: the fields that hold the texts (of a table), what a bad record does ("stop", or "skip": it
+    comes back without a score), and the field that the score goes to, after which all that goes with it is called.
+    """
+
+    document_field: str = "document"
+    summary_field: str = "summary"
+    on_bad: str = "stop"
+    output_field: str = "score"
+
+    def called(self, name: str) -> str:
+        """What ``name`` of `Columns.flat` is called in the output."""
+        if self.output_field == "score":
+            return name
+        return self.output_field if name == "score" else f"{self.output_field}_{name}"
+
+
+DEFAULTS = Settings()
+
+
+@dataclass(frozen=True)
+class Input:
+    """Records to score, a chunk at a time; of line-aligned files the ``systems``, whose summaries they are."""
+
+    name: str
+    chunks: Iterator[list[Row]]
+    systems: tuple[str, ...] = ()
+
+    @property
+    def unwritten(self) -> tuple[str, ...]:
+        """The fields that do not come out again."""
+        return ("document", "references") if self.systems else ()
 
 
 def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
@@ -36,180 +74,32 @@ def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
         yield chunk
 
 
-def _item(row: Row, needs: frozenset[str], settings: Settings) -> Item:
-    """The texts of a record that a scorer with these ``needs`` reads."""
-    if row.error is not None:
-        raise row.error
-    references = texts_field(row, "references", "reference") if needs != {"document"} else []
-    if "references" in needs and not references:
-        raise RecordError(row.where, "field 'references' is missing or empty", "this metric compares with references")
-    # A metric that can use either does without the document where there are references.
-    unneeded = bool(references) and "document" not in needs
-    without = unneeded and row.fields.get(settings.document_field) in (None, "")
-    document = "" if without else text_field(row, settings.document_field)
-    return Item(document, text_field(row, settings.summary_field), tuple(references))
+def table(source: str, limit: int | None = None) -> Input:
+    """The (first ``limit``) records of a file.
 
-
-def score_rows(scorer: Scorer, rows: Sequence[Row], settings: Settings = DEFAULTS) -> list[Outcome]:
-    """Score each row. Raises the first RecordError, unless bad records are skipped."""
-    outcomes: list[Outcome | None] = []
-    items = []
-    for row in rows:
-        try:
-            items.append(_item(row, scorer.needs, settings))
-        except RecordError as error:
-            if settings.on_bad != "skip":
-                raise error.or_skip() from None
-            outcomes.append(Outcome(None, where=error.where, reason=error.reason))
-        else:
-            outcomes.append(None)
-    good = iter(_outcomes(scorer.score(items), settings))
-    return [next(good) if outcome is None else outcome for outcome in outcomes]
-
-
-def _outcomes(found: Columns, settings: Settings) -> Iterator[Outcome]:
-    for place, (score, cut) in enumerate(zip(found.scores, found.cut, strict=True)):
-        reason = found.reasons[place]
-        percentiles = values_at(found.percentiles, place) if settings.percentiles else None
-        if settings.aspects and found.aspects:
-            ends = {
-                name: (float(both[place, 0]), float(both[place, 1]))
-                for name, both in found.intervals.items()
-                if not math.isnan(both[place, 0])
-            }
-            yield Outcome(
-                float(score),
-                bool(cut),
-                reason=reason,
-                aspects=values_at(found.aspects, place),
-                percentiles=percentiles,
-                intervals=ends,
-            )
-        elif reason and math.isnan(score):
-            yield Outcome(None, reason=reason)
-        else:
-            yield Outcome(float(score), bool(cut), percentiles=percentiles)
-
-
-def score_stream(
-    scorer: Scorer,
-    pieces: Iterator[list[Row]],
-    settings: Settings = DEFAULTS,
-    processes: "Processes | None" = None,
-) -> Iterator[tuple[Row, Outcome]]:
-    """Score the rows in order, chunk by chunk; with several processes each scores one chunk of a round."""
-    rank, size = (processes.rank, processes.size) if processes else (0, 1)
-    with Bar("scoring") as bar:
-        # A process reads no further than its own chunk before it has scored that, so that of several mistakes the first
-        # one in the input is met by the lowest rank, which tells it.
-        while found := list(islice(pieces, rank + 1)):
-            own = score_rows(scorer, found[rank], settings) if len(found) > rank else []
-            outcomes = processes.gather(own) if processes else [own]
-            found += islice(pieces, size - len(found))
-            for rows, answers in zip(found, outcomes, strict=False):
-                yield from zip(rows, answers, strict=True)
-                bar.advance(len(rows))
-
-
-def table_chunks(source: str, limit: int | None = None) -> Iterator[list[Row]]:
-    """Read the (first ``limit``) records of ``source``, as many at a time as ``score_table`` scores together."""
-    return chunks(islice(read_rows(source), limit))
-
-
-def score_table(
-    scorer: Scorer,
-    source: str,
-    target: str | None,
-    settings: Settings = DEFAULTS,
-    processes: "Processes | None" = None,
-    see: Callable[[Row, Outcome], None] | None = None,
-    limit: int | None = None,
-) -> Tally:
-    """Score every record (the first ``limit``) of ``source``, a table or ``-``; written to ``target`` with ``score`` added.
-
-    Records come out in input order with all their fields but those that an earlier scoring has added to its score; what
-    they had in these fields and in ``settings.output_field`` is replaced, and the tally counts it. A bad
-    record raises RecordError and leaves no output; where it is skipped it comes back with ``score: null`` and a
-    ``reason``. Aspects come as ``{"coverage": …, …}``, null (and a ``reason``) where one can't be judged. Of several
-    ``processes``, which must see the same input, the first one writes. ``see`` is shown each record and its outcome.
+    Its first chunk is read here, so that what is wrong at the beginning is told before a model is loaded; not of standard
+    input, which may be long in coming.
     """
-    tally = Tally()
-    pieces = table_chunks(source, limit)
-    # Tables need their columns before the first line: those of the first chunk.
-    first = next(pieces)
-    added = settings.added()
-    names = list(dict.fromkeys(name for row in first for name in kept_fields(row, added)))
-    with _writer(target, names, scorer, settings, processes) as writer:
-        for row, outcome in score_stream(scorer, chain([first], pieces), settings, processes):
-            record = scored_record(row, outcome, added, tally)
-            if see is not None:
-                see(row, outcome)
-            if writer is not None:
-                writer.write(record)
-    return tally
+    return Input(source, _begun(chunks(islice(read_rows(source), limit)), source))
 
 
-def scored_record(
-    row: Row, outcome: Outcome, added: tuple[str, str, str, str, str, str], tally: Tally
-) -> dict[str, Any]:
-    """Return the record of ``row`` with what scoring adds to it, called ``added``, and count it in ``tally``."""
-    kept, fields = kept_fields(row, added), outcome.fields(added)
-    tally.add(outcome)
-    tally.replaced.update(
-        name for name, value in row.fields.items() if value not in (None, "") and (name in fields or name not in kept)
-    )
-    return {**kept, **fields}
+def lines(source: str, systems: Sequence[str], references: Sequence[str] = ()) -> Input:
+    """Line-aligned text files: line i of each of ``systems`` is a summary of line i of ``source``.
 
-
-def kept_fields(row: Row, added: tuple[str, str, str, str, str, str]) -> dict[str, Any]:
-    """Return the fields of a record without what else an earlier scoring has added, which its score tells.
-
-    Beside the new score they would say what is no longer so. Without a score they are the user's own.
-    """
-    if added[0] not in row.fields:
-        return row.fields
-    return {name: value for name, value in row.fields.items() if name not in added[1:]}
-
-
-def _writer(
-    target: str | None, names: Sequence[str], scorer: Scorer, settings: Settings, processes: "Processes | None"
-) -> contextlib.AbstractContextManager[Writer | None]:
-    """Open ``target`` in the first process; the columns of a table are ``names``, then what scoring adds to any record."""
-    if target is None or (processes and processes.rank):
-        return contextlib.nullcontext()
-    added = added_columns(scorer, settings)
-    columns = [*(name for name in names if name not in added), *added]
-    return open_writer(target, columns=None if format_of(target) == "jsonl" else columns)
-
-
-def added_columns(scorer: Scorer, settings: Settings) -> list[str]:
-    """The columns that scoring adds to a table, in their order."""
-    score, percentile, aspects, shares, reason, intervals = settings.added()
-    added = [score]
-    if settings.percentiles:
-        added.append(percentile)
-    if settings.aspects:
-        added += [aspects, shares] if settings.percentiles else [aspects]
-        if scorer.fitted_on:
-            added.append(intervals)
-    if settings.on_bad == "skip" or settings.aspects or scorer.signature.startswith("metric:"):
-        added.append(reason)
-    return added
-
-
-def line_chunks(source: str, systems: Sequence[str], references: Sequence[str] = ()) -> Iterator[list[Row]]:
-    """Read line-aligned files, a row for each line and system, as many at a time as ``score_lines`` scores together.
-
-    Raises InputError where the files differ in length, a system is given twice, or standard input is.
+    ``references`` are further files, a reference of that line's document a line, for metrics that read them. A record has
+    ``document_id`` (the line's number), ``system``, ``document``, ``summary``, ``references``. Raises InputError where the
+    files differ in length, a system is given twice, or standard input is.
     """
     if len(set(systems)) < len(systems):
-        raise InputError(
-            f"{next(s for s in systems if list(systems).count(s) > 1)}: given twice; name each system once"
-        )
-    paths = [source, *references, *systems]
-    if paths.count("-") > 1:
+        raise InputError(f"{Counter(systems).most_common(1)[0][0]}: given twice; name each system once")
+    files = [source, *references, *systems]
+    if files.count("-") > 1:
         raise InputError("standard input is given twice; name a file for all but one")
-    for chunk in chunks(aligned_lines(paths), max(1, CHUNK // len(systems))):
+    return Input(source, _begun(_line_chunks(source, systems, references), *files), tuple(systems))
+
+
+def _line_chunks(source: str, systems: Sequence[str], references: Sequence[str]) -> Iterator[list[Row]]:
+    for chunk in chunks(aligned_lines([source, *references, *systems]), max(1, CHUNK // len(systems))):
         yield [
             Row(
                 f"{system if document.strip() else source}, line {number}",
@@ -226,32 +116,141 @@ def line_chunks(source: str, systems: Sequence[str], references: Sequence[str] =
         ]
 
 
-def score_lines(
+def _begun(pieces: Iterator[list[Row]], *files: str) -> Iterator[list[Row]]:
+    return pieces if "-" in files else chain([next(pieces)], pieces)
+
+
+def item_of(row: Row, needs: frozenset[str], settings: Settings = DEFAULTS) -> Item:
+    """The texts of a record that a scorer with these ``needs`` reads. Raises RecordError where one is missing or no text."""
+    if row.error is not None:
+        raise row.error
+    references = texts_field(row, "references", "reference") if needs != {"document"} else []
+    if "references" in needs and not references:
+        raise RecordError(row.where, "field 'references' is missing or empty", "what scores compares with references")
+    # A metric that can use either does without the document where there are references.
+    unneeded = bool(references) and "document" not in needs
+    without = unneeded and row.fields.get(settings.document_field) in (None, "")
+    document = "" if without else text_field(row, settings.document_field)
+    return Item(document, text_field(row, settings.summary_field), tuple(references))
+
+
+def score_rows(scorer: Scorer, rows: Sequence[Row], settings: Settings = DEFAULTS) -> Columns:
+    """What ``scorer`` says of the rows. Raises the first RecordError, unless bad records are skipped."""
+    items, good = [], []
+    reasons: list[str | None] = [None] * len(rows)
+    for place, row in enumerate(rows):
+        try:
+            items.append(item_of(row, scorer.needs, settings))
+            good.append(place)
+        except RecordError as error:
+            if settings.on_bad != "skip":
+                raise error.or_skip() from None
+            reasons[place] = error.reason
+    return scorer.score(items).spread(good, reasons)
+
+
+def scored_chunks(
+    scorer: Scorer, pieces: Iterator[list[Row]], settings: Settings = DEFAULTS, processes: "Processes | None" = None
+) -> Iterator[tuple[list[Row], Columns]]:
+    """Score the rows in order, chunk by chunk; with several processes each scores one chunk of a round."""
+    rank, size = (processes.rank, processes.size) if processes else (0, 1)
+    with Bar("scoring") as bar:
+        # A process reads no further than its own chunk before it has scored that, so that of several mistakes the first
+        # one in the input is met by the lowest rank, which tells it.
+        while found := list(islice(pieces, rank + 1)):
+            own = score_rows(scorer, found[rank], settings) if len(found) > rank else None
+            answers = processes.gather(own) if processes else [own]
+            found += islice(pieces, size - len(found))
+            for rows, columns in zip(found, answers, strict=False):
+                assert columns is not None
+                yield rows, columns
+                bar.advance(len(rows))
+
+
+def write_scores(
     scorer: Scorer,
-    source: str,
-    systems: Sequence[str],
+    source: Input,
     target: str | None = None,
-    references: Sequence[str] = (),
     settings: Settings = DEFAULTS,
     processes: "Processes | None" = None,
-    see: Callable[[Row, Outcome], None] | None = None,
+    see: Callable[[list[Row], Columns], None] | None = None,
 ) -> dict[str, Tally]:
-    """Score line-aligned text files: line i of each of ``systems`` is a summary of line i of ``source``.
+    """Score every record of ``source``, written to ``target`` with ``score`` added; a tally of it, or of each system.
 
-    ``references`` are further files, a reference of that line's document a line, for metrics that read them.
-    Returns a tally for each system; ``see`` is shown each record and its outcome. With ``target``, one record a line and
-    system is written: ``document_id`` (the line number), ``system``, ``summary``, ``score``; by the first one of several
-    ``processes``. Raises InputError as
-    ``line_chunks`` does, and RecordError for a blank line unless bad records are skipped.
+    Records come out in input order with all their fields but those that an earlier scoring has added to its score; what
+    they had in fields that are added is replaced, and the tally counts it. JSON lines get ``score``, ``percentile``,
+    ``aspects``, ``aspect_percentiles``, ``intervals``, and a ``reason`` where something is missing (null); tables the
+    columns of `Columns.flat`. A bad record raises RecordError and leaves no output; where it is skipped it comes back
+    without a score. Of several ``processes``, which must see the same input, the first one writes. ``see`` is shown each
+    chunk and its columns.
     """
-    tallies = {system: Tally() for system in systems}
-    names = ("document_id", "system", "summary")
-    pieces = line_chunks(source, systems, references)
-    with _writer(target, names, scorer, settings, processes) as writer:
-        for row, outcome in score_stream(scorer, pieces, settings, processes):
-            tallies[row.fields["system"]].add(outcome)
+    tallies = {name: Tally() for name in source.systems or (source.name,)}
+    nested = target is None or format_of(target) == "jsonl"
+    # Tables need their columns before the first line: those of the first chunk.
+    first = next(source.chunks)
+    with contextlib.ExitStack() as stack:
+        writer: Writer | None = None
+        if target is not None and not (processes and processes.rank):
+            writer = stack.enter_context(
+                open_writer(target, columns=None if nested else columns_of(first, scorer, settings, source.unwritten))
+            )
+        for rows, columns in scored_chunks(scorer, chain([first], source.chunks), settings, processes):
+            for name, tally in tallies.items():
+                own = [k for k, row in enumerate(rows) if row.fields["system"] == name] if source.systems else None
+                tally.add(columns if own is None else columns.take(own))
+            records = records_of(rows, columns, settings, nested, source.unwritten)
+            if not source.systems:
+                tallies[source.name].replaced.update(replaced(rows, records))
             if see is not None:
-                see(row, outcome)
-            if writer is not None:
-                writer.write({**{name: row.fields[name] for name in names}, **outcome.fields(settings.added())})
+                see(rows, columns)
+            for record in records if writer is not None else ():
+                writer.write(record)
     return tallies
+
+
+def columns_of(rows: Sequence[Row], scorer: Scorer, settings: Settings, unwritten: Sequence[str] = ()) -> list[str]:
+    """The columns of a table of ``rows`` and of what scoring adds, in their order."""
+    added = [settings.called(name) for name in scorer.columns]
+    names = dict.fromkeys(name for row in rows for name in kept_fields(row.fields, settings))
+    return [*(name for name in names if name not in added and name not in unwritten), *added]
+
+
+def records_of(
+    rows: Sequence[Row], columns: Columns, settings: Settings, nested: bool, unwritten: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """The records of ``rows`` with what scoring adds: ``nested`` as JSON lines have it, else flat as tables do."""
+    added = columns.nested() if nested else columns.rows()
+    records = []
+    for row, own in zip(rows, added, strict=True):
+        if own.get("reason") and own["score"] is None:
+            own["reason"] = f"{row.where}: {own['reason']}"
+        kept = {name: value for name, value in kept_fields(row.fields, settings).items() if name not in unwritten}
+        records.append({**kept, **{settings.called(name): value for name, value in own.items()}})
+    return records
+
+
+def replaced(rows: Sequence[Row], records: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """How many of ``rows`` had something in a field, by its name, that scoring has taken or left out of its record."""
+    return Counter(
+        name
+        for row, record in zip(rows, records, strict=True)
+        for name, value in row.fields.items()
+        if value not in (None, "") and record.get(name) is not value
+    )
+
+
+def kept_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """``fields`` of a record without what else an earlier scoring has added, which its score tells.
+
+    Beside the new score they would say what is no longer so. Without a score they are the user's own.
+    """
+    if settings.output_field not in fields:
+        return dict(fields)
+    gone = {settings.called(name) for name in _BESIDE}
+    start = settings.called("")
+    for name in fields:
+        if name.startswith(start) and f"{name}_percentile" in fields:
+            gone |= {name, f"{name}_percentile"}
+        if name.startswith(start) and {f"{name}_low", f"{name}_high"} <= fields.keys():
+            gone |= {name, f"{name}_low", f"{name}_high"}
+    return {name: value for name, value in fields.items() if name not in gone - {settings.output_field}}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from negsample.errors import InputError
 from negsample.registry import suggestion
-from negsample.scoring.outcomes import Outcome
+from negsample.scoring.scorer import Columns
 
 # Records that a message names.
 _NAMED = 10
@@ -59,7 +59,7 @@ class _Seen:
 
 
 class Gate:
-    """Takes outcomes as they come and says which systems fall under ``limits`` (name → least value) on average.
+    """Takes columns as they come and says which systems fall under ``limits`` (name → least value) on average.
 
     With ``each`` no record may. A value that is missing is under every limit, and is no part of a mean.
     """
@@ -68,29 +68,26 @@ class Gate:
         self.limits = dict(limits)
         self.each = each
         self._seen: dict[tuple[str, str], _Seen] = defaultdict(_Seen)
-        self._order = 0
 
-    def add(self, where: str, outcome: Outcome, system: str = "") -> None:
-        """Take in the outcome of the record ``where``, written by ``system``."""
-        values = {"score": outcome.score, **(outcome.aspects or {})}
-        self._order += 1
+    def add(self, where: Sequence[str], columns: Columns, systems: Sequence[str] = ()) -> None:
+        """Take in the ``columns`` of the records called ``where`` [n], written by ``systems`` [n]."""
+        named = columns.named()
         for name, limit in self.limits.items():
-            seen, value = self._seen[system, name], values.get(name)
-            seen.missing += value is None
-            seen.below += value is None or value < limit
-            if value is not None:
-                seen.total += value
-                seen.count += 1
-            entry = (math.inf if value is None else -value, -self._order, where)
-            (heapq.heappush if len(seen.worst) < _NAMED else heapq.heappushpop)(seen.worst, entry)
+            values = named[name].tolist()
+            for record, value, system in zip(where, values, systems or [""] * len(values), strict=True):
+                seen = self._seen[system, name]
+                missing = math.isnan(value)
+                seen.missing += missing
+                seen.below += missing or value < limit
+                seen.count += not missing
+                seen.total += 0.0 if missing else value
+                entry = (math.inf if missing else -value, -(seen.count + seen.missing), record)
+                (heapq.heappush if len(seen.worst) < _NAMED else heapq.heappushpop)(seen.worst, entry)
 
     def failures(self) -> list[str]:
         """A line for each system and limit that is not held, with the ten lowest records; [] where all is well."""
-        return [
-            line
-            for (system, name), seen in self._seen.items()
-            if (line := self._failure(f"{system}: " if system else "", name, seen))
-        ]
+        told = (self._failure(system, name, seen) for (system, name), seen in self._seen.items())
+        return [line for line in told if line]
 
     def _failure(self, system: str, name: str, seen: _Seen) -> str:
         limit = self.limits[name]
@@ -105,4 +102,4 @@ class Gate:
             told = f"mean {name} {'is missing' if mean is None else f'{mean:.4f}'}, under {limit:g}"
         missing = f" ({seen.missing} have none)" if seen.missing else ""
         named = ", ".join(f"{where} ({'none' if value == math.inf else f'{-value:.4f}'})" for value, _, where in lowest)
-        return f"{system}{told}{missing}; lowest: {named}"
+        return f"{f'{system}: ' if system else ''}{told}{missing}; lowest: {named}"

@@ -38,6 +38,52 @@ class Columns:
         """``score``, then each aspect → float [n]."""
         return {"score": self.scores, **self.aspects}
 
+    def overall(self) -> "Columns":
+        """The score alone, without aspects."""
+        reasons = [why if gone else None for why, gone in zip(self.reasons, np.isnan(self.scores), strict=True)]
+        shares = {name: share for name, share in self.percentiles.items() if name == "score"}
+        return Columns(self.scores, reasons, self.cut, percentiles=shares)
+
+    def flat(self) -> dict[str, Any]:
+        """The columns of a table, float64 [n]: ``score``, ``percentile``, then for each aspect ``NAME``, ``NAME_low`` and
+        ``NAME_high`` where it has an interval, ``NAME_percentile``; at last ``reason``, a list of texts ("": none).
+        """
+        table: dict[str, Any] = {}
+        for name, values in self.named().items():
+            table[name] = np.asarray(values, np.float64)
+            if name in self.intervals:
+                table[f"{name}_low"], table[f"{name}_high"] = self.intervals[name].T
+            if name in self.percentiles:
+                table["percentile" if name == "score" else f"{name}_percentile"] = self.percentiles[name]
+        return {**table, "reason": [reason or "" for reason in self.reasons]}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """``flat`` as n records of plain values, None where one is missing."""
+        table = self.flat()
+        columns = {name: _plain(name, values) for name, values in table.items() if name != "reason"}
+        rows = zip(*columns.values(), strict=True)
+        return [
+            {**dict(zip(columns, row, strict=True)), "reason": reason}
+            for row, reason in zip(rows, self.reasons, strict=True)
+        ]
+
+    def nested(self) -> list[dict[str, Any]]:
+        """As ``rows``, in the shape of JSON lines: ``aspects``, ``aspect_percentiles`` and ``intervals`` are objects, and
+        ``intervals`` and ``reason`` are there only where there is one.
+        """
+        records = []
+        for row in self.rows():
+            told = {name: row[name] for name in ("score", "percentile") if name in row}
+            if self.aspects:
+                told["aspects"] = {name: row[name] for name in self.aspects}
+            if self.aspects and self.percentiles:
+                told["aspect_percentiles"] = {name: row.get(f"{name}_percentile") for name in self.aspects}
+            ends = {name: [row[f"{name}_low"], row[f"{name}_high"]] for name in self.intervals}
+            if ends := {name: both for name, both in ends.items() if None not in both}:
+                told["intervals"] = ends
+            records.append({**told, "reason": row["reason"]} if row["reason"] else told)
+        return records
+
     def spread(self, places: Sequence[int], reasons: Sequence[str | None]) -> "Columns":
         """These columns at ``places`` among as many items as ``reasons`` has; the others are missing, and that is why."""
 
@@ -67,8 +113,7 @@ class Scorer:
     ``signature`` is enough for another person to get the same number. ``needs`` names what every item must have: a
     subset of ``{"document", "references"}``; a metric that takes whichever is there needs neither. An item's score does
     not depend on the others or on their order. ``aspects``: what it tells apart beside its score. ``fitted_on``: keys of
-    the documents whose judgments a model was fitted to. ``ranked``: whether it knows what real summaries score
-    (``Columns.percentiles``).
+    the documents whose judgments a model was fitted to. ``columns``: the names in ``Columns.flat`` of what it says.
     """
 
     name: str
@@ -78,7 +123,7 @@ class Scorer:
     score: Callable[[Sequence[Item]], Columns] = field(repr=False)
     aspects: tuple[str, ...] = ()
     fitted_on: frozenset[str] = frozenset()
-    ranked: bool = False
+    columns: tuple[str, ...] = ("score", "reason")
 
     def called(self, name: str) -> "Scorer":
         """The same, by another name."""
@@ -104,6 +149,11 @@ def fault_of(document: Any, summary: Any) -> str | None:
         if not text.strip():
             return f"the {name} is blank"
     return None
+
+
+def _plain(name: str, values: np.ndarray) -> list[float | None]:
+    digits = 4 if name.endswith("percentile") else 7
+    return [None if math.isnan(value) else round(value, digits) for value in values.tolist()]
 
 
 def values_at(columns: Mapping[str, np.ndarray], place: int) -> dict[str, float | None]:

@@ -64,7 +64,8 @@ def test_aspects_in_scored_records(model: Path, records: Path, tmp_path: Path) -
     assert plain["score"] == pytest.approx(good["score"], abs=1e-5)
     assert run("score", "--model", model, records, "-o", tmp_path / "out.csv", "--aspects") == 0
     with open(tmp_path / "out.csv", encoding="utf-8", newline="") as stream:
-        assert json.loads(next(csv.DictReader(stream))["aspects"]) == pytest.approx(good["aspects"], abs=1e-5)
+        flat = next(csv.DictReader(stream))
+    assert {name: float(flat[name]) for name in good["aspects"]} == pytest.approx(good["aspects"], abs=1e-5)
 
 
 def test_explanations_in_the_terminal_and_as_json(

@@ -170,8 +170,8 @@ def test_missing_folder(tmp_path):
     [
         (["a"], ["b", "c"], "1 documents but 2 summaries"),
         ("text", ["a"], "list"),
-        (["a", " "], ["b", "c"], "document 1 is blank"),
-        (["a", "b"], ["b", None], "summary 1 is NoneType"),
+        (["a", " "], ["b", "c"], "pair 1: the document is blank"),
+        (["a", "b"], ["b", None], "pair 1: the summary is missing"),
     ],
 )
 def test_wrong_arguments(cls_model, documents, summaries, told):

@@ -12,7 +12,7 @@ import pytest
 from tests_support import story
 
 import negsample as package
-from negsample import Estimator, assert_quality
+from negsample import Estimator, ScoreBatches, assert_quality
 from negsample.commands import options
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
@@ -40,8 +40,8 @@ def test_it_is_align_as_it_is_made(estimator: Estimator) -> None:
     features = ready.ready_parts()[0].features
     assert isinstance(features, AlignFeatures)
     logits = untrained()(**stack(features.compare([document], [summary])))[0].detach().numpy()
-    score, aspects = estimator.score([document], [summary], aspects=True)
-    found = [score[0], *(aspects[name][0] for name in estimator.aspects)]
+    scored = estimator.score_pairs([document], [summary])
+    found = [column[0] for column in scored.named().values()]
     # What else is read at once may change the last digits.
     assert found == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-5)
     assert estimator.signature.startswith(f"ready:{ready.READY.version}|model:{estimator.fingerprint}|")
@@ -55,8 +55,7 @@ def test_its_percentiles_are_those_of_the_embedded_sample(estimator: Estimator) 
     assert set(kept["summaries"].values()) == {len(pairs)}
     some = pairs[::27]
     scored = estimator.score_pairs([p.document for p in some], [p.summary for p in some])
-    shares = estimator.percentiles(scored)
-    assert shares is not None
+    shares = scored.percentiles
     for name, column in {"score": scored.scores, **(scored.aspects or {})}.items():
         values = np.array(kept["values"][name])
         for value, share in zip(column, shares[name], strict=True):
@@ -116,7 +115,7 @@ def test_a_data_set_gets_columns(estimator: Estimator, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     documents, summaries = zip(story(1), story(2), strict=True)
     data = datasets.Dataset.from_dict({"document": documents, "summary": [summaries[0], ""]})
-    found = data.map(estimator.batch, batched=True, batch_size=1)
+    found = data.map(ScoreBatches(), batched=True, batch_size=1)
     assert found["score"][0] == pytest.approx(float(estimator.score(documents[:1], summaries[:1])[0]))
     assert np.isnan(found["score"][1])
     assert list(found["reason"]) == ["", "the summary is blank"]
@@ -154,7 +153,7 @@ def test_commands_without_a_model(records: Path, negsample) -> None:
     assert set(first) == {"id", "system", "document", "summary", "score", "percentile", "aspects", "aspect_percentiles"}
     assert set(first["aspects"]) == set(first["aspect_percentiles"]) == {"coverage", "support", "coherence", "form"}
     negsample("score", "in.jsonl", "-o", "out.csv", "--no-aspects", cwd=records)
-    assert (records / "out.csv").read_text().splitlines()[0] == "id,document,summary,system,score,percentile"
+    assert (records / "out.csv").read_text().splitlines()[0] == "id,document,summary,system,score,percentile,reason"
     shown = negsample("score", "in.jsonl", cwd=records).stdout
     assert "r0 A baker" in " ".join(shown.split())
     assert f"{first['score']:.3f}" in shown

@@ -46,7 +46,7 @@ def test_kinds_are_drawn_by_weight_and_all_others_follow():
     ("spec", "message"),
     [
         ("delet", "did you mean delete"),
-        ("", "no recipe is called ''"),
+        ("", "has no name"),
         ({"delete": 1, "replce": 1}, "did you mean replace"),
         ({"delete": -1}, "the weight of 'delete' is -1"),
         ({"delete": float("nan")}, "the weight of 'delete' is nan"),
@@ -59,7 +59,7 @@ def test_kinds_are_drawn_by_weight_and_all_others_follow():
         ({"add": 1.7e308, "delete": 1.7e308}, "too large"),
         ({3: 1}, "no negative is called 3"),
         ("mix(add=x)", "the weight of 'add' is 'x'"),
-        ("mix()", "no negative is called ''"),
+        ("mix()", "no recipe is called 'mix()'"),
         (None, "give the name of a kind"),
     ],
 )

@@ -209,7 +209,7 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
 
 def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = SimpleNamespace(scorer=lambda name: lengths(name, "model:stub")[0])
-    monkeypatch.setattr("negsample.eval.fit.model.load_model", lambda folder, **_: model)
+    monkeypatch.setattr("negsample.models.load", lambda folder, **_: model)
     rows = judged()
     paths = (write(tmp_path / "made.jsonl", rows),)
     models = ("runs/a/model", "runs/b/model")

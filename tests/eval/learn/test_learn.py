@@ -11,7 +11,7 @@ from negsample.eval.learn.curve import sizes
 from negsample.eval.learn.inputs import Inputs, targets_of
 from negsample.eval.learn.learn import FITTED, FitResult, Settings, learn_from
 from negsample.eval.report.learn import enough, fit_json, fit_page, in_words, verdict, weights
-from negsample.models.fitted_values import Fitted
+from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
 
 NAMES = {"score": 1, "coverage": 1, "support": 1, "terms": 1, "repeated_pairs": -1}

@@ -194,7 +194,8 @@ def test_training_leaves_a_model_with_aspects_and_the_seed_decides_its_weights(s
     assert told_in(tmp_path / "again")["weights_sha256"] == told["weights_sha256"]
     estimator = Estimator.load(tmp_path / "model")
     documents, summaries = zip(*(story(number) for number in range(6)), strict=True)
-    scores, aspects = estimator.score(documents, summaries, aspects=True)
+    found = estimator.score_pairs(documents, summaries)
+    scores, aspects = found.scores, found.aspects
     assert set(aspects) == {"coverage", "support", "coherence", "form"}
     # Order and company change nothing.
     back = estimator.score(documents[::-1], summaries[::-1])[::-1]

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from tests_support import story
 
-from negsample import Estimator, ScoreBatches
+from negsample import Estimator, ScoreBatches, models
 from negsample.errors import InputError
-from negsample.models import frames
 from negsample.models.build import new_parts
 from negsample.models.folder import save_folder
 
@@ -31,9 +30,9 @@ def scores(model: str) -> np.ndarray:
 
 
 def test_a_model_is_loaded_once_in_a_process(model: str, scores: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, load = [], Estimator.load
-    monkeypatch.setattr(Estimator, "load", lambda name, **how: calls.append(name) or load(name, **how))
-    frames._loaded.cache_clear()
+    calls, load = [], models.load
+    monkeypatch.setattr(models, "load", lambda name, **how: calls.append(name) or load(name, **how))
+    models.load_once.cache_clear()
     sent = pickle.dumps(ScoreBatches(model))
     assert len(sent) < 1000
     found = [

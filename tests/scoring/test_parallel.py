@@ -15,7 +15,6 @@ from thread_processes import ThreadProcesses, Wire, together
 from negsample.cli import main
 from negsample.errors import InputError, RecordError
 from negsample.scoring import files as scoring
-from negsample.scoring.outcomes import Settings
 from negsample.scoring.scorer import Columns
 
 
@@ -37,7 +36,9 @@ def table_scores(size, source, target, settings=scoring.DEFAULTS):
     scorers = [Lengths() for _ in range(size)]
     ends = together(
         size,
-        lambda processes: scoring.score_table(scorers[processes.rank], str(source), str(target), settings, processes),
+        lambda processes: scoring.write_scores(
+            scorers[processes.rank], scoring.table(str(source)), str(target), settings, processes
+        ),
     )
     return ends, scorers
 
@@ -62,10 +63,10 @@ def _small_chunks(monkeypatch):
 def test_equal_to_one_process(size, ending, count, tmp_path):
     source = write(tmp_path / "in.jsonl", count, bad={2, 9} & set(range(count)))
     one, two = tmp_path / f"one.{ending}", tmp_path / f"two.{ending}"
-    tally = scoring.score_table(Lengths(), str(source), str(one), Settings(on_bad="skip"))
-    ends, scorers = table_scores(size, source, two, Settings(on_bad="skip"))
+    tallies = scoring.write_scores(Lengths(), scoring.table(str(source)), str(one), scoring.Settings(on_bad="skip"))
+    ends, scorers = table_scores(size, source, two, scoring.Settings(on_bad="skip"))
     assert one.read_bytes() == two.read_bytes()
-    assert ends == [tally] * size
+    assert ends == [tallies] * size
     # Chunks 0, size, 2·size … for the first process, and so on; the bad records are not asked for.
     sizes = [sum(n not in (2, 9) for n in range(start, min(start + 4, count))) for start in range(0, count, 4)]
     assert [scorer.calls for scorer in scorers] == [sizes[rank::size] for rank in range(size)]
@@ -81,9 +82,11 @@ def test_line_aligned_files(to_file, tmp_path, monkeypatch):
     one, two = (str(tmp_path / name) if to_file else None for name in ("one.jsonl", "two.jsonl"))
     # Eight summaries at a time, of four documents.
     monkeypatch.setattr(scoring, "CHUNK", 8)
-    tallies = scoring.score_lines(Lengths(), files[0], files[1:], one)
+    tallies = scoring.write_scores(Lengths(), scoring.lines(files[0], files[1:]), one)
     scorers = [Lengths() for _ in range(3)]
-    ends = together(3, lambda p: scoring.score_lines(scorers[p.rank], files[0], files[1:], two, processes=p))
+    ends = together(
+        3, lambda p: scoring.write_scores(scorers[p.rank], scoring.lines(files[0], files[1:]), two, processes=p)
+    )
     assert ends == [tallies] * 3
     assert [scorer.calls for scorer in scorers] == [[8], [8], [6]]
     if to_file:

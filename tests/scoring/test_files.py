@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from fake_scorer import FakeScorer
+from fake_scorer import FakeScorer, columns_of
 from scipy import stats
 
 from negsample.errors import InputError, RecordError
 from negsample.io.read import read_rows
 from negsample.io.write import open_writer
-from negsample.scoring.files import score_lines, score_table
-from negsample.scoring.outcomes import Outcome, Settings, Tally
+from negsample.scoring.files import Settings, lines, table, write_scores
 from negsample.scoring.scorer import Columns
+from negsample.scoring.tally import Tally
 
 
 @dataclass
@@ -30,6 +30,14 @@ class Lengths(FakeScorer):
         self.calls.append(len(documents))
         scores = np.array([len(s.split()) / 10 for s in summaries], np.float32)
         return Columns(scores, [None] * len(scores), np.array([len(d.split()) > 5 for d in documents], bool))
+
+
+def score_table(scorer, source, target=None, settings=Settings()):  # noqa: B008 - it is frozen
+    return write_scores(scorer, table(source), target, settings)[source]
+
+
+def score_lines(scorer, source, systems, target=None, settings=Settings()):  # noqa: B008
+    return write_scores(scorer, lines(source, systems), target, settings)
 
 
 def write(path, records):
@@ -62,13 +70,13 @@ def test_csv_tsv_and_parquet(tmp_path):
     source.write_text('name,document,summary\r\nα,"a, b","one two"\r\nβ,c,three\r\n', encoding="utf-8-sig")
     score_table(Lengths(), str(source), str(tmp_path / "out.csv"))
     assert list(csv.reader((tmp_path / "out.csv").read_text(encoding="utf-8").splitlines())) == [
-        ["name", "document", "summary", "score"],
-        ["α", "a, b", "one two", "0.2"],
-        ["β", "c", "three", "0.1"],
+        ["name", "document", "summary", "score", "reason"],
+        ["α", "a, b", "one two", "0.2", ""],
+        ["β", "c", "three", "0.1", ""],
     ]
     score_table(Lengths(), str(tmp_path / "out.csv"), str(tmp_path / "out.parquet"))
     score_table(Lengths(), str(tmp_path / "out.parquet"), str(tmp_path / "out.tsv"))
-    assert (tmp_path / "out.tsv").read_text().splitlines()[2] == "β\tc\tthree\t0.1"
+    assert (tmp_path / "out.tsv").read_text().splitlines()[2] == "β\tc\tthree\t0.1\t"
 
 
 def test_other_field_names(tmp_path):
@@ -179,8 +187,6 @@ def test_a_late_reason_has_a_column(tmp_path, ending):
     assert list(first) == ["document_id", "system", "summary", "score", "reason"]
     assert float(first["score"]) == pytest.approx(0.1)
     assert "one, line 2" in bad["reason"]
-    score_lines(Lengths(), str(tmp_path / "src"), [str(tmp_path / "src")], str(out))
-    assert list(next(read_rows(out)).fields) == ["document_id", "system", "summary", "score"]
 
 
 def test_scoring_again_leaves_nothing_of_the_last_time(tmp_path):
@@ -192,8 +198,8 @@ def test_scoring_again_leaves_nothing_of_the_last_time(tmp_path):
     score = pytest.approx(0.2)
     assert read(tmp_path / "o.jsonl") == [{**texts, "score": score}] * 2 + [{**theirs, "score": score}]
     for name, records, columns in (
-        ("ours", ours, ["document", "summary", "score"]),
-        ("theirs", [theirs], ["document", "summary", "aspects", "reason", "score"]),
+        ("ours", ours, ["document", "summary", "score", "reason"]),
+        ("theirs", [theirs], ["document", "summary", "aspects", "score", "reason"]),
     ):
         with open_writer(tmp_path / f"{name}.csv", columns=list(dict.fromkeys(k for r in records for k in r))) as out:
             for record in records:
@@ -224,8 +230,7 @@ def test_the_interval_of_a_mean_is_students_where_nothing_bounds_it():
     for count in (400, 2600):  # the second has more scores than blocks
         values = rng.normal(0.5, 0.1, count)
         tally = Tally()
-        for value in values:
-            tally.add(Outcome(float(value)))
+        tally.add(columns_of(*values))
         low, high = stats.t.interval(0.95, count - 1, np.mean(values), stats.sem(values))
         assert tally.mean == pytest.approx(np.mean(values))
         assert tally.interval == pytest.approx((low, high), abs=0.1 * (high - low))
@@ -235,14 +240,13 @@ def test_the_interval_of_a_mean_is_students_where_nothing_bounds_it():
 @pytest.mark.parametrize("values", [[1, 1, 1, 0.4], [0, 0, 0.3], [0.99, 1.0], [1.0] * 5, [1.0] * 2999 + [0.0]])
 def test_the_interval_stays_within_the_scores(values):
     tally = Tally()
-    for value in values:
-        tally.add(Outcome(value))
+    tally.add(columns_of(*values))
     low, high = tally.interval
     assert min(values) <= low <= tally.mean <= high <= max(values)
 
 
 def test_no_interval_of_one_score():
     single = Tally()
-    single.add(Outcome(0.3))
+    single.add(columns_of(0.3))
     assert single.interval is None
     assert Tally().mean is None

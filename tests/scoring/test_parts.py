@@ -14,7 +14,10 @@ from fake_scorer import FakeScorer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.engines.parts import (
+from negsample.errors import InputError
+from negsample.io.write import write_table
+from negsample.scoring.files import DEFAULTS, Settings
+from negsample.scoring.parts import (
     Part,
     Source,
     count_part,
@@ -24,10 +27,8 @@ from negsample.engines.parts import (
     score_part,
     sources_of,
 )
-from negsample.errors import InputError
-from negsample.io.write import write_table
-from negsample.scoring.outcomes import DEFAULTS, Settings, Tally
 from negsample.scoring.scorer import Columns
+from negsample.scoring.tally import Tally
 
 
 class Words(FakeScorer):
@@ -35,7 +36,7 @@ class Words(FakeScorer):
 
     signature = "words"
     aspects = ("form",)
-    ranked = True
+    columns = ("score", "percentile", "form", "form_percentile", "reason")
 
     def score_pairs(self, documents, summaries, *, batch_size=32):
         words = np.array([len(text.split()) for text in summaries])
@@ -82,27 +83,18 @@ def test_a_part_is_written_and_counted(tmp_path: Path) -> None:
     rows = [{"document": "d", "summary": "word " * n, "score": "old" if n == 2 else None, "n": n} for n in range(6)]
     path = tmp_path / "in.jsonl"
     write_table(path, rows, [])
-    settings = Settings(on_bad="skip", aspects=True, percentiles=True)
+    settings = Settings(on_bad="skip")
     source = Source(str(path), "k")
     ((part, found),) = parts_of(source, settings, 10)
     schema = output_schema([head_schema(source, settings)], Words(), settings)
     score_part(Words(), part, found, tmp_path, schema, settings)
     out = pq.read_table(tmp_path / part.file).to_pylist()
     assert [record["n"] for record in out] == list(range(6))
-    assert list(out[3]) == [
-        "document",
-        "summary",
-        "n",
-        "score",
-        "percentile",
-        "aspects",
-        "aspect_percentiles",
-        "reason",
-    ]
+    assert list(out[3]) == ["document", "summary", "n", *Words.columns]
     assert out[3]["score"] == pytest.approx(0.3)
     assert out[3]["percentile"] == pytest.approx(0.15)
-    assert out[3]["aspects"] == {"form": pytest.approx(0.15)}
-    assert out[3]["aspect_percentiles"] == {"form": pytest.approx(0.3)}
+    assert out[3]["form"] == pytest.approx(0.15)
+    assert out[3]["form_percentile"] == pytest.approx(0.3)
     assert (out[0]["score"], out[0]["reason"]) == (None, f"{path}, line 1: field 'summary' is blank")
     tallies = Tally(), Tally()
     count_part(tmp_path / part.file, settings, *tallies)
@@ -119,7 +111,9 @@ def test_columns_are_those_of_all_files(tmp_path: Path) -> None:
         write_table(path, rows, [])
         schemas.append(head_schema(Source(str(path), ""), DEFAULTS))
     kept = [("a", pa.float64()), ("empty", pa.string()), ("b", pa.list_(pa.string()))]
-    assert output_schema(schemas, Words(), DEFAULTS) == pa.schema([*kept, ("score", pa.float64())])
+    assert output_schema(schemas, Words(), DEFAULTS) == pa.schema(
+        [*kept, *((name, pa.float64()) for name in Words.columns[:-1]), ("reason", pa.string())]
+    )
     with pytest.raises(InputError, match=r"different things in one column \(.*make them one type"):
         output_schema([*schemas, pa.schema([("a", pa.string())])], Words(), DEFAULTS)
 

@@ -11,11 +11,18 @@ import logging
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from negsample.engines.parts import (
+from negsample.errors import InputError
+from negsample.io.files import atomic_json
+from negsample.io.read import NoRecordsError
+from negsample.io.resume import work_folder
+from negsample.io.run_record import Stopwatch, versions
+from negsample.progress import Bar
+from negsample.scoring.files import CHUNK, Settings
+from negsample.scoring.parts import (
     Part,
     Source,
     count_part,
@@ -25,15 +32,8 @@ from negsample.engines.parts import (
     score_part,
     sources_of,
 )
-from negsample.errors import InputError
-from negsample.io.files import atomic_json
-from negsample.io.read import NoRecordsError
-from negsample.io.resume import work_folder
-from negsample.io.run_record import Stopwatch, versions
-from negsample.progress import Bar
-from negsample.scoring.files import CHUNK
-from negsample.scoring.outcomes import Settings, Tally
 from negsample.scoring.scorer import Scorer
+from negsample.scoring.tally import Tally
 
 SUMMARY = "_SUMMARY.json"
 # Times that a part is tried again after its actor has died: what kills every one must not do so for ever.
@@ -65,9 +65,9 @@ def score_on_ray(
 
     ``load`` makes the scorer, once in each actor. ``address`` is a running cluster's (``auto``: this machine's); without it
     one is started here and ended. ``workers``: actors, by default one a GPU, or a CPU where there is none. ``out`` gets a
-    Parquet file for each ``size`` records of a file (``parts_of``), and ``_SUMMARY.json`` at the end. Begun again with the
-    same arguments, a run does what is missing; files that have changed are scored anew. Aspects, unless settings are without
-    them, and percentiles are added where the scorer has any.
+    Parquet file for each ``size`` records of a file (``parts_of``), with the columns that ``negsample score`` writes into a
+    table, and ``_SUMMARY.json`` at the end. Begun again with the same arguments, a run does what is missing; files that have
+    changed are scored anew.
 
     Raises InputError for the first mistake that is met (bad records are passed over where settings say so, and files that
     are damaged are then read as far as they go and told in ``unread``), and where Ray fails.
@@ -78,9 +78,8 @@ def score_on_ray(
     _refuse_overlaps(files, inputs, out)
     scorer = load()
     signature = scorer.signature
-    known = bool(scorer.aspects), scorer.ranked
-    settings = replace(settings, aspects=settings.aspects and known[0], percentiles=known[1])
-    arguments = {"scorer": signature, "inputs": [*inputs], "settings": asdict(settings), "part": size}
+    arguments = {"scorer": signature, "columns": [*scorer.columns], "inputs": [*inputs]}
+    arguments |= {"settings": asdict(settings), "part": size}
     unread: dict[str, str] = {}
     done: dict[Source, list[Part]] = {source: [] for source in files}
     with work_folder(out, arguments, name="_ARGUMENTS.json", what="scoring", alone=True, kept=["*.parquet"]):
@@ -140,9 +139,6 @@ def _refuse_overlaps(files: Sequence[Source], inputs: Sequence[str], out: Path) 
     within = next((name for name in inputs if "://" not in name and out.is_relative_to(name)), None)
     if within is not None:
         raise InputError(f"{out}: lies in {within}, which is an input; give another folder with -o")
-
-
-# --- Ray
 
 
 @contextlib.contextmanager

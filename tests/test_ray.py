@@ -17,19 +17,19 @@ import pytest
 from fake_scorer import FakeScorer
 from tests_support import story
 
+from negsample import ray as on_ray
 from negsample.commands.score import make_scorer
-from negsample.engines import on_ray
-from negsample.engines.on_ray import SUMMARY, score_on_ray
 from negsample.errors import InputError
 from negsample.io.write import write_table
-from negsample.scoring.files import score_table
-from negsample.scoring.outcomes import Settings, Tally
+from negsample.ray import SUMMARY, score_on_ray
+from negsample.scoring.files import Settings, table, write_scores
 from negsample.scoring.scorer import Columns
+from negsample.scoring.tally import Tally
 
 ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
 
 WORDS = partial(make_scorer, None, "words")
-SKIP = Settings(on_bad="skip", aspects=True)
+SKIP = Settings(on_bad="skip")
 STOP = Settings()
 # For whatever another process has to do on a machine that has much else to do.
 PATIENCE = 240
@@ -57,10 +57,9 @@ DRIVER = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from negsample.engines import on_ray
-from negsample.engines.on_ray import score_on_ray
+from negsample.ray import score_on_ray
 from fake_scorer import FakeScorer
-from negsample.scoring.outcomes import Settings
+from negsample.scoring.files import Settings
 from negsample.scoring.scorer import Columns
 
 class Slow(FakeScorer):
@@ -130,12 +129,12 @@ def test_equal_to_one_process(model, tmp_path):
     ]
     load = partial(make_scorer, model, None)
     done = score_on_ray(load, [str(tmp_path / "in")], tmp_path / "out", SKIP, workers=2, size=8)
-    scorer, settings = load(), Settings(on_bad="skip")
+    scorer = load()
     whole = Tally()
     expected = []
     for number, name in enumerate(names):
-        score_table(
-            scorer, name, str(tmp_path / f"{number}.parquet"), settings, see=lambda _, outcome: whole.add(outcome)
+        write_scores(
+            scorer, table(name), str(tmp_path / f"{number}.parquet"), SKIP, see=lambda _, columns: whole.add(columns)
         )
         expected += records(tmp_path / f"{number}.parquet")
     found = records(tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Inputs in parts, each scored and written once by whichever process: what an engine hands out.
+"""Inputs in parts, each scored and written once by whichever process: what ``negsample.ray`` hands out.
 
 A part is the records ``start`` to ``stop`` of one file, and ends where a document ends. Its Parquet file, named after both,
 appears whole, so that what is there is done.
@@ -7,19 +7,20 @@ appears whole, so that what is there is done.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from negsample.errors import InputError, RecordError
 from negsample.io.files import format_of
 from negsample.io.read import Row, is_saved, read_rows
 from negsample.io.write import open_writer, schema_of, told_schema
-from negsample.scoring.files import added_columns, chunks, kept_fields, score_stream, scored_record
-from negsample.scoring.outcomes import Outcome, Settings, Tally
-from negsample.scoring.scorer import Scorer
+from negsample.scoring.files import Settings, chunks, kept_fields, records_of, replaced, scored_chunks
+from negsample.scoring.scorer import Columns, Scorer
+from negsample.scoring.tally import Tally
 from negsample.seeds import digest
 
 # Records of a file by which it is told what its columns hold.
@@ -53,9 +54,6 @@ class Part:
         return f"{stem}-{self.source.key}-{self.start:012d}-{self.stop:012d}.parquet"
 
 
-# --- inputs
-
-
 def sources_of(name: str) -> list[Source]:
     """The files that an input means: itself, or those with a known ending in a folder and its folders, by name.
 
@@ -65,13 +63,12 @@ def sources_of(name: str) -> list[Source]:
     try:
         files, place = _file_system(name)
         if not files.isdir(place) or is_saved(place):
-            return [Source(name, _key(name, files.ukey(place)))]
+            return [_source(name, files.ukey(place))]
         found = []
         for path in sorted(files.find(place)):
             inner = path[len(place.rstrip("/")) :].strip("/").split("/")
             if not any(part.startswith(("_", ".")) for part in inner) and _known(path):
-                own = files.unstrip_protocol(path) if "://" in name else path
-                found.append(Source(own, _key(own, files.ukey(path))))
+                found.append(_source(files.unstrip_protocol(path) if "://" in name else path, files.ukey(path)))
     except Exception as error:  # each file system has its own
         raise _unreadable(name, error) from error
     if not found:
@@ -79,8 +76,8 @@ def sources_of(name: str) -> list[Source]:
     return found
 
 
-def _key(name: str, state: str) -> str:
-    return digest(name, state, size=6).hex()
+def _source(name: str, state: str) -> Source:
+    return Source(name, digest(name, state, size=6).hex())
 
 
 def _file_system(name: str) -> tuple[Any, str]:
@@ -102,11 +99,10 @@ def _known(path: str) -> bool:
         return False
 
 
-@contextmanager
-def _local(name: str) -> Iterator[str]:
-    """Where the file can be opened as a path: itself, or a copy that goes again."""
+def _rows(name: str) -> Iterator[Row]:
+    """The records of a file; of a store's the records of a copy that goes again, told by the file's own name."""
     if "://" not in name:
-        yield name
+        yield from read_rows(name)
         return
     with TemporaryDirectory(prefix="negsample-") as folder:
         path = os.path.join(folder, name.rsplit("/", 1)[-1])
@@ -115,18 +111,10 @@ def _local(name: str) -> Iterator[str]:
             files.get_file(place, path)
         except Exception as error:
             raise _unreadable(name, error) from error
-        yield path
-
-
-def _rows(name: str) -> Iterator[Row]:
-    """The records of a file, which are told by its own name wherever it has been copied to."""
-    with _local(name) as path:
         try:
             for row in read_rows(path):
-                if path != name:
-                    where, error = row.where.replace(path, name, 1), row.error
-                    row = replace(row, where=where, error=error and RecordError(where, error.reason, error.hint))
-                yield row
+                where, error = row.where.replace(path, name, 1), row.error
+                yield replace(row, where=where, error=error and RecordError(where, error.reason, error.hint))
         except InputError as error:
             raise type(error)(str(error).replace(path, name)) from None
 
@@ -154,13 +142,10 @@ def parts_of(source: Source, settings: Settings, size: int) -> Iterator[tuple[Pa
         raise damage
 
 
-# --- columns
-
-
 def head_schema(source: Source, settings: Settings) -> Any:
     """The Arrow schema of what is kept of a file's first thousand records. Raises InputError as ``parts_of`` does."""
     _, rows = next(parts_of(source, settings, _HEAD))
-    return schema_of(source.name, [kept_fields(row, settings.added()) for row in rows if row.error is None])
+    return schema_of(source.name, [kept_fields(row.fields, settings) for row in rows if row.error is None])
 
 
 def output_schema(schemas: Sequence[Any], scorer: Scorer, settings: Settings) -> Any:
@@ -172,26 +157,18 @@ def output_schema(schemas: Sequence[Any], scorer: Scorer, settings: Settings) ->
     except (pa.ArrowException, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
         raise InputError(f"the files hold different things in one column ({reason}); make them one type") from error
-    aspects = dict.fromkeys(scorer.aspects, 0.5)
-    model = Outcome(
-        0.5,
-        reason="text",
-        aspects=aspects if settings.aspects else None,
-        percentiles={"score": 0.5, **aspects} if settings.percentiles else None,
-        intervals=dict.fromkeys(scorer.aspects, (0.0, 1.0)) if scorer.fitted_on else {},
-    )
-    own = schema_of("", [model.fields(settings.added())], added_columns(scorer, settings))
-    return told_schema(pa.schema([*(field for field in kept if field.name not in own.names), *own]))
-
-
-# --- the work
+    own = {settings.called(name): pa.string() if name == "reason" else pa.float64() for name in scorer.columns}
+    return told_schema(pa.schema([*(field for field in kept if field.name not in own), *own.items()]))
 
 
 def score_part(scorer: Scorer, part: Part, rows: Sequence[Row], out: Path, schema: Any, settings: Settings) -> None:
-    """Score the ``rows`` of a part into its file in the folder ``out``. Raises InputError as ``score_table`` does."""
-    tally, added = Tally(), settings.added()
-    scored = score_stream(scorer, chunks(rows), settings)
-    records = [scored_record(row, outcome, added, tally) for row, outcome in scored]
+    """Score the ``rows`` of a part into its file in the folder ``out``. Raises InputError for a bad record."""
+    tally, records = Tally(), list[dict[str, Any]]()
+    for chunk, columns in scored_chunks(scorer, chunks(rows), settings):
+        made = records_of(chunk, columns, settings, nested=False)
+        tally.add(columns)
+        tally.replaced.update(replaced(chunk, made))
+        records += made
     counts = json.dumps({"cut": tally.cut, "bad": tally.bad, "replaced": tally.replaced})
     with open_writer(out / part.file, schema=schema.with_metadata({_COUNTS: counts})) as writer:
         for record in records:
@@ -204,11 +181,9 @@ def count_part(path: Path, settings: Settings, *tallies: Tally) -> None:
 
     with pq.ParquetFile(path) as file:
         counts = json.loads(file.schema_arrow.metadata[_COUNTS])
-        scores = file.read([settings.output_field]).column(0).to_pylist()
+        scores = file.read([settings.output_field]).column(0).drop_null().to_numpy()
     for tally in tallies:
+        tally.add(Columns(scores, [None] * len(scores), np.zeros(len(scores), bool)))
         tally.cut += counts["cut"]
         tally.bad.update(counts["bad"])
         tally.replaced.update(counts["replaced"])
-        for score in scores:
-            if score is not None:
-                tally.add(Outcome(score))

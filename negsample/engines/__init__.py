@@ -1,1 +1,0 @@
-"""Scoring on engines that people run anyway."""
