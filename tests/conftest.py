@@ -13,7 +13,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import hypothesis
 import pytest
-from tests_support import story, write_pairs
+from tests_support import save_untrained, story, write_pairs
 
 # A busy machine is no failure, and a failure must come back when the test is run again.
 hypothesis.settings.register_profile("here", deadline=None, derandomize=True, print_blob=True)
@@ -51,6 +51,12 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
         torch.manual_seed(3)
         BertModel(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def cls_model(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An untrained estimator of head ``cls``."""
+    return save_untrained(tmp_path_factory.mktemp("model") / "cls", "cls", str(tiny_bert))
 
 
 @pytest.fixture(scope="session")
