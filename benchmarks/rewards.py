@@ -21,7 +21,7 @@ from negsample.eval.agreement.compare import Settings, compare
 from negsample.eval.report.compare import write_comparison
 from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
-from negsample.rewards import reward
+from negsample.rewards import Reward
 from negsample.train.reinforce.config import make_reinforce_config
 from negsample.train.reinforce.job import reinforce
 
@@ -47,8 +47,8 @@ def train(corpus: str, out: Path, spec: str, words: int, arguments: argparse.Nam
             "learning_rate": arguments.learning_rate, "samples": arguments.samples, "patience": arguments.epochs, "seed": seed,
         }
     ).resolved()  # fmt: skip
-    made = reward(name, length=settings.length, undefined="lowest")
-    reinforce(settings, made, reward(settings.oracle).score, out, resume=True)
+    made = Reward(name, length=settings.length, undefined="lowest")
+    reinforce(settings, made, Reward(settings.oracle).score, out, resume=True)
     return [json.loads(line) for line in (out / "summaries.jsonl").read_text("utf-8").splitlines()]
 
 

@@ -60,6 +60,28 @@ def cls_model(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture(scope="session")
+def align_model(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder: head ``align`` as it is made, over the tiny BERT."""
+    return save_untrained(tmp_path_factory.mktemp("align") / "model", "align", f"sentence-transformer:{tiny_bert}")
+
+
+@pytest.fixture(scope="session")
+def fitted_model(align_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That model with the target ``relevance``: 1 to 5 by coverage and the number of words."""
+    from negsample.models import load
+    from negsample.models.fitted import Fitted, FittedTarget, FurtherMetric, save_fitted
+    from negsample.scoring.metrics import make_metric
+
+    folder = tmp_path_factory.mktemp("fitted") / "model"
+    folder.mkdir()
+    target = FittedTarget("relevance", {"coverage": 1.0, "words": 0.5}, 0.1, ((-2.0, 2.0), (1.0, 5.0)), 0.5, 0.9)
+    words = (FurtherMetric("words", "words", make_metric("words").signature, 1, 10.0, 5.0),)
+    fitted = Fitted({"score": 0.8, "words": 0.2}, 0.0, {"relevance": target}, words, False, (), {})
+    save_fitted(load(align_model), fitted, folder, "A card.")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def pairs_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixty pairs as JSON lines."""
     path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"

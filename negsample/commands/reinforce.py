@@ -26,7 +26,7 @@ def reinforce(
     """Train a summarizer by a score as reward; --out becomes a folder for 'generate-summaries'."""
     from accelerate import PartialState
 
-    from negsample.rewards import reward
+    from negsample.rewards import Reward
     from negsample.train.reinforce.config import read_reinforce_config
     from negsample.train.reinforce.job import reinforce as train_by_reward
 
@@ -38,7 +38,7 @@ def reinforce(
 
         settings = small_reinforce(settings)
     unsupervised = settings.unsupervised_share if settings.unsupervised is not None else 0.0
-    made = reward(
+    made = Reward(
         settings.reward,
         length="band" if settings.band else settings.length,
         band=settings.band,
@@ -47,7 +47,7 @@ def reinforce(
     )
     if made.needs_references and not settings.references:
         raise InputError(f"reward={settings.reward} compares with references, and references=false; name another")
-    oracle = reward(settings.oracle)
+    oracle = Reward(settings.oracle)
     found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, smoke=smoke, command=sys.argv)
     if not PartialState().is_main_process:
         return

@@ -30,16 +30,15 @@ def serve(
 ) -> None:
     """A page and a service that score and explain, until Ctrl-C or SIGTERM (docs/serve.md)."""
     try:
-        from negsample.serve.server import Server, address, listen
+        from negsample.serve.door import Door, Server, address, listen
     except ModuleNotFoundError as error:
         raise InputError(f"the package {error.name} is not installed; pip install 'negsample[serve]'") from None
     from starlette.middleware.cors import CORSMiddleware
 
     from negsample.models import load
+    from negsample.serve import Limits
     from negsample.serve.app import make_app
     from negsample.serve.batcher import Batcher
-    from negsample.serve.door import Door
-    from negsample.serve.limits import Limits
     from negsample.serve.page import service_page, without_paths
 
     if max_queue < max_pairs:
@@ -62,10 +61,7 @@ def serve(
         print(signature, flush=True)
         if token is None and not _is_loopback(bound.getsockname()[0]):
             print("negsample: whoever reaches this address can use it; --token asks for one", file=sys.stderr)
-        server = Server(outer, door)
-        server.run(sockets=[bound])
-        if not server.force_exit:
-            batcher.close()
+        Server(outer).run(sockets=[bound])
 
 
 def _is_loopback(host: str) -> bool:

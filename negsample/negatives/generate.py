@@ -137,7 +137,8 @@ class _Source:
     store: PairStore
     index: PairIndex
 
-    def _named(self, position: int, pair: Pair) -> Pair:
+    def pair(self, position: int) -> Pair:
+        pair = self.store.pair(int(self.index.number[position]))
         state = self.index.id_state[position]
         if not state:
             return pair
@@ -147,15 +148,12 @@ class _Source:
             name = f"{name}#{texts.hex()}"
         return replace(pair, id=name)
 
-    def pair(self, position: int) -> Pair:
-        return self._named(position, self.store.pair(int(self.index.number[position])))
-
     def borrow(self, position: int) -> Borrowed:
-        pair = self._named(position, self.store.summary(int(self.index.number[position])))
+        pair = self.pair(position)
         return Borrowed(pair.summary, pair.id)
 
     def document_id(self, position: int) -> str:
-        return self.borrow(int(self.index.first[self.index.document[position]])).id
+        return self.pair(int(self.index.first[self.index.document[position]])).id
 
 
 def _count_words(source: _Source, part: np.ndarray, draw: str, bar: Bar) -> Vocabulary:

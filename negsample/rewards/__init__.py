@@ -1,12 +1,12 @@
 """The project's scores as a reward for training summarizers: with TRL's signature, for TRL and for ``negsample reinforce``.
 
-from negsample.rewards import reward
-GRPOTrainer(model, reward_funcs=reward("align.support=1,align.coverage=1", length="partial"), …)
+from negsample.rewards import Reward
+GRPOTrainer(model, reward_funcs=Reward("ready.support=1, ready.coverage=1", length="partial"), …)
 """
 
 import logging
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,43 +14,66 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.rewards.length import Band, Partial, within_spread
-from negsample.rewards.terms import Source, Term, make_terms
-from negsample.rewards.watch import Watch
+from negsample.rewards.terms import make_terms
 from negsample.scoring.scorer import Item
 from negsample.seeds import digest
-from negsample.text import word_count
-
-__all__ = ["Reward", "Source", "Term", "reward"]
+from negsample.text import word_count, word_tokens
 
 _LENGTHS = ("free", "partial", "band")
+# Outputs that the report looks back on.
+_WINDOW = 2000
 # Scored outputs that are kept: greedy decoding gives the same ones again and again.
 _KNOWN = 1 << 16
 _log = logging.getLogger("negsample.rewards")
 
 
 class Reward:
-    """Made by ``reward``; a function of completions with TRL's signature, and ``score`` for plain texts.
+    """A reward function for TRL's trainers (``reward_funcs=``); ``score`` is that of plain texts, for ``negsample reinforce``.
 
-    Not to be shared by threads. ``signature``: one line from which another person gets the same numbers.
+    ``name``: a model, an aspect of it, a metric, or a weighted sum of several (see ``terms.make_terms``). The parts of a
+    sum are divided by their spread among the summaries of one document, as ``calibrate`` or the first call finds it; a
+    single part gives its own score. ``document``, ``references``: the data set's columns.
+
+    ``length``: ``free``; ``partial``, what is left of the reward given the number of words among the summaries of the same
+    document; ``band``, less outside ``band`` = (fewest, most) words (``negsample.rewards.length``).
+
+    ``undefined``: what becomes of an output that can't be scored: ``none`` (None, which TRL leaves out), or ``lowest``, the
+    lowest reward seen; an output without a word always gets that. ``unsupervised``: the share of documents without
+    references: what compares with references then weighs 1/(1 − share) as much where there are some (Scialom et al. 2019
+    §4.2.2). Every ``report_every`` outputs, ``report()`` goes to the logger ``negsample.rewards``, at level INFO, and with
+    each call to TRL's log.
+
+    ``signature``: one line from which another person gets the same numbers. Not to be shared by threads. Raises InputError
+    for an unknown name or option, and a model that can't be read.
     """
 
     def __init__(
         self,
         name: str,
-        terms: Sequence[Term],
+        weights: Sequence[float] | None = None,
         *,
-        scaled: bool,
         document: str = "document",
         references: str = "references",
-        length: Band | Partial | None = None,
+        length: str = "free",
+        band: tuple[int, int] | None = None,
         undefined: str = "none",
         unsupervised: float = 0.0,
         report_every: int = 1000,
     ) -> None:
+        if length not in _LENGTHS:
+            raise InputError(f"length={length!r}: give one of {', '.join(_LENGTHS)}")
+        if (length == "band") != (band is not None):
+            raise InputError("length='band' and band=(fewest, most) go together")
+        if band is not None and not 0 < band[0] <= band[1]:
+            raise InputError(f"band={band}: give the fewest and the most words, such as (30, 80)")
+        if undefined not in ("none", "lowest"):
+            raise InputError(f"undefined={undefined!r}: give none or lowest")
+        if not 0 <= unsupervised < 1:
+            raise InputError(f"unsupervised={unsupervised}: give the share of documents without references, below 1")
         self.__name__ = name
-        self._terms = list(terms)
+        self._terms, scaled = make_terms(name, weights)
         self._columns = (document, references)
-        self._length = length
+        self._length = Band(*band) if band else Partial() if length == "partial" else None
         self._undefined = undefined
         self._unsupervised = unsupervised
         self._report_every = report_every
@@ -59,7 +82,7 @@ class Reward:
         self._known: OrderedDict[bytes, np.ndarray] = OrderedDict()
         self._watch = Watch()
         parts = "+".join(f"{term.weight:g}*{term.name}" for term in self._terms)
-        self.signature = f"reward:{parts}|" + "|".join(dict.fromkeys(t.source.signature for t in self._terms))
+        self.signature = f"reward:{parts}|" + "|".join(dict.fromkeys(term.scorer.signature for term in self._terms))
 
     @property
     def needs_references(self) -> bool:
@@ -75,9 +98,9 @@ class Reward:
         data set's columns, each [n]. Raises InputError where a column that is needed is not there.
         """
         document, references = self._columns
-        if document not in columns and any("document" in term.source.needs for term in self._terms):
+        if document not in columns and any("document" in term.scorer.needs for term in self._terms):
             there = ", ".join(sorted(key for key, value in columns.items() if isinstance(value, list)))
-            raise InputError(f"the data set has no column {document!r} ({there}); name it: reward(…, document=NAME)")
+            raise InputError(f"the data set has no column {document!r} ({there}); name it: Reward(…, document=NAME)")
         if references not in columns and self.needs_references:
             raise InputError(f"this reward compares with references, and there is no column {references!r}; name it")
         texts = [_text(completion) for completion in completions]
@@ -100,10 +123,9 @@ class Reward:
         A single estimator or metric that is left free of length gives its own score. Summaries of a document that
         stand in one call are compared with each other where ``length="partial"``.
         """
-        items = [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, references, strict=True)]
+        items = _items(documents, summaries, references)
         values = self._values(items)
-        if self._spreads is None:
-            self._spreads = self._measure(values, documents)
+        self._scale(values, documents)
         total = self._sum(values, items)
         words = np.array([word_count(summary) for summary in summaries], np.float64)
         if self._length is not None:
@@ -120,7 +142,7 @@ class Reward:
         return total
 
     def report(self) -> dict[str, float | None]:
-        """What the last 2,000 outputs were like: see ``negsample.rewards.watch``."""
+        """What the last 2,000 outputs were like: see ``Watch``."""
         return self._watch.report()
 
     def calibrate(
@@ -129,8 +151,7 @@ class Reward:
         """Settle the scales of several parts on these summaries (several of each document, best of all) instead of the
         first call's."""
         if self._spreads is None:
-            items = [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, references, strict=True)]
-            self._spreads = self._measure(self._values(items), documents)
+            self._scale(self._values(_items(documents, summaries, references)), documents)
 
     def state(self) -> dict[str, Any]:
         """What later rewards depend on, in plain values: for a checkpoint."""
@@ -144,10 +165,12 @@ class Reward:
         if isinstance(self._length, Partial):
             self._length = Partial(state["length"])
 
-    def _measure(self, values: np.ndarray, documents: Sequence[str]) -> list[float]:
-        spreads = [within_spread(column, documents) for column in values.T]
-        # A part that does not vary here tells nothing of its scale.
-        return [spread if spread > 1e-9 else 1.0 for spread in spreads]
+    def _scale(self, values: np.ndarray, documents: Sequence[str]) -> None:
+        """Settle the scales by ``values`` [n, terms], unless they are settled."""
+        if self._spreads is None:
+            spreads = [within_spread(column, documents) for column in values.T]
+            # A part that does not vary here tells nothing of its scale.
+            self._spreads = [spread if spread > 1e-9 else 1.0 for spread in spreads]
 
     def _sum(self, values: np.ndarray, items: Sequence[Item]) -> np.ndarray:
         """Weighted sum float64 [n] of ``values`` [n, terms]; what needs references is left out where there are none.
@@ -167,85 +190,32 @@ class Reward:
         keys = [digest(item.document, item.summary, *item.references) for item in items]
         new = {key: item for key, item in zip(keys, items, strict=True) if key not in self._known}
         if new:
-            found = self._score_new(list(new.values()))
-            self._known.update(zip(new, found, strict=True))
+            self._known.update(zip(new, self._score_new(list(new.values())), strict=True))
         result = np.stack([self._known[key] for key in keys]) if keys else np.zeros((0, len(self._terms)))
         while len(self._known) > _KNOWN:
             self._known.popitem(last=False)
         return result
 
     def _score_new(self, items: Sequence[Item]) -> np.ndarray:
-        columns: dict[int, dict[str, np.ndarray]] = {}
         values = np.full((len(items), len(self._terms)), np.nan)
-        for place, term in enumerate(self._terms):
-            # Aspects of one estimator are read at once.
-            rows = [
-                i
-                for i, item in enumerate(items)
-                if item.summary.strip()
-                and (item.document.strip() or "document" not in term.source.needs)
-                and (item.references or not term.supervised)
-            ]
-            if id(term.source) not in columns:
-                columns[id(term.source)] = term.source.score([items[i] for i in rows]) if rows else {}
-            found = columns[id(term.source)].get(term.aspect)
-            if found is not None:
-                values[rows, place] = found
+        # Aspects of one estimator are read at once.
+        for scorer in {id(term.scorer): term.scorer for term in self._terms}.values():
+            rows = [row for row, item in enumerate(items) if _has_all(item, scorer.needs)]
+            if rows:
+                found = scorer.score([items[row] for row in rows])
+                for place, term in enumerate(self._terms):
+                    if term.scorer is scorer:
+                        values[rows, place] = term.values(found)
         return values
 
 
-def reward(
-    name: str,
-    weights: Sequence[float] | None = None,
-    *,
-    document: str = "document",
-    references: str = "references",
-    length: str = "free",
-    band: tuple[int, int] | None = None,
-    undefined: str = "none",
-    unsupervised: float = 0.0,
-    report_every: int = 1000,
-) -> Reward:
-    """A reward function for TRL's trainers (``reward_funcs=``), and for ``negsample reinforce``.
+def _has_all(item: Item, needs: frozenset[str]) -> bool:
+    there = {"document": bool(item.document.strip()), "references": bool(item.references)}
+    return bool(item.summary.strip()) and all(there[need] for need in needs)
 
-    ``name``: an estimator's folder, an aspect of it, a metric, or a weighted sum of several (see ``terms.make_terms``).
-    The parts of a sum are divided by their spread among the summaries of one document, as ``calibrate`` or the first call
-    finds it; a single part gives its own score. ``document``, ``references``: the data set's columns.
 
-    ``length``: ``free``; ``partial``, what is left of the reward given the number of words among the summaries of the same
-    document; ``band``, less outside ``band`` = (fewest, most) words (``negsample.rewards.length``).
-
-    ``undefined``: what becomes of an output that can't be scored: ``none`` (None, which TRL leaves out), or ``lowest``, the
-    lowest reward seen; an output without a word always gets that. ``unsupervised``: the share of documents without
-    references: what compares with references then weighs 1/(1 − share) as much where there are some (Scialom et al. 2019
-    §4.2.2). Every ``report_every`` outputs, ``report()`` goes to the logger ``negsample.rewards``, at level INFO, and with
-    each call to TRL's log.
-
-    Raises InputError for an unknown name or option, and a model that can't be read.
-    """
-    if length not in _LENGTHS:
-        raise InputError(f"length={length!r}: give one of {', '.join(_LENGTHS)}")
-    if (length == "band") != (band is not None):
-        raise InputError("length='band' and band=(fewest, most) go together")
-    if band is not None and not 0 < band[0] <= band[1]:
-        raise InputError(f"band={band}: give the fewest and the most words, such as (30, 80)")
-    if undefined not in ("none", "lowest"):
-        raise InputError(f"undefined={undefined!r}: give none or lowest")
-    if not 0 <= unsupervised < 1:
-        raise InputError(f"unsupervised={unsupervised}: give the share of documents without references, below 1")
-    terms, scaled = make_terms(name, weights)
-    held = Band(*band) if band else Partial() if length == "partial" else None
-    return Reward(
-        name,
-        terms,
-        scaled=scaled,
-        document=document,
-        references=references,
-        length=held,
-        undefined=undefined,
-        unsupervised=unsupervised,
-        report_every=report_every,
-    )
+def _items(documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]) -> list[Item]:
+    return [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, references, strict=True)]
 
 
 def _text(value: Any) -> str:
@@ -264,3 +234,51 @@ def _texts(value: Any) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
     return (value,) if isinstance(value, str) else tuple(_text(one) for one in value)
+
+
+class Watch:
+    """Remembers the last 2,000 outputs: reward, number of words, and whether each was empty, a repeat, or a loop."""
+
+    def __init__(self) -> None:
+        self._rows: deque[tuple[float, float, bool, bool, bool]] = deque(maxlen=_WINDOW)
+        self.outputs = 0
+        self.undefined = 0
+
+    def add(
+        self, documents: Sequence[str], summaries: Sequence[str], values: np.ndarray, words: np.ndarray, undefined: int
+    ) -> None:
+        """Take in n outputs with their rewards [n] (NaN where there is none) and numbers of words [n]."""
+        times = Counter(zip(documents, summaries, strict=True))
+        self.outputs += len(summaries)
+        self.undefined += undefined
+        for document, summary, value, count in zip(documents, summaries, values.tolist(), words.tolist(), strict=True):
+            again = times[document, summary] > 1
+            self._rows.append((value, count, not summary.strip(), again, _loops(summary)))
+
+    def report(self) -> dict[str, float | None]:
+        """Mean and spread of the reward, its correlation with the number of words, mean number of words, and shares.
+
+        ``empty``: outputs without text; ``repeated``: those that came more than once for a document in one call;
+        ``looping``: those half of whose three-word runs, or more, have stood in them before. None where undefined.
+        """
+        rows = np.array(self._rows, np.float64).reshape(-1, 5)
+        good = rows[~np.isnan(rows[:, 0])]
+        varied = len(good) > 1 and good[:, 0].std() > 1e-12 and good[:, 1].std() > 1e-12
+        return {
+            "mean": float(good[:, 0].mean()) if len(good) else None,
+            "spread": float(good[:, 0].std(ddof=1)) if len(good) > 1 else None,
+            "correlation_with_words": float(np.corrcoef(good[:, 0], good[:, 1])[0, 1]) if varied else None,
+            "words": float(rows[:, 1].mean()) if len(rows) else None,
+            **{
+                name: float(rows[:, column].mean()) if len(rows) else None
+                for column, name in enumerate(("empty", "repeated", "looping"), start=2)
+            },
+            "undefined": self.undefined / self.outputs if self.outputs else None,
+        }
+
+
+def _loops(text: str) -> bool:
+    """Whether half of the three-word runs of ``text``, or more, have stood in it before."""
+    words = word_tokens(text)
+    runs = list(zip(words, words[1:], words[2:], strict=False))
+    return len(runs) > 1 and 2 * len(set(runs)) <= len(runs)

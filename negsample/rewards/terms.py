@@ -1,80 +1,58 @@
-"""What a reward adds up: estimators, their aspects and metrics, by name and weight."""
+"""What a reward adds up: models, their aspects and metrics, by name and weight."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.eval.metrics.learned import p2
-from negsample.models.align.named_features import ASPECTS
 from negsample.registry import distinct, suggestion
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
-from negsample.spec import parse, split_outside, unquote
+from negsample.scoring.metrics import METRICS, make_metric, p2
+from negsample.scoring.scorer import Columns, Scorer
+from negsample.spec import parse, split_outside
 
-if TYPE_CHECKING:
-    from negsample.models.estimator import Estimator
-
-# Rewards of several parts that a paper has named, after which comes ``:model=QA`` (Scialom et al. 2019, §4.2.1).
+# Sums that a paper has named (Scialom et al. 2019, §4.2.1), with its weights or with equal ones.
 _PAPER = ("QA_learned", "QA_equally")
-
-# What needs no folder: the estimator that the package brings.
-_READY = ("ready", "align")
-
-
-@dataclass(frozen=True)
-class Source:
-    """Something that scores (document, summary, references): ``score(items)`` → a column float64 [n] for each aspect.
-
-    The column ``""`` is the score itself, higher is better; NaN where it is undefined. ``needs``: as of a metric.
-    """
-
-    name: str
-    signature: str
-    needs: frozenset[str]
-    score: Callable[[Sequence[Item]], dict[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Term:
-    """``weight`` · the ``aspect`` (``""``: the score) of ``source``; ``name`` is what the user called it."""
+    """``weight`` · ``aspect`` (``score``: the score itself) of ``scorer``; ``name`` is what the user called it."""
 
     name: str
     weight: float
-    source: Source
-    aspect: str = ""
+    scorer: Scorer
+    aspect: str = "score"
 
     @property
     def supervised(self) -> bool:
         """Whether it can't be had without references."""
-        return "references" in self.source.needs
+        return "references" in self.scorer.needs
+
+    def values(self, found: Columns) -> np.ndarray:
+        """Its column of what the scorer ``found``, float64 [n], more is better."""
+        column = np.asarray(found.named()[self.aspect], np.float64)
+        return column if self.scorer.higher_is_better else -column
 
 
 def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[Term], bool]:
     """The terms of ``spec``, and whether their scales are to be made alike (those of a paper's sum are not).
 
-    ``spec`` is one NAME, or ``NAME=WEIGHT,NAME=WEIGHT,…``. A NAME is a model folder, or ``ready`` or ``align`` (the
-    ready estimator), each also with an aspect behind it (``align.support``); a metric, or one with options, which stands
-    in parentheses where several are named (``(rougeL(value=recall))=1,sms=0.5``); ``QA_learned(model=QA)`` and
-    ``QA_equally(model=QA)`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
+    ``spec`` is one NAME, or ``NAME=WEIGHT, NAME=WEIGHT, …``. A NAME is a metric with its options (``rougeL(value=recall)``);
+    or a model: ``ready``, a folder, a hub id, each also with an aspect or a target behind it (``ready.support``);
+    ``QA_learned(model=QA)`` and ``QA_equally(model=QA)`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
     given, replace those of ``spec``. Raises InputError for anything else.
     """
-    head = spec.partition("(")[0].strip()
-    if head in _PAPER:
+    if (paper := spec.partition("(")[0].strip()) in _PAPER:
         if weights is not None:
             raise InputError(f"reward {spec!r} has its weights from the paper; leave weights out")
-        options = parse(spec).options
-        if list(options) != ["model"]:
-            raise InputError(f"reward {head!r} needs a question-answering model: {head}(model=FOLDER or a hub id)")
-        known = p2(options["model"])
-        published = known.weights if head == "QA_learned" else (1.0,) * len(known.weights)
-        pairs = zip(known.columns, published, strict=True)
-        return [Term(name, weight, _metric(name)) for name, weight in pairs], False
+        published = p2(parse(spec).options.get("model", ""))
+        return [
+            Term(name, weight if paper == "QA_learned" else 1.0, make_metric(name))
+            for name, weight in published.items()
+        ], False
     names = _named_weights(spec)
     if weights is not None:
         if len(weights) != len(names):
@@ -83,68 +61,56 @@ def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[
     distinct([name for name, _ in names], "reward")
     if not all(math.isfinite(weight) for _, weight in names) or not any(weight for _, weight in names):
         raise InputError(f"reward {spec!r}: weights must be finite numbers, and not all 0")
-    return [_term(name, weight) for name, weight in names], True
+    models: dict[str, Scorer] = {}
+    return [_term(name, weight, models) for name, weight in names], True
 
 
 def _named_weights(spec: str) -> list[tuple[str, float]]:
-    pieces = split_outside(spec, ",")
-    if pieces is None:
-        raise InputError(f"reward {spec!r}: a parenthesis is not closed or not opened")
     # A folder may have commas and equal signs of its own.
     if Path(spec).expanduser().is_dir():
         return [(spec, 1.0)]
+    pieces = split_outside(spec, ",")
+    if pieces is None:
+        raise InputError(f"reward {spec!r}: a parenthesis is not closed or not opened")
     found = []
     for piece in pieces:
         *parts, number = split_outside(piece, "=") or [piece]
-        name = "=".join(parts)
-        if not parts:
-            name, number = piece, "1"
-        if not name.strip():
-            raise InputError(f"reward {spec!r}: a part has no name; write NAME=WEIGHT,NAME=WEIGHT")
+        name, number = ("=".join(parts).strip(), number) if parts else (piece.strip(), "1")
+        if not name:
+            raise InputError(f"reward {spec!r}: a part has no name; write NAME=WEIGHT, NAME=WEIGHT")
         try:
-            found.append((unquote(name.strip()), float(number)))
+            found.append((name, float(number)))
         except ValueError:
             raise InputError(f"reward {spec!r}: {number!r} is no weight; write {name}=1") from None
     return found
 
 
-def _term(name: str, weight: float) -> Term:
+def _term(name: str, weight: float, models: dict[str, Scorer]) -> Term:
+    """``models``: those that are loaded already."""
     model, dot, aspect = name.rpartition(".")
-    if dot and aspect in ASPECTS and _is_model(model):
-        source = _model(model)
-        if aspect not in _estimator(model).aspects:
-            raise InputError(f"reward {name!r}: {model} has no aspects; take a model trained with head=align")
-        return Term(name, weight, source, aspect)
-    if dot and _is_model(model) and not Path(name).is_dir():
-        raise InputError(f"reward {name!r}: no aspect is called {aspect!r}; {suggestion(aspect, list(ASPECTS))}")
-    return Term(name, weight, _model(name) if _is_model(name) else _metric(name))
+    if name.partition("(")[0].partition(":")[0] not in METRICS:
+        if _is_model(name):
+            return Term(name, weight, _model(name, models))
+        if dot and _is_model(model):
+            scorer = _model(model, models)
+            if aspect in scorer.aspects:
+                return Term(name, weight, scorer, aspect)
+            hint = suggestion(aspect, list(scorer.aspects)) if scorer.aspects else "that model has none"
+            raise InputError(f"reward {name!r}: no aspect is called {aspect!r}; {hint}")
+    return Term(name, weight, make_metric(name))
 
 
 def _is_model(name: str) -> bool:
-    return name in _READY or Path(name).expanduser().is_dir()
+    """Whether ``name`` is the ready estimator, a folder, or an id of the hub: what is behind its last dot is no aspect then."""
+    end = name.rpartition(".")[2] if "." in name.rpartition("/")[2] else ""
+    return name == "ready" or Path(name).expanduser().is_dir() or ("/" in name and not end.isidentifier())
 
 
-@lru_cache(maxsize=4)
-def _estimator(name: str) -> "Estimator":
-    from negsample.models import load
+def _model(name: str, models: dict[str, Scorer]) -> Scorer:
+    if name not in models:
+        from negsample.models import load_once
 
-    estimator = load(None if name in _READY else name)
-    estimator.expect_again()
-    return estimator
-
-
-@lru_cache(maxsize=4)
-def _model(name: str) -> Source:
-    estimator = _estimator(name)
-
-    def score(items: Sequence[Item]) -> dict[str, np.ndarray]:
-        found = estimator.scorer(name).score(items)
-        return {name: np.asarray(column, np.float64) for name, column in {"": found.scores, **found.aspects}.items()}
-
-    return Source(name, estimator.signature, frozenset({"document"}), score)
-
-
-def _metric(spec: str) -> Source:
-    metric = make_metric(spec)
-    sign = 1.0 if metric.higher_is_better else -1.0
-    return Source(metric.name, metric.signature, metric.needs, lambda items: {"": sign * metric.score(items).scores})
+        estimator = load_once(str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name)
+        estimator.expect_again()
+        models[name] = estimator.scorer(name)
+    return models[name]

@@ -1,1 +1,13 @@
-"""The service and its page: what arrives together is computed together, and nothing grows without bounds."""
+"""A page and a service that score and explain."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a service takes at most: bytes of a ``body``, ``pairs`` of a request, ``characters`` of a text, pairs ``waiting``."""
+
+    body: int = 8 << 20
+    pairs: int = 64
+    characters: int = 200_000
+    waiting: int = 1024

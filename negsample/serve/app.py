@@ -1,7 +1,6 @@
 """The service's routes: pairs in, scores or explanations out."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -11,9 +10,9 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 import negsample
-from negsample.serve.batcher import Batcher, Full
-from negsample.serve.door import refusal
-from negsample.serve.limits import Limits
+from negsample.scoring.scorer import Item
+from negsample.serve import Limits
+from negsample.serve.batcher import Answers, Batcher
 from negsample.serve.page import Page, docs_page
 
 _SHAPE = '{"pairs": [{"document": "…", "summary": "…"}]}'
@@ -33,15 +32,15 @@ class Pairs(BaseModel):
 
 
 class Score(BaseModel):
-    """What a pair scores."""
+    """What a pair scores, as ``negsample score --aspects`` writes it; what does not apply is left out."""
 
     score: float = Field(description="In [0, 1], higher is better.")
+    percentile: float | None = Field(None, description="The share of real summaries that score lower, in [0, 1].")
     aspects: dict[str, float | None] | None = Field(
-        None, description="Each in [0, 1], null where it can't be judged; null altogether for a model without aspects."
+        None, description="Each in [0, 1], a target on people's scale; null where it can't be judged."
     )
-    percentile: dict[str, float | None] | None = Field(
-        None, description="Of the score and each aspect: the share of real summaries that score lower, in [0, 1]."
-    )
+    aspect_percentiles: dict[str, float | None] | None = Field(None, description="As percentile, of each aspect.")
+    intervals: dict[str, list[float]] | None = Field(None, description="Of each target: where people's score lies.")
     reason: str | None = Field(None, description="Why an aspect can't be judged.")
 
 
@@ -55,7 +54,8 @@ class Scores(BaseModel):
 class Explanations(BaseModel):
     """The explanations of the pairs, in order; places are counted from 0, those of letters in Unicode characters.
 
-    Each has score, aspects, percentile and reason as a score has; document: for each of its sentences how far it
+    Each has score, aspects, the percentile of both, targets (of a model fitted to people's scores: value, interval, what
+    each input adds) and reason; document: for each of its sentences how far it
     is covered, whether that is enough (said), by which summary sentence, and its weight; missing: the weighty ones
     that are left out; summary: for each of its sentences its support, the document sentence that it rests_on, the
     unsupported words, where they stand (unsupported_at), where repeated runs stand (repeated_at), and faults;
@@ -87,7 +87,6 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         413: "Too many bytes or pairs, or a text that is too long.",
         422: "Not what is asked for.",
         429: "The queue is full; Retry-After tells when to try again.",
-        503: "The service is shutting down.",
     }.items()
 }
 
@@ -102,14 +101,14 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
         redoc_url=None,
     )
 
-    async def answers(given: Pairs, explain: bool) -> list[dict[str, Any]]:
+    async def answers(given: Pairs, explain: bool) -> Answers:
         _check(given, limits)
-        pairs = [(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
-        return await asyncio.wrap_future(batcher.submit(pairs, explain))
+        items = [Item(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
+        return await batcher.answer(items, explain)
 
     answered: dict[str, Any] = {"responses": _REFUSALS, "response_description": "The answers, in order."}
 
-    @app.post("/v1/score", summary="Score pairs", **answered)
+    @app.post("/v1/score", summary="Score pairs", response_model_exclude_unset=True, **answered)
     async def score(given: Pairs) -> Scores:
         return Scores(scores=[Score(**told) for told in await answers(given, False)], signature=signature)
 
@@ -132,8 +131,9 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
         shown = docs_page(app.openapi())
         return HTMLResponse(shown.html, headers=shown.headers)
 
-    for kind, handler in _HANDLERS.items():
-        app.add_exception_handler(kind, handler)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _failed)
     return app
 
 
@@ -159,17 +159,21 @@ def _sendable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def _refusal(status: int, told: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """A JSON line that says what is wrong and what to do."""
+    return JSONResponse({"error": told}, status, headers)
+
+
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return refusal(
-            422, f"the body is no JSON ({first['ctx']['error']}, character {first['loc'][-1]}); send {_SHAPE}"
-        )
+        told = f"the body is no JSON ({first['ctx']['error']}, character {first['loc'][-1]}); send {_SHAPE}"
+        return _refusal(422, told)
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"][1:])
     where = place.lstrip(".") or "the body"
     hint = " with Content-Type: application/json" if where == "the body" else ""
-    return refusal(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}; send {_SHAPE}{hint}")
+    return _refusal(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}; send {_SHAPE}{hint}")
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
@@ -179,22 +183,8 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
         404: "nothing is here; /docs tells what the service has",
         405: "not with this method; /docs tells which",
     }
-    return refusal(error.status_code, told.get(error.status_code, error.detail))
-
-
-async def _full(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, Full)
-    told = f"the queue is full; try again in {error.seconds} second{'s' * (error.seconds > 1)}"
-    return refusal(429, told, error.seconds)
+    return _refusal(error.status_code, told.get(error.status_code, error.detail), error.headers)
 
 
 async def _failed(_: Request, __: Exception) -> JSONResponse:
-    return refusal(500, "the service failed at this request; its own log tells why")
-
-
-_HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-    RequestValidationError: _invalid,
-    HTTPException: _refused,
-    Full: _full,
-    Exception: _failed,
-}
+    return _refusal(500, "the service failed at this request; its own log tells why")

@@ -1,69 +1,93 @@
-"""What stands before the service: who may come in, how much a body may hold, and when it closes."""
+"""What stands before the service: where it listens, who may come in, how much a body may hold; and its end."""
 
 import asyncio
 import hmac
+import socket
+from types import FrameType
 
+import uvicorn
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from negsample.serve.limits import Limits
+from negsample.errors import InputError
+from negsample.serve import Limits
 
 # Seconds that a whole request may take to arrive.
 _PATIENCE = 60.0
-# Of a body that is too large as much is read and thrown away, as a multiple of what is allowed, so that its sender reads
-# the answer in place of a broken connection.
-_DISCARDED = 16
 # Bodies of full size that may be held at a time.
 _HELD = 16
 
 
-def refusal(status: int, message: str, retry_after: int | None = None) -> JSONResponse:
-    """A JSON line that says what is wrong and what to do."""
-    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse({"error": message}, status, headers)
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at ``host`` and ``port`` (0: a free one). Raises InputError where it can't be had."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        told = getattr(error, "strerror", None) or error
+        raise InputError(f"can't listen at {host}, port {port} ({told}); give another --host or --port") from None
+
+
+def address(bound: socket.socket) -> str:
+    """The URL of what listens at ``bound``."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if bound.family == socket.AF_INET6 else f"http://{host}:{port}"
+
+
+class Server(uvicorn.Server):
+    """Serves ``app`` until a signal ends it, when what was accepted has its answer; a second one does not wait."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        super().__init__(
+            uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, lifespan="off", ws="none")
+        )
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """What signals do; uvicorn's own would raise the signal again at the end."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
 
 class Door:
-    """ASGI: ``inner`` gets whole bodies of at most ``limits.body`` bytes, from those who know ``token`` (if there is one).
-
-    Once ``closing`` is set, what has come in is answered and everything else refused; ``busy`` counts the former.
-    """
+    """ASGI: lets in to ``inner`` those who know ``token`` (if there is one), with bodies of at most ``limits.body`` bytes."""
 
     def __init__(self, inner: ASGIApp, limits: Limits, token: str | None = None) -> None:
         self._inner = inner
-        self._limits = limits
+        self._most = limits.body
         self._token = token
         self._held = 0
-        self.closing = False
-        self.busy = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            await self._inner(scope, receive, send)
+        if scope["type"] == "http" and not self._knows(scope["path"], dict(scope["headers"])):
+            told = {"error": "send the service's token: Authorization: Bearer TOKEN"}
+            await JSONResponse(told, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
             return
-        if self.closing:
-            await refusal(503, "the service is shutting down; ask another, or again later", 5)(scope, receive, send)
-            return
-        self.busy += 1
-        size = 0
+        size, more, deadline = 0, True, asyncio.get_running_loop().time() + _PATIENCE
+
+        async def bounded() -> Message:
+            nonlocal size, more
+            try:
+                async with asyncio.timeout_at(deadline if more else None):
+                    message = await receive()
+            except TimeoutError:
+                told = f"the request did not arrive within {_PATIENCE:.0f} seconds; send it again"
+                raise HTTPException(408, told) from None
+            more = message.get("more_body", False)
+            size += len(message.get("body", b""))
+            self._held += len(message.get("body", b""))
+            if size > self._most:
+                raise HTTPException(413, f"the body has more than {self._most} bytes; send fewer pairs at a time")
+            if self._held > _HELD * self._most:
+                told = "the service holds as many texts as it can; try again in a second"
+                raise HTTPException(429, told, {"Retry-After": "1"})
+            return message
+
         try:
-            headers = dict(scope["headers"])
-            if not self._knows(scope["path"], headers):
-                body: bytes | JSONResponse = refusal(401, "send the service's token: Authorization: Bearer TOKEN")
-            else:
-                body = await self._read(headers, receive)
-            if not isinstance(body, bytes):
-                await body(scope, receive, send)
-                return
-            size = len(body)
-            self._held += size
-            await self._inner(scope, _replay(body, receive), send)
+            await self._inner(scope, bounded, send)
         finally:
             self._held -= size
-            self.busy -= 1
 
     def _knows(self, path: str, headers: dict[bytes, bytes]) -> bool:
         # The page, its documentation and the state of health hold nothing that is anybody's.
@@ -71,48 +95,3 @@ class Door:
             return True
         kind, _, given = headers.get(b"authorization", b"").partition(b" ")
         return hmac.compare_digest(given.strip(), self._token.encode()) and kind.lower() == b"bearer"
-
-    async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | JSONResponse:
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                return await self._read_all(headers, receive)
-        except TimeoutError:
-            return refusal(408, f"the request did not arrive within {_PATIENCE:.0f} seconds; send it again")
-
-    async def _read_all(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | JSONResponse:
-        most = self._limits.body
-        given = headers.get(b"content-length", b"")
-        size, kept = 0, bytearray()
-        too_large = given.isdigit() and int(given) > most
-        more = True
-        while more and size <= _DISCARDED * most:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                break
-            chunk = message.get("body", b"")
-            more = message.get("more_body", False)
-            size += len(chunk)
-            too_large = too_large or size > most
-            if too_large:
-                kept.clear()
-            else:
-                kept += chunk
-            if self._held + len(kept) > _HELD * most:
-                return refusal(429, "the service holds as many texts as it can; try again in a second", 1)
-        if too_large:
-            return refusal(413, f"the body has more than {most} bytes; send fewer pairs at a time")
-        return bytes(kept)
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """What receives ``body``, then what comes after it."""
-    waiting = True
-
-    async def again() -> Message:
-        nonlocal waiting
-        if waiting:
-            waiting = False
-            return {"type": "http.request", "body": body, "more_body": False}
-        return await receive()
-
-    return again

@@ -233,9 +233,9 @@ async function score(list, left = "") {
     for (const part of parts(list)) {
       say(`Scoring ${done + 1} to ${done + part.length} of ${list.length} …`);
       const told = await ask(part);
-      const plain = one => ({aspects: {}, document: [], missing: [], summary: [], repetitions: {sentences: [], phrases: []}, ...one});
-      part.forEach((record, place) => record.explanation = told.explanations?.[place] ??
-        plain(Object.fromEntries(Object.entries(told.scores[place]).filter(([, value]) => value !== null))));
+      const plain = one => ({aspects: {}, document: [], missing: [], summary: [], repetitions: {sentences: [], phrases: []}, ...one,
+        percentile: {score: one.percentile, ...one.aspect_percentiles}});
+      part.forEach((record, place) => record.explanation = told.explanations?.[place] ?? plain(told.scores[place]));
       done += part.length;
     }
     say(`${list.length === 1 ? "1 summary" : `${list.length} summaries`} scored.${left}`);

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 import negsample
-from negsample.serve.limits import Limits
+from negsample.serve import Limits
 
 # A name of a folder or file in a signature: from a root, a home, or relative; a hub's id (org/name) is none.
 _PATH = re.compile(r"(?<![\w.~-])(?:~|\.{1,2})?/[^|,]*?([^/|,]+)/*(?=[|,]|$)")

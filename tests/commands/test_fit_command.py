@@ -13,19 +13,9 @@ from negsample.models import load
 from negsample.models.dataframe import ScoreBatches
 from negsample.models.estimator import Estimator
 from negsample.models.fitted import FittedEstimator
-from negsample.rewards import reward
-from negsample.train.config import make_config
-from negsample.train.job import train
+from negsample.rewards import Reward
 
 DOCUMENTS = 8
-
-
-@pytest.fixture(scope="module")
-def base(pairs_file: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fit") / "base"
-    values = {"corpus": str(pairs_file), "recipe": "replace", "head": "align", "epochs": 0, "limit": 10}
-    train(make_config(values | {"encoder": f"sentence-transformer:{tiny_bert}"}), folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +43,13 @@ def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def fitted(base: Path, judgments: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fitted(align_model: Path, judgments: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from negsample.cli import main
 
     out = tmp_path_factory.mktemp("fitted") / "model"
-    command = ["fit", "--judgments", judgments, "--model", base, "--out", out, "--metric", "words", "--bootstrap", "50"]
+    command = ["fit", "--judgments", judgments, "--model", align_model, "--out", out, "--metric", "words"]
     with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in command])
+        main([*map(str, command), "--bootstrap", "50"])
     assert not stop.value.code
     return out
 
@@ -94,7 +84,7 @@ def test_every_way_loads_a_model_that_weighs_metrics(fitted: Path) -> None:
     assert Estimator.load(fitted).score([document], [summary]) == pytest.approx(score)
     assert pickle.loads(pickle.dumps(model)).score([document], [summary]) == pytest.approx(score)
     assert ScoreBatches(str(fitted))({"document": [document], "summary": [summary]})["score"] == pytest.approx(score)
-    assert reward(str(fitted)).score([document], [summary], [()]) == pytest.approx(score)
+    assert Reward(str(fitted)).score([document], [summary], [()]) == pytest.approx(score)
     with pytest.raises(AssertionError, match="mean relevance"):
         assert_quality([document], [summary], model=fitted, relevance=5)
     told = model.explain(document, summary)
@@ -109,27 +99,27 @@ def test_a_summary_alone_and_among_others(fitted: Path) -> None:
         assert values[0] == pytest.approx(together.named()[name][3], abs=1e-5)
 
 
-def test_where_nothing_can_be_judged_the_score_is_the_unfitted_one(fitted: Path, base: Path) -> None:
+def test_where_nothing_can_be_judged_the_score_is_the_unfitted_one(fitted: Path, align_model: Path) -> None:
     document, _ = story(1)
     scored = load(fitted).score_pairs([document], ["… !!"])
-    assert scored.scores[0] == pytest.approx(Estimator.load(base).score([document], ["… !!"])[0], abs=1e-6)
+    assert scored.scores[0] == pytest.approx(Estimator.load(align_model).score([document], ["… !!"])[0], abs=1e-6)
     assert scored.aspects is not None
     assert np.isnan(scored.aspects["relevance"][0])
     assert scored.reasons == ["the summary has no word, so no aspect can be judged"]
 
 
 def test_the_base_is_kept_and_a_fit_can_be_fitted_again(
-    negsample, base: Path, judgments: Path, tmp_path: Path, fitted: Path
+    negsample, align_model: Path, judgments: Path, tmp_path: Path, fitted: Path
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     options = ["--target", "relevance", "--all", "--bootstrap", 0]
-    told = negsample("fit", "--judgments", judgments, "--model", base, "--out", one, *options).stdout
+    told = negsample("fit", "--judgments", judgments, "--model", align_model, "--out", one, *options).stdout
     assert "relevance: 32 summaries of 8 documents" in told
     negsample("fit", "--judgments", judgments, "--model", fitted, "--out", two, *options)
     loaded, again = Estimator.load(one), Estimator.load(two)
     assert isinstance(loaded, FittedEstimator)
-    assert loaded.description["weights_sha256"] == Estimator.load(base).description["weights_sha256"]
-    assert loaded.fingerprint != Estimator.load(base).fingerprint
+    assert loaded.description["weights_sha256"] == Estimator.load(align_model).description["weights_sha256"]
+    assert loaded.fingerprint != Estimator.load(align_model).fingerprint
     # The features may differ in their last digits from one reading to the next, and the weights with them.
     assert isinstance(again, FittedEstimator)
     assert dict(again.fitted.score) == pytest.approx(dict(loaded.fitted.score), abs=1e-4)
@@ -140,10 +130,10 @@ def test_the_base_is_kept_and_a_fit_can_be_fitted_again(
     assert "8 documents" in (one / "README.md").read_text()
 
 
-def test_references_where_they_will_be_there(negsample, base: Path, judgments: Path, tmp_path: Path) -> None:
+def test_references_where_they_will_be_there(negsample, align_model: Path, judgments: Path, tmp_path: Path) -> None:
     out = tmp_path / "with"
     options = ["--metric", "rouge1(against=references)", "--target", "relevance", "--bootstrap", 0]
-    fit = ["fit", "--judgments", judgments, "--model", base, "--out", out, *options]
+    fit = ["fit", "--judgments", judgments, "--model", align_model, "--out", out, *options]
     assert "--references" in negsample(*fit, check=2).stderr
     assert not out.exists()
     negsample(*fit, "--references")
@@ -175,10 +165,10 @@ def test_the_preset_of_the_paper(negsample, judgments: Path, tmp_path: Path) -> 
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(
-    negsample, base: Path, judgments: Path, tmp_path: Path, options: list[str], told: str
+    negsample, align_model: Path, judgments: Path, tmp_path: Path, options: list[str], told: str
 ) -> None:
     out = tmp_path / "out"
-    found = negsample("fit", "--judgments", judgments, "--model", base, "--out", out, *options, check=2)
+    found = negsample("fit", "--judgments", judgments, "--model", align_model, "--out", out, *options, check=2)
     assert told in found.stderr
     assert len(found.stderr.splitlines()) == 1
     assert not out.exists()

@@ -60,7 +60,7 @@ def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
         # The model that is left can be used.
         Estimator.load(out)
     elif command == "tables":
-        done = negsample("tables", values["table"], *run, "--jobs", 1)
+        done = negsample("tables", values["table"], *run)
         table = json.loads((out / f"{values['table']}.json").read_text())
         assert {record["head"] for record in table["records"] if "head" in record} == set(values["heads"])
     elif command == "reinforce":
@@ -129,7 +129,7 @@ def test_a_table_file_is_refused_by_other_commands(negsample, tmp_path):
 def test_words_of_a_table_win_over_its_file(vectors, negsample, tmp_path):
     path = tmp_path / "grid.yaml"
     path.write_text(f"corpus: sample:science\nencoders: ['glove:{vectors}']\nheads: [lstm]\nepochs: 9\nseed: 5\n")
-    arguments = ("tables", "p3-table1", "--config", path, "--jobs", 1)
+    arguments = ("tables", "p3-table1", "--config", path)
     negsample(*arguments, "limit=8", "heads=[fc]", "epochs=1", "--out", tmp_path / "t")
     table = json.loads((tmp_path / "t" / "p3-table1.json").read_text())
     (cell,) = (record for record in table["records"] if record["value"] is not None)

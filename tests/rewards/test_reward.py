@@ -2,14 +2,15 @@
 
 import logging
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from negsample.errors import InputError
+from negsample.models import load
 from negsample.models.encoders.transformer import TransformerEncoder
-from negsample.models.estimator import Estimator
-from negsample.rewards import Reward, reward
+from negsample.rewards import Reward
 from negsample.rewards.terms import make_terms
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
@@ -18,15 +19,13 @@ DOCUMENT = "The harbour was closed on Monday. A storm broke two cranes. Repairs 
 OTHER = "Voters chose a new mayor. She is the first woman in the post."
 
 
-def test_one_metric_gives_its_own_score_whatever_the_batch() -> None:
+@pytest.mark.parametrize("spec", ["rouge1(against=document)", "copied"])
+def test_one_metric_gives_its_own_score_whatever_the_batch(spec: str) -> None:
     documents, summaries = [DOCUMENT, OTHER, DOCUMENT], ["A storm broke two cranes.", "A new mayor.", "Mayor cranes"]
-    expected = make_metric("rouge1(against=document)").score(list(map(Item, documents, summaries))).scores
-    function = reward("rouge1(against=document)")
+    expected = make_metric(spec).score([Item(d, s) for d, s in zip(documents, summaries, strict=True)]).scores
+    function = Reward(spec)
     assert function([""] * 3, summaries, document=documents) == pytest.approx(list(expected))
     assert function([""], summaries[2:], document=documents[2:]) == pytest.approx([expected[2]])
-    # Of a metric of which less is better, less is rewarded.
-    novelty = make_metric("copied").score(list(map(Item, documents, summaries))).scores
-    assert reward("copied")([""] * 3, summaries, document=documents) == pytest.approx(list(novelty))
 
 
 def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_read_once(monkeypatch) -> None:
@@ -38,19 +37,43 @@ def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_re
         return encode(self, given)
 
     summaries = ["A storm broke two cranes.", "Cranes were broken by a storm on Monday."]
-    found = Estimator.load().score_pairs([DOCUMENT] * 2, summaries)
-    scores, aspects = found.scores, found.aspects
+    told = load().score_pairs([DOCUMENT] * 2, summaries)
+    scores, aspects = told.scores, told.aspects
     monkeypatch.setattr(TransformerEncoder, "as_read", counted)
-    function = reward("align.support")
+    function = Reward("ready.support")
     first = function([""] * 2, summaries, document=[DOCUMENT] * 2)
     assert first == pytest.approx(list(aspects["support"]), abs=1e-5)
     assert function([""] * 2, ["A harbour.", "Euros."], document=[DOCUMENT] * 2) != first
-    assert reward("align")([""] * 2, summaries, document=[DOCUMENT] * 2) == pytest.approx(list(scores), abs=1e-5)
+    assert Reward("ready")([""] * 2, summaries, document=[DOCUMENT] * 2) == pytest.approx(list(scores), abs=1e-5)
     assert texts.count("The harbour was closed on Monday.") <= 1
 
 
+def test_folders_fitted_models_and_their_targets_are_rewards(fitted_model: Path) -> None:
+    documents, summaries = [DOCUMENT, OTHER], ["A storm broke two cranes.", "A new mayor."]
+    told = load(fitted_model).score_pairs(documents, summaries).named()
+    for end, name in (("", "score"), (".support", "support"), (".relevance", "relevance")):
+        found = Reward(f"{fitted_model}{end}").score(documents, summaries, [()] * 2)
+        assert found == pytest.approx(told[name], abs=1e-5)
+    with pytest.raises(InputError, match="did you mean relevance"):
+        Reward(f"{fitted_model}.relevence")
+
+
+def test_an_id_of_the_hub_is_asked_for_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(model: str) -> None:
+        asked.append(model)
+        raise InputError("not there")
+
+    monkeypatch.setattr("negsample.models.load_once", refuse)
+    for spec, model in (("org/na-me", "org/na-me"), ("org/name-1.5", "org/name-1.5"), ("org/name.form", "org/name")):
+        with pytest.raises(InputError, match="not there"):
+            Reward(spec)
+        assert asked.pop() == model
+
+
 def test_messages_and_the_names_of_columns_are_the_users() -> None:
-    function = reward("rouge1", document="article", references="highlights")
+    function = Reward("rouge1", document="article", references="highlights")
     asked = [[{"role": "user", "content": "Sum up: …"}]] * 2
     answers = [
         [{"role": "assistant", "content": "a storm came"}],
@@ -62,24 +85,24 @@ def test_messages_and_the_names_of_columns_are_the_users() -> None:
     assert found == pytest.approx([1.0, 1.0])
     assert function.__name__ == "rouge1"
     with pytest.raises(InputError, match="no column 'highlights'"):
-        reward("rouge1(against=references)", references="highlights")(asked, answers, article=["x", "y"])
+        Reward("rouge1(against=references)", references="highlights")(asked, answers, article=["x", "y"])
     with pytest.raises(InputError, match="no column 'document'"):
-        reward("copied")(asked, answers, article=["x", "y"])
+        Reward("copied")(asked, answers, article=["x", "y"])
 
 
 def test_the_parts_of_a_sum_are_brought_to_one_spread() -> None:
     # Words: 1, 3 and 2, 4: within documents the squares of (−1, 1, −1, 1) sum to 4 over 2 free ones: spread √2.
     summaries = ["un", "un deux trois", "un deux", "un deux trois quatre"]
     documents = [DOCUMENT, DOCUMENT, OTHER, OTHER]
-    function = reward("words=2,(copied(n=1))=1")
+    function = Reward("words=2, copied(n=1)")
     function.calibrate(documents, summaries, [()] * 4)
-    copied = reward("copied(n=1)").score(documents, summaries, [()] * 4)
+    copied = Reward("copied(n=1)").score(documents, summaries, [()] * 4)
     assert copied.tolist() == [0.0] * 4  # no spread, so it stays as it is
     found = function.score(documents, summaries, [()] * 4)
     assert found == pytest.approx(np.array([1, 3, 2, 4]) * 2 / math.sqrt(2))
     # Settled: another batch changes nothing.
     assert function.score([DOCUMENT], ["un " * 30], [()]) == pytest.approx([30 * 2 / math.sqrt(2)])
-    again = reward("words=2,(copied(n=1))=1")
+    again = Reward("words, copied(n=1)", [2, 1])
     again.load_state(function.state())
     assert again.score([DOCUMENT], ["un"], [()]) == pytest.approx([2 / math.sqrt(2)])
 
@@ -87,14 +110,14 @@ def test_the_parts_of_a_sum_are_brought_to_one_spread() -> None:
 def test_what_cant_be_scored_is_none_or_the_lowest_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     documents = [DOCUMENT] * 3
     summaries = ["Two cranes.", "", "A harbour and a storm and a cat"]
-    function = reward("rouge2", report_every=3)
+    function = Reward("rouge2", report_every=3)
     with caplog.at_level(logging.INFO, "negsample.rewards"):
         found = function([""] * 3, summaries, document=documents, references=["two cranes", "two cranes", "cranes"])
     assert found == [1.0, 1.0, None]  # the empty one gets the lowest seen; a reference of one word has no pair of words
     assert function.report()["empty"] == pytest.approx(1 / 3)
     assert function.report()["undefined"] == pytest.approx(2 / 3)
     assert "after 3 outputs" in caplog.text
-    lowest = reward("rouge2", undefined="lowest")
+    lowest = Reward("rouge2", undefined="lowest")
     found = lowest(
         [""] * 3, ["Two cranes.", "Two red cranes", "x y"], references=["two cranes", "red cranes", "cranes"]
     )
@@ -102,14 +125,14 @@ def test_what_cant_be_scored_is_none_or_the_lowest_and_is_counted(caplog: pytest
 
 
 def test_where_there_are_no_references_what_needs_them_is_left_out_and_else_weighs_double() -> None:
-    function = reward("words=1,(rouge1(against=references))=1", unsupervised=0.5)
+    function = Reward("words=1,rouge1(against=references)=1", unsupervised=0.5)
     function.load_state({"spreads": [1.0, 1.0], "lowest": None, "length": []})
     found = function([""] * 2, ["two cranes"] * 2, references=["two cranes", None])
     assert found == pytest.approx([2 + 2 * 1.0, 2.0])
 
 
 def test_the_report_tells_who_follows_length_and_who_repeats() -> None:
-    function = reward("words")
+    function = Reward("words")
     texts = ["one", "one two three", "one two three", "on and on and on and on and on and on"]
     function.score([DOCUMENT, DOCUMENT, DOCUMENT, OTHER], texts, [()] * 4)
     report = function.report()
@@ -120,33 +143,35 @@ def test_the_report_tells_who_follows_length_and_who_repeats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "fault"),
+    ("spec", "options", "fault"),
     [
-        ("align.suport", "did you mean support"),
-        ("words=x", "no weight"),
-        ("words=0", "not all 0"),
-        ("words=1,words=2", "given twice"),
-        ("wordz", "did you mean words"),
-        ("=1", "no name"),
-        ("(words=1", "parenthesis"),
-        ("QA_learned", "question-answering model"),
+        ("ready.suport", {}, "did you mean support"),
+        ("words=x", {}, "no weight"),
+        ("words=0", {}, "not all 0"),
+        ("words=1,words=2", {}, "given twice"),
+        ("wordz", {}, "did you mean words"),
+        ("=1", {}, "no name"),
+        ("(words=1", {}, "parenthesis"),
+        ("QA_learned", {}, "question-answering model"),
+        ("words", {"length": "long"}, "length"),
+        ("words", {"length": "band"}, "band"),
+        ("words", {"band": (3, 5)}, "band"),
+        ("words", {"length": "band", "band": (5, 3)}, "band"),
+        ("words", {"undefined": "zero"}, "undefined"),
+        ("words", {"unsupervised": 1.0}, "unsupervised"),
+        ("words", {"weights": [1, 2]}, "2 weights for the 1 parts"),
     ],
 )
-def test_a_wrong_name_says_what_is_right(spec: str, fault: str) -> None:
+def test_what_is_wrong_is_named(spec: str, options: dict, fault: str) -> None:
     with pytest.raises(InputError, match=fault):
-        reward(spec)
+        Reward(spec, **options)
 
 
-def test_options_that_do_not_go_together_are_refused() -> None:
-    for options in ({"length": "band"}, {"band": (3, 5)}, {"length": "band", "band": (5, 3)}, {"undefined": "zero"}):
-        with pytest.raises(InputError):
-            reward("words", **options)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="2 weights for the 1 parts"):
-        reward("words", [1, 2])
-
-
-def test_weights_may_be_given_apart() -> None:
-    terms, scaled = make_terms("words=1,copied", [3, -1])
-    assert [(term.name, term.weight) for term in terms] == [("words", 3), ("copied", -1)]
-    assert scaled
-    assert isinstance(reward("words,copied", [3, -1]), Reward)
+def test_the_papers_sums_have_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("negsample.rewards.terms.make_metric", lambda name: make_metric("words").called(name))
+    terms, scaled = make_terms("QA_learned(model=org/qa)")
+    assert not scaled
+    assert [(term.name.partition("(")[0], term.weight) for term in terms] == [
+        ("rougeL", 0.8576), ("summaqa-conf", 2.274), ("summaqa-f1", 0.6413),
+    ]  # fmt: skip
+    assert [term.weight for term in make_terms("QA_equally(model=org/qa)")[0]] == [1.0] * 3

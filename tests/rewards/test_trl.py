@@ -12,11 +12,11 @@ def test_grpo_trains_three_steps_with_the_reward(tmp_path: Path) -> None:
     from transformers import AutoTokenizer
     from trl import GRPOConfig, GRPOTrainer
 
-    from negsample.rewards import reward
+    from negsample.rewards import Reward
 
     folder = tiny_lm.build(tmp_path / "model", "gpt")
     rows = {"prompt": ["the cat", "a mat"], "story": ["the cat sat on a mat .", "a mat is long ."]}
-    function = reward("copied=1,words=0.1", document="story", length="partial")
+    function = Reward("copied=1, words=0.1", document="story", length="partial")
     settings = GRPOConfig(
         output_dir=str(tmp_path / "out"), max_steps=3, per_device_train_batch_size=4, num_generations=2,
         max_completion_length=6, report_to=[], use_cpu=True, save_strategy="no", logging_steps=1, disable_tqdm=True,
@@ -31,7 +31,7 @@ def test_grpo_trains_three_steps_with_the_reward(tmp_path: Path) -> None:
     trainer.train()
     assert trainer.state.global_step == 3
     logged = {key for line in trainer.state.log_history for key in line}
-    assert "rewards/copied=1,words=0.1/mean" in logged
+    assert "rewards/copied=1, words=0.1/mean" in logged
     assert any(key.endswith("correlation_with_words") for key in logged)
     # Four outputs a step: a reward that was not asked for would have seen none.
     assert function.report()["words"] is not None

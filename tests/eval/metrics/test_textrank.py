@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.errors import InputError
 from negsample.eval.metrics.textrank import MOST_SENTENCES, importances, pagerank, similarities
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
@@ -123,12 +122,3 @@ def test_hostile_input() -> None:
     # One at a time gives the same numbers.
     alone = [make_metric("textrank").score([item]).scores[0] for item in items]
     assert np.array_equal(scores.scores, alone, equal_nan=True)
-
-
-def test_names_and_options() -> None:
-    metric = make_metric("textrank(pool=sum)")
-    assert metric.name == "textrank(pool=sum)"
-    assert metric.needs == {"document"}
-    assert metric.higher_is_better
-    with pytest.raises(InputError, match="inserted"):
-        make_metric("textrank(match=insert)")

@@ -17,7 +17,7 @@ from tests_support import story
 from negsample.models.summarizers.budget import Budget
 from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
-from negsample.rewards import reward
+from negsample.rewards import Reward
 from negsample.train.reinforce.config import ReinforceConfig, make_reinforce_config
 from negsample.train.reinforce.data import epoch_order
 from negsample.train.reinforce.loop import fit, gamma_at, mixed, self_critical, step
@@ -166,7 +166,7 @@ def test_a_batch_in_parts_is_the_same_step(tmp_path: Path, kind: str) -> None:
         accelerator = Accelerator(cpu=True, gradient_accumulation_steps=parts)
         # Of plain descent the weights follow the gradient itself.
         network, optimizer = accelerator.prepare(policy.network, torch.optim.SGD(policy.network.parameters(), lr=0.1))
-        earns = reward("words", length="partial")
+        earns = Reward("words", length="partial")
         told = [step(accelerator, settings, policy, network, optimizer, earns, sources, n, 0.5) for n in range(2)]
         found.append((told, weights(policy)))
     (told, whole), *others = found
