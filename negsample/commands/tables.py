@@ -72,9 +72,6 @@ def tables(
         ),
     ] = None,
     keep_models: Annotated[bool, typer.Option("--keep-models", help="p3-table1, 2: keep each cell's model.")] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=0, help="p3-table1, 2: encoders worked on side by side (0: by the cores).")
-    ] = 0,
     precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: Annotated[int | None, typer.Option("--seed", help="Decides every random choice (default 0).")] = None,
@@ -95,7 +92,6 @@ def tables(
         config=config,
         models=models,
         keep_models=keep_models,
-        jobs=jobs,
         precision=precision,
         bootstrap=bootstrap,
         seed=seed,

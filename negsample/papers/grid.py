@@ -1,20 +1,14 @@
 """An experiment of many trainings in one folder: each is done once, gone on with, and shared by processes."""
 
 import json
-import multiprocessing
-import os
 import re
 import shutil
 import sys
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
-
-import torch
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
@@ -23,7 +17,6 @@ from negsample.io.run_record import Stopwatch
 from negsample.models.build import Parts, takes
 from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
-from negsample.progress import silence
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, open_split, prepare_split
@@ -51,8 +44,6 @@ class Cell(Protocol):
 
 
 C = TypeVar("C", bound=Cell)
-# A cell, the content of its ``figures.json``, and whether this call has trained it.
-Trained = tuple[C, dict[str, Any], bool]
 
 
 class Grid(ABC, Generic[C]):
@@ -123,58 +114,40 @@ class Grid(ABC, Generic[C]):
         return found
 
 
-def run_cells(grid: Grid[C], *, jobs: int = 1, say: Callable[[str], None] = print) -> list[tuple[C, dict[str, Any]]]:
+def run_cells(grid: Grid[C], *, say: Callable[[str], None] = print) -> list[tuple[C, dict[str, Any]]]:
     """Train every cell that is not finished; return all of them, each with the content of its ``figures.json``.
 
     Each cell is trained by one process, which holds its lock; a process takes the next cell that is neither finished nor
     held, and goes on from the checkpoint of one that has died; this returns when all are finished, whoever finished them.
-    With ``jobs``, as many processes are started here (no more than there are encoders), each for encoders of its own
-    first; an encoder or head registered at run time is unknown to them. ``say`` is told of each finished cell.
+    ``say`` is told of each finished cell; waiting for others is said after five seconds and then once a minute.
 
     Raises InputError, naming the cell, where one can't be trained or its encoder is not that of finished cells.
     """
     finished = {cell.folder: found for cell in grid.cells if (found := grid.read(cell)) is not None}
     if finished:
         say(f"{len(finished)} of {len(grid.cells)} trainings are finished already")
-    jobs = min(jobs, len({cell.config.encoder for cell in grid.cells if cell.folder not in finished}))
-    trained = _by_workers(grid, finished, jobs) if jobs > 1 else _by_turns(grid, grid.cells, finished, told=True)
-    for cell, found, own in trained:
-        finished[cell.folder] = found
-        say(f"{len(finished)}/{len(grid.cells)} {grid.line(cell, found)}{'' if own else ', by another process'}")
-    return [(cell, finished[cell.folder]) for cell in grid.cells]
-
-
-def _by_turns(
-    grid: Grid[C], cells: Sequence[C], finished: dict[Path, dict[str, Any]], *, told: bool = False
-) -> Iterator[Trained[C]]:
-    """Go through ``cells`` until all are ``finished``: who is free is trained, what others have finished is read.
-
-    With ``told``, waiting for others is said after five seconds and then once a minute.
-    """
     looks = 0
-    while waiting := [cell for cell in cells if cell.folder not in finished]:
+    while waiting := [cell for cell in grid.cells if cell.folder not in finished]:
         before = len(finished)
         for cell in waiting:
             if cell.base is not None and cell.base not in finished:
                 continue
-            found, own = grid.read(cell), False
+            found, other = grid.read(cell), ", by another process"
             if found is None:
                 with trying(grid.lock(cell)) as held:
                     # It may have been finished between the look and the lock.
                     if held and (found := grid.read(cell)) is None:
-                        found, own = _train(grid, cell, finished), True
+                        found, other = _train(grid, cell, finished), ""
             if found is not None:
                 finished[cell.folder] = found
-                yield cell, found, own
-        if len(finished) > before:
-            looks = 0
-            continue
-        time.sleep(POLL_SECONDS)
-        looks += 1
-        if told and looks * POLL_SECONDS % 60 == 5:
-            print(
-                f"{grid.out}: waiting for other processes to end their trainings ({len(waiting)} left)", file=sys.stderr
-            )
+                say(f"{len(finished)}/{len(grid.cells)} {grid.line(cell, found)}{other}")
+        looks = 0 if len(finished) > before else looks + 1
+        if looks:
+            time.sleep(POLL_SECONDS)
+        if looks * POLL_SECONDS % 60 == 5:
+            told = f"waiting for other processes to end their trainings ({len(waiting)} left)"
+            print(f"{grid.out}: {told}", file=sys.stderr)
+    return [(cell, finished[cell.folder]) for cell in grid.cells]
 
 
 def _train(grid: Grid[C], cell: C, finished: Mapping[Path, Mapping[str, Any]]) -> dict[str, Any]:
@@ -205,47 +178,6 @@ def _encoder(about: Mapping[str, Any]) -> tuple[str, str | None]:
         return about["name"], about.get("fingerprint")
     encoder = about["encoder"]
     return _encoder(encoder) if isinstance(encoder, dict) else (encoder, about["encoder_fingerprint"])
-
-
-def _by_workers(grid: Grid[C], finished: Mapping[Path, Any], jobs: int) -> Iterator[Trained[C]]:
-    """Let ``jobs`` new processes go through the cells; each finished one, as it is seen here."""
-    # A fresh interpreter each: a process forked after torch has started its threads may hang.
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        running = {pool.submit(_work, grid, number, jobs) for number in range(jobs)}
-        try:
-            while running:
-                ended, running = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
-                for cell in grid.cells:
-                    if cell.folder not in finished and (found := grid.read(cell)) is not None:
-                        yield cell, found, True
-                for future in ended:
-                    future.result()
-        except BaseException:
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
-
-
-def _work(grid: Grid[C], number: int, jobs: int) -> None:
-    """Go through the cells as worker ``number`` of ``jobs``: those of its own encoders first.
-
-    A worker has its share of the cores, no bars, and no life after the process that started it.
-    """
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    os.environ["OMP_NUM_THREADS"] = str(threads)
-    torch.set_num_threads(threads)
-    silence()
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def end_with_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    own = list(dict.fromkeys(cell.config.encoder for cell in grid.cells))[number::jobs]
-    for _ in _by_turns(grid, sorted(grid.cells, key=lambda cell: cell.config.encoder not in own), {}):
-        pass
 
 
 def file_name(spec: str) -> str:

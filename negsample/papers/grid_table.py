@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from negsample.papers.declared import Declared
 from negsample.papers.grid import Grid, file_name, read_splits, run_cells
 from negsample.papers.judged import Asked
 from negsample.papers.records import Record, Table, write
+from negsample.registry import distinct
 from negsample.settings import read_settings, read_words
 from negsample.spec import parse
 from negsample.train.config import TrainConfig
@@ -68,7 +68,8 @@ class GridConfig(TrainConfig):
             raise InputError("head and recipe are the table's own; leave them out (heads=[…] names the heads)")
         if not self.heads:
             raise InputError("heads: name at least one of fc, cnn, lstm, cls")
-        for head in self.heads:
+        distinct(self.encoders, "encoders:")
+        for head in distinct(self.heads, "heads:"):
             self.cell(head=head).check()
 
     def cell(self, **own: Any) -> TrainConfig:
@@ -242,7 +243,7 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
         chosen, not_run = _available(out, grid)
         cells = GridTable(out, grid_cells(spec.recipes, grid, chosen), asked.keep_models)
         cells.make_examples()
-    done = [found for _, found in run_cells(cells, jobs=asked.jobs or min(os.cpu_count() or 1, 4), say=say)]
+    done = [found for _, found in run_cells(cells, say=say)]
     kept = ("pairs", "documents", "fingerprint", "skipped")
     data = {recipe: {key: cells.data(recipe)[key] for key in kept} for recipe in spec.recipes}
     about = f"{', '.join(grid.corpora())}{describe_part(own)}, {grid.negatives} negative(s) a pair; seed {grid.seed}."

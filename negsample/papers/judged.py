@@ -41,7 +41,6 @@ class Asked:
     without: tuple[str, ...] = ()
     models: str | None = None
     keep_models: bool = False
-    jobs: int = 0
     precision: str = "float32"
     bootstrap: int = 1000
     seed: int | None = None

@@ -118,7 +118,8 @@ def markdown(table: Table) -> str:
         usual = Counter(record.n for record in own if record.n is not None).most_common(1)
         most = usual[0][0] if usual else None
         title = f"Published: {table.paper}" if section == PUBLISHED else section
-        lines += [f"## {title}{f' (n = {most})' if title and most is not None else ''}", ""] if title else []
+        n = [] if most is None else [f"n = {most}"]
+        lines += [f"## {', '.join([title, *n])}", ""] if title else [*n, ""] if n else []
         lines += [*aligned(_grid(own, table.head, table.digits, most)), ""]
     if table.texts:
         lines += ["## Texts", "", *(f"- {name}: {' '.join(text.split())}" for name, text in table.texts), ""]

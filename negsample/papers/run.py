@@ -126,6 +126,6 @@ _HEADLINES = ("data", "parts", "metrics", "bootstrap", "seed")
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(kinds.KINDS, Kind(_on_judgments, _JUDGED)),
     **dict.fromkeys(headlines.KINDS, Kind(_on_headlines, _HEADLINES)),
-    "grid": Kind(grid_table.run, ("words", "config", "keep_models", "jobs", "seed")),
+    "grid": Kind(grid_table.run, ("words", "config", "keep_models", "seed")),
     "tac2010": Kind(tac2010.run, ("data", "words", "parts", "models", "precision", "bootstrap", "seed")),
 }

@@ -43,7 +43,7 @@ def table(letters, pairs_file, tmp_path):
     def run(name, *words, say=lambda line: None, out=tmp_path / "t", corpus=pairs_file, **asked):
         own = {"corpus": str(corpus), "epochs": "2", "encoders": "[letters]", "heads": "[fc]"}
         own |= dict(word.split("=", 1) for word in words)
-        asked = Asked(words=tuple(f"{key}={value}" for key, value in own.items()), jobs=1, **asked)
+        asked = Asked(words=tuple(f"{key}={value}" for key, value in own.items()), **asked)
         return grid_table.run(declared(name), asked, out, say)
 
     return run
@@ -190,16 +190,3 @@ def test_what_lacks_a_download_is_listed_and_cls_is_a_column_of_its_own(table, t
     assert any(f"encoder={tiny_bert}" in note for note in found.notes)
     with pytest.raises(InputError, match="none of the encoders can be run"):
         table("p3-table1", "encoders=[use]", out=tmp_path / "b")
-
-
-def test_side_by_side_on_the_command_line(negsample, pairs_file, tmp_path):
-    rows = "\n".join(f"{word} {n}.5 -{n}.0 0.25" for n, word in enumerate(("baker", "sold", "a", "boat", "the")))
-    for name in ("one.txt", "two.txt"):
-        (tmp_path / name).write_text(rows.replace("0.25", "0.5" if name == "two.txt" else "0.25") + "\n")
-    specs = [f"glove({tmp_path}/{name},unit=sentence)" for name in ("one.txt", "two.txt")]
-    encoders = ", ".join(f'"{spec}"' for spec in specs)
-    words = ("tables", "p3-table1", f"corpus={pairs_file}", f"encoders=[{encoders}]", "heads=fc", "epochs=1")
-    done = negsample(*words, "--jobs", 2, "--out", tmp_path / "t")
-    found = json.loads((tmp_path / "t" / "p3-table1.json").read_text())
-    assert [record["column"] for record in found["records"] if record["value"] is not None] == specs
-    assert "2/2 crosspair" in done.stdout
