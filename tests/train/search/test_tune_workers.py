@@ -88,7 +88,7 @@ def test_two_workers_one_killed_and_resumed(url, config, tmp_path):
     os.kill(first.pid, signal.SIGKILL)
     first.join()
     # Another comes when it has been silent for long enough; the second may have ended all trials meanwhile.
-    time.sleep(4)
+    time.sleep(5)
     again = start_worker(config, url, TRIALS + 3, out, stub)
     for worker in (second, again):
         worker.join(60)
