@@ -13,7 +13,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import hypothesis
 import pytest
-from tests_support import story, write_pairs
+from tests_support import save_untrained, story, write_pairs
 
 # A busy machine is no failure, and a failure must come back when the test is run again.
 hypothesis.settings.register_profile("here", deadline=None, derandomize=True, print_blob=True)
@@ -54,17 +54,15 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def cls_model(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An untrained estimator of head ``cls``."""
+    return save_untrained(tmp_path_factory.mktemp("model") / "cls", "cls", str(tiny_bert))
+
+
+@pytest.fixture(scope="session")
 def align_model(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder: head ``align`` as it is made, over the tiny BERT."""
-    from negsample.models.build import make_network, new_parts
-    from negsample.models.folder import save_folder
-
-    folder = tmp_path_factory.mktemp("align") / "model"
-    parts = new_parts("align", f"sentence-transformer:{tiny_bert}")
-    parts.options = {"sources": []}
-    make_network(parts, 0)
-    save_folder(parts, folder, {"recipe": "none", "loss": "none"}, "A card.")
-    return folder
+    return save_untrained(tmp_path_factory.mktemp("align") / "model", "align", f"sentence-transformer:{tiny_bert}")
 
 
 @pytest.fixture(scope="session")

@@ -7,14 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from fake_scorer import FakeScorer
 from tests_support import story
 
 from negsample import ray as on_ray
@@ -23,7 +22,7 @@ from negsample.errors import InputError
 from negsample.io.write import write_table
 from negsample.ray import SUMMARY, score_on_ray
 from negsample.scoring.files import Settings, table, write_scores
-from negsample.scoring.scorer import Columns
+from negsample.scoring.scorer import Scorer, collect
 from negsample.scoring.tally import Tally
 
 ray = pytest.importorskip("ray", reason="the extra [ray] is not installed")
@@ -35,42 +34,53 @@ STOP = Settings()
 PATIENCE = 240
 
 
-@dataclass
-class Deadly(FakeScorer):
-    """Words of the summary; ends its process by SIGKILL when it meets ``document``, once (``marker``) or always."""
+def words_of(before: Callable[[list[str]], None] = lambda documents: None) -> Scorer:
+    """Words of the summary; ``before`` sees the documents first."""
 
-    document: str = ""
-    marker: Path | None = None
-    signature: str = "words of the summary"
+    def score(items):
+        before([item.document for item in items])
+        return collect(float(len(item.summary.split())) for item in items)
 
-    def score_pairs(self, documents, summaries, *, batch_size=32):
-        if self.document in documents and not (self.marker and self.marker.exists()):
-            if self.marker:
-                self.marker.touch()
+    return Scorer("words", "words of the summary", True, frozenset({"document"}), score)
+
+
+def deadly(document: str, marker: Path | None = None) -> Scorer:
+    """Ends its process by SIGKILL when it meets ``document``, once (``marker``) or always."""
+
+    def kill(documents):
+        if document in documents and not (marker and marker.exists()):
+            if marker:
+                marker.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        n = len(summaries)
-        return Columns(np.array([len(s.split()) for s in summaries], np.float32), [None] * n, np.zeros(n, bool))
+
+    return words_of(kill)
+
+
+def gone(once: Path) -> Scorer:
+    """A scorer that can be made once."""
+    if once.exists():
+        raise InputError("no such model")
+    once.touch()
+    return words_of()
 
 
 # A driver to be killed: in its scorer the fifth part and those after it take for ever.
 DRIVER = """
 import sys, time
 from pathlib import Path
-import numpy as np
 from negsample.ray import score_on_ray
-from fake_scorer import FakeScorer
 from negsample.scoring.files import Settings
-from negsample.scoring.scorer import Columns
+from negsample.scoring.scorer import Scorer, collect
 
-class Slow(FakeScorer):
-    signature = "words of the summary"
-    def score_pairs(self, documents, summaries, *, batch_size=32):
-        if any(f"week {number}." in text for text in documents for number in range(8, 20)):
-            time.sleep(3600)
-        n = len(summaries)
-        return Columns(np.array([len(s.split()) for s in summaries], np.float32), [None] * n, np.zeros(n, bool))
+def score(items):
+    if any(f"week {number}." in item.document for item in items for number in range(8, 20)):
+        time.sleep(3600)
+    return collect(float(len(item.summary.split())) for item in items)
 
-score_on_ray(Slow, [sys.argv[1]], Path(sys.argv[2]), Settings(), address=sys.argv[3], workers=2, size=4)
+def load():
+    return Scorer("words", "words of the summary", True, frozenset({"document"}), score)
+
+score_on_ray(load, [sys.argv[1]], Path(sys.argv[2]), Settings(), address=sys.argv[3], workers=2, size=4)
 """
 
 
@@ -90,16 +100,6 @@ def cluster():
                 pytest.skip(f"Ray can't be started here: {error}")
     yield ray.get_runtime_context().gcs_address
     ray.shutdown()
-
-
-@pytest.fixture(scope="module")
-def model(tiny_bert, tmp_path_factory):
-    from negsample.models.build import new_parts
-    from negsample.models.folder import save_folder
-
-    folder = tmp_path_factory.mktemp("model") / "m"
-    save_folder(new_parts("cls", str(tiny_bert), max_length=64), folder, {"recipe": "none", "loss": "none"}, "")
-    return str(folder)
 
 
 def write(path: Path, numbers, bad=()) -> str:
@@ -122,12 +122,12 @@ def summary(out: Path) -> dict:
     return json.loads((out / SUMMARY).read_text())
 
 
-def test_equal_to_one_process(model, tmp_path):
+def test_equal_to_one_process(cls_model, tmp_path):
     names = [
         write(tmp_path / "in" / "a.parquet", range(21), bad={3}),
         write(tmp_path / "in" / "b.jsonl.gz", range(21, 30)),
     ]
-    load = partial(make_scorer, model, None)
+    load = partial(make_scorer, str(cls_model), None)
     done = score_on_ray(load, [str(tmp_path / "in")], tmp_path / "out", SKIP, workers=2, size=8)
     scorer = load()
     whole = Tally()
@@ -164,7 +164,7 @@ def test_one_record_and_more_workers(tmp_path):
 
 def test_a_worker_that_is_killed_is_replaced(tmp_path):
     source = write(tmp_path / "in.jsonl", range(24))
-    load = partial(Deadly, story(6)[0], tmp_path / "killed")
+    load = partial(deadly, story(6)[0], tmp_path / "killed")
     done = score_on_ray(load, [source], tmp_path / "out", STOP, workers=2, size=4)
     assert (tmp_path / "killed").exists()
     assert done.tallies[source].n == 24
@@ -188,16 +188,16 @@ def test_a_driver_that_is_killed_and_a_second_start(cluster, tmp_path):
         driver.wait()
     assert not (out / SUMMARY).exists()
     times = {path: path.stat().st_mtime_ns for path in first}
-    done = score_on_ray(Deadly, [source], out, STOP, workers=2, size=4)
+    done = score_on_ray(words_of, [source], out, STOP, workers=2, size=4)
     assert done.tallies[source].n == 40
     assert [record["id"] for record in records(out)] == list(range(40))
     assert {path: path.stat().st_mtime_ns for path in first} == times
     assert summary(out)["parts"] == 10
     with pytest.raises(InputError, match="part was 4, is 5"):
-        score_on_ray(Deadly, [source], out, STOP, size=5)
+        score_on_ray(words_of, [source], out, STOP, size=5)
     # A file that has changed is scored anew, and what was made of it before goes.
     write(tmp_path / "in.jsonl", range(9))
-    score_on_ray(Deadly, [source], out, STOP, workers=2, size=4)
+    score_on_ray(words_of, [source], out, STOP, workers=2, size=4)
     assert [record["id"] for record in records(out)] == list(range(9))
 
 
@@ -224,7 +224,7 @@ def test_a_damaged_file_among_good_ones(tmp_path, negsample):
     assert list(summary(tmp_path / "skip")["unread"]) == [str(tmp_path / "in" / "b.jsonl.gz")]
 
 
-def test_mistakes_are_one_line(tmp_path, negsample, model):
+def test_mistakes_are_one_line(tmp_path, negsample):
     arguments = ["score", "--on", "ray", "--metric", "words"]
 
     def told(*more, base=arguments):
@@ -244,36 +244,24 @@ def test_mistakes_are_one_line(tmp_path, negsample, model):
     assert "which is an input" in told(tmp_path, "-o", tmp_path / "out")
     assert "--limit" in told(source, "-o", tmp_path / "out", "--limit", "3")
     # On the other machines the model may be another, or none.
-    load = partial(Gone, tmp_path / "once")
+    load = partial(gone, tmp_path / "once")
     with pytest.raises(InputError, match="no such model"):
         score_on_ray(load, [write(tmp_path / "in.jsonl", range(3))], tmp_path / "out", STOP)
-
-
-@dataclass
-class Gone(Deadly):
-    """A scorer that can be made once."""
-
-    once: Path = Path()
-
-    def __init__(self, once):
-        if once.exists():
-            raise InputError("no such model")
-        once.touch()
 
 
 def test_what_kills_every_worker_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(on_ray, "_RETRIES", 1)
     source = write(tmp_path / "in.jsonl", range(2))
     with pytest.raises(InputError, match=r"Ray failed: .*start the same command again"):
-        score_on_ray(partial(Deadly, story(0)[0]), [source], tmp_path / "out", STOP, workers=1)
+        score_on_ray(partial(deadly, story(0)[0]), [source], tmp_path / "out", STOP, workers=1)
 
 
-def test_ray_data_maps_the_callable(model, tmp_path):
+def test_ray_data_maps_the_callable(cls_model, tmp_path):
     data = pytest.importorskip("ray.data", reason="the extra [ray] is not installed")
     from negsample import Estimator, ScoreBatches
 
     source = write(tmp_path / "in.parquet", range(6))
-    rows = data.read_parquet(source).map_batches(ScoreBatches(model), batch_size=4).take_all()
-    scores = Estimator.load(model).score([story(n // 2)[0] for n in range(6)], [story(n)[1] for n in range(6)])
+    rows = data.read_parquet(source).map_batches(ScoreBatches(str(cls_model)), batch_size=4).take_all()
+    scores = Estimator.load(cls_model).score([story(n // 2)[0] for n in range(6)], [story(n)[1] for n in range(6)])
     found = [row["score"] for row in sorted(rows, key=lambda row: row["id"])]
     np.testing.assert_allclose(found, scores, atol=1e-5)

@@ -20,7 +20,7 @@ from negsample.eval.learn.weights import Problem, problem
 from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
-from negsample.resampling import check_resamples, percentile_interval
+from negsample.resampling import check_resamples, mean_interval
 from negsample.scoring.metrics import make_metric
 from negsample.seeds import generator
 from negsample.text import word_count
@@ -247,9 +247,7 @@ def _measured(
 def _coverage(task: Problem, held: HeldOut, settings: Settings) -> tuple[float, float | None, float | None]:
     inside = held.covered(task.people)
     per, all_of = np.bincount(task.documents, weights=inside), np.bincount(task.documents)
-    count = len(per)
-    drawn = generator(settings.seed, "coverage").multinomial(count, np.full(count, 1 / count), size=settings.bootstrap)
-    low, high, _ = percentile_interval((drawn @ per) / (drawn @ all_of))
+    low, high = mean_interval(per, generator(settings.seed, "coverage"), settings.bootstrap, all_of)
     return float(inside.mean()), low, high
 
 

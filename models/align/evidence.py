@@ -1,8 +1,8 @@
 """What a language model that has read the document says of a summary: how likely its words are, with and without it."""
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,7 +12,7 @@ from negsample.errors import InputError
 from negsample.models.align.alignment import sentence_means
 from negsample.models.align.named_features import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
-from negsample.models.embedding_cache import EmbeddingCache, key
+from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.language.language_model import PACKAGED, PROMPTS, Asked, framed, lm_folder, load_lm, losses_given
 from negsample.models.language.model_files import copy_model, fingerprint
 from negsample.models.language.networks import Pretrained
@@ -144,19 +144,14 @@ class Evidence:
         self._before, self._after = framed(head, prompt)
         if not self._before and not self._after:
             raise InputError(f"lm={lm}: it has no beginning token, so lm_prompt needs words beside {{document}}")
-        self._documents: OrderedDict[bytes, _Document] = OrderedDict()
+        self._document = lru_cache(_REMEMBERED)(self._read_document)
         self._cached = _Cached(self)
         self._cache = EmbeddingCache(cast("Encoder", self._cached))
 
     @property
     def fingerprint(self) -> str:
         """64 hex digits of all that decides the features before they are scaled."""
-        options = {
-            "prompt": self.prompt,
-            "most_tokens": self.most_tokens,
-            "lowest": [_LOWEST, _LEAST_EXPLAINED],
-            "cased": 1,
-        }
+        options = {"prompt": self.prompt, "most_tokens": self.most_tokens, "lowest": [_LOWEST, _LEAST_EXPLAINED]}
         return fingerprint(self._encoder.fingerprint, options, [("lm", self.head.fingerprint.encode())])
 
     def _ids(self, text: str) -> tuple[int, ...]:
@@ -166,18 +161,11 @@ class Evidence:
         """Whether the document has more tokens than are read."""
         return self._document(tuple(piece.text for piece in pieces(document))).cut
 
-    def _document(self, sentences: tuple[str, ...]) -> "_Document":
-        name = key(text := " ".join(sentences))
-        if name not in self._documents:
-            ids = self._ids(text)
-            cut = len(ids) > self.most_tokens
-            shared = ids[: self.most_tokens // 2] if cut else ids
-            sizes = tuple(len(self._ids(sentence)) for sentence in sentences) if cut else ()
-            self._documents[name] = _Document(shared, cut, sizes)
-            while len(self._documents) > _REMEMBERED:
-                self._documents.popitem(last=False)
-        self._documents.move_to_end(name)
-        return self._documents[name]
+    def _read_document(self, sentences: tuple[str, ...]) -> "_Document":
+        ids = self._ids(" ".join(sentences))
+        if len(ids) <= self.most_tokens:
+            return _Document(ids, False, ())
+        return _Document(ids[: self.most_tokens // 2], True, tuple(len(self._ids(sentence)) for sentence in sentences))
 
     def _passages(self, pair: "PairView") -> tuple[int, ...]:
         """Of a document that is cut, the tokens of the sentences after its lead that match the summary best, in order."""

@@ -7,16 +7,17 @@ summaries of news, and the spread between the summaries of one document. No huma
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from types import MappingProxyType
 
 import numpy as np
 
 from negsample.models.align.alignment import Alignment, DocumentView, grams, sentence_means
-from negsample.models.align.judge import READINGS
 from negsample.models.align.reader import Text
 from negsample.models.align.words import whole_numbers, without_clitic
 
 ASPECTS = ("coverage", "support", "coherence", "form")
+"""What is judged of a summary: ``coverage``, whether it says what the document is about; ``support``, whether the document
+says what it says (factual consistency); ``coherence``, whether its sentences belong together and follow one another;
+``form``, whether each of them is whole and well made."""
 # Matches of a document sentence, which salience weights: by sentence vectors, by word vectors, by word forms.
 MATCHES = ("sentence", "token", "word")
 MATCH_CENTRES = np.array([0.53, 0.52, 0.35], np.float32)
@@ -86,20 +87,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("lm_explained", ("coverage",), +1, 0.0, 1.0, source="evidence", weight=0.5),
     Feature("lm_unexplained", ("support",), +1, 0.0, 1.0, source="evidence"),
 )
-SOURCES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "judge": READINGS,
-        "evidence": (
-            "lm_mean",
-            "lm_lowest",
-            "lm_total",
-            "lm_least_sentence",
-            "lm_facts",
-            "lm_explained",
-            "lm_unexplained",
-        ),
-    }
-)
+SOURCES = {source: tuple(f.name for f in FEATURES if f.source == source) for source in ("judge", "evidence")}
 """Models that a head may have → their features; the judge reads the summary alone, ``evidence`` the document too."""
 _LOWEST = 0.1
 _SHORT = 5
@@ -160,6 +148,7 @@ def _coverage(document: DocumentView, summary: Text) -> dict[str, float]:
 
 
 def _support(document: DocumentView, summary: Text, alignment: Alignment) -> dict[str, float]:
+    """How much of the summary stands in the document, or is said there in words alike: what has support is not made up."""
     weights = summary.weights + _LEAST_WEIGHT
     known = np.array([form in document.frequency for form in summary.forms], np.float32)
     facts = telling_facts(summary)

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.read import SAMPLE_PATH
-from negsample.models.language.model_files import model_folder, one_line, quiet
+from negsample.models.language.language_model import lm_folder, load_lm
+from negsample.models.language.model_files import quiet
 from negsample.seeds import generator
 from negsample.text import word_tokens
 
@@ -95,33 +96,25 @@ class LanguageSummarizer:
 
     @classmethod
     def load(cls, model: str, limits: Limits | None = None) -> "LanguageSummarizer":
-        """The model in a folder or of a hub id, in float32; its own limits where ``save`` has written them.
+        """The model that ``load_lm`` finds, in float32; its own limits where ``save`` has written them.
 
         Raises InputError where there is none, it can't be read, has no end-of-text token, or reads fewer tokens than
         ``limits`` ask for.
         """
-        import transformers
-
-        folder = model_folder(model)
-        try:
-            with quiet():
-                config = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True)
-                kinds = (transformers.AutoModelForCausalLM, transformers.AutoModelForSeq2SeqLM)
-                kind: Any = kinds[bool(config.is_encoder_decoder)]
-                made = kind.from_pretrained(str(folder), local_files_only=True, dtype=torch.float32)
-                tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-            if limits is None:
-                about = folder / ABOUT
-                limits = Limits(**json.loads(about.read_text("utf-8"))) if about.is_file() else Limits()
-        except Exception as error:  # transformers passes on its readers' errors, of many kinds
-            raise InputError(f"{model}: no language model that can be read ({one_line(error)})") from None
-        if tokenizer.eos_token_id is None:
+        found = load_lm(model, device="cpu", shared=False)
+        if found.kind == "masked":
+            raise InputError(
+                f"{model}: a masked language model writes nothing; give a causal one or an encoder–decoder"
+            )
+        if found.tokenizer.eos_token_id is None:
             raise InputError(f"{model}: its tokenizer has no end-of-text token, so a summary could not end")
-        needed = limits.document_tokens + (0 if config.is_encoder_decoder else limits.summary_tokens)
-        positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
-        if positions is not None and needed > positions:
-            raise InputError(f"{model} has room for {positions} tokens, not {needed}; lower document_tokens")
-        return cls(LanguageNetwork(made), tokenizer, limits)
+        about = lm_folder(model) / ABOUT
+        if limits is None:
+            limits = Limits(**json.loads(about.read_text("utf-8"))) if about.is_file() else Limits()
+        needed = limits.document_tokens + (limits.summary_tokens if found.kind == "causal" else 0)
+        if needed > found.limit:
+            raise InputError(f"{model} has room for {found.limit} tokens, not {needed}; lower document_tokens")
+        return cls(LanguageNetwork(found.network), found.tokenizer, limits)
 
     def inputs(self, documents: Sequence[str]) -> dict[str, Tensor]:
         """Token ids and mask of the documents, cut at the limit; a causal model's with the prompt, padded on the left."""

@@ -8,6 +8,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.negatives import ASPECTS
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
@@ -83,7 +84,8 @@ def record_of(
     fields: dict[str, Any], document: str, summary: str, system: str, document_field: str, summary_field: str
 ) -> dict[str, Any]:
     """The record with a new ``summary``; its own, if it had one, is a reference now, and a score of that is gone."""
-    dropped = ("score", "aspects", "reason", document_field, summary_field)
+    scores = ("score", "percentile", "aspects", "aspect_percentiles", "intervals", "reason", *ASPECTS)
+    dropped = (*scores, document_field, summary_field)
     record = {key: value for key, value in fields.items() if key not in dropped}
     references = fields.get("references") or fields.get("reference")
     if not references and isinstance(own := fields.get(summary_field), str) and own.strip():

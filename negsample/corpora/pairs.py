@@ -7,14 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from negsample.errors import InputError, RecordError
 from negsample.io.read import Row, text_field
 from negsample.records import Pair
 from negsample.seeds import digest
-
-_RECENT = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -149,26 +145,17 @@ def _own_id(row: Row, field: str | None) -> str:
 
 
 class _Ids:
-    """The ids given out so far, as 8-byte hashes: little more than that an id, whatever its length."""
+    """The ids given out so far, as 8-byte hashes: some 80 bytes an id, whatever its length."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
-        # A set is quick and a sorted array is small: new hashes go to the one and from time to time into the other.
-        self._recent: set[int] = set()
-        self._sorted = np.empty(0, np.uint64)
+        self._seen: set[int] = set()
         self._times: dict[str, int] = {}
 
     def _new(self, name: str) -> bool:
-        key = int.from_bytes(digest(name, size=8), "little")
-        place = int(np.searchsorted(self._sorted, np.uint64(key)))
-        if key in self._recent or (place < len(self._sorted) and int(self._sorted[place]) == key):
-            return False
-        self._recent.add(key)
-        if len(self._recent) >= _RECENT:
-            fresh = np.fromiter(self._recent, np.uint64, len(self._recent))
-            self._sorted = np.sort(np.concatenate([self._sorted, fresh]))
-            self._recent = set()
-        return True
+        before = len(self._seen)
+        self._seen.add(int.from_bytes(digest(name, size=8), "little"))
+        return len(self._seen) > before
 
     def unique(self, row: Row, name: str, own: bool) -> str:
         if self._new(name):

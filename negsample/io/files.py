@@ -167,17 +167,6 @@ def check_file(path: str | Path) -> None:
         raise _TriedError
 
 
-def check_folder(out: str | Path) -> None:
-    """InputError where the folder ``out`` can't be made, or be replaced where it is there. Nothing is changed."""
-    try:
-        nearest = next(folder for folder in Path(out).absolute().parents if folder.exists())
-        probe = nearest / f".negsample-{secrets.token_hex(8)}.part"
-        probe.mkdir()
-        probe.rmdir()
-    except OSError as error:
-        raise failure(str(out), error) from error
-
-
 def check_new(out: str) -> None:
     """InputError where the folder ``out`` holds something, is a file, or can't be made. Nothing is changed."""
     path = Path(out)
@@ -187,7 +176,11 @@ def check_new(out: str) -> None:
                 raise InputError(f"{out}: is not empty; give another folder with --out")
         elif path.exists() or path.is_symlink():
             raise InputError(f"{out}: is not a folder; give another one with --out")
-        check_folder(out)
+        nearest = next(folder for folder in path.absolute().parents if folder.exists())
+        # Permissions don't tell all (a read-only file system, root), so that it is tried.
+        probe = nearest / f".negsample-{secrets.token_hex(8)}.part"
+        probe.mkdir()
+        probe.rmdir()
     except OSError as error:
         raise failure(out, error) from error
 

@@ -247,10 +247,11 @@ def kept_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, Any]
     if settings.output_field not in fields:
         return dict(fields)
     gone = {settings.called(name) for name in _BESIDE}
-    start = settings.called("")
+    others = tuple(f"{name}_" for name in fields if name != settings.output_field)
     for name in fields:
-        if name.startswith(start) and f"{name}_percentile" in fields:
-            gone |= {name, f"{name}_percentile"}
-        if name.startswith(start) and {f"{name}_low", f"{name}_high"} <= fields.keys():
-            gone |= {name, f"{name}_low", f"{name}_high"}
+        ends = {end for end in ("_percentile", "_low", "_high") if f"{name}{end}" in fields}
+        # What is called after another field goes with that one.
+        mine = name.startswith(settings.called("")) and not name.startswith(others)
+        if mine and ends not in ({"_low"}, {"_high"}):
+            gone |= {name + end for end in ends and {"", *ends}}
     return {name: value for name, value in fields.items() if name not in gone - {settings.output_field}}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from negsample.resampling import percentile_interval
+from negsample.resampling import mean_interval
 from negsample.scoring.scorer import Columns
 from negsample.seeds import generator
 
@@ -56,6 +56,5 @@ class Tally:
             return None
         blocks = len(self._sums)
         counts = np.full(blocks, self.n // blocks) + (np.arange(blocks) < self.n % blocks)
-        drawn = generator(0, "score", "bootstrap").multinomial(blocks, np.full(blocks, 1 / blocks), size=_RESAMPLES)
-        low, high, _ = percentile_interval(drawn @ np.array(self._sums) / (drawn @ counts))
+        low, high = mean_interval(np.array(self._sums), generator(0, "score", "bootstrap"), _RESAMPLES, counts)
         return None if low is None or high is None else (low, high)

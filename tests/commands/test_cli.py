@@ -98,16 +98,6 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(pairs_fil
     assert process.returncode == 141
 
 
-def test_no_mean_is_told_of_scores_that_nobody_read(tmp_path):
-    (tmp_path / "pairs.csv").write_text("document,summary\n" + "a b c,a b\n" * 5000)
-    command = [sys.executable, "-m", "negsample.cli", "score", "--metric", "words", "pairs.csv", "-o", "-"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, cwd=tmp_path) as process:
-        process.stdout.close()
-        assert process.stderr.read() == ""
-    assert process.returncode == 141
-
-
 def test_scores_do_not_replace_what_they_are_of(negsample, tmp_path):
     for name in ("d.txt", "s.csv", "p.csv"):
         (tmp_path / name).write_text("document,summary\na b,a\n")

@@ -18,15 +18,8 @@ from negsample.train.job import train
 @pytest.fixture(scope="module")
 def model(pairs_file: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("align") / "model"
-    values = {
-        "corpus": str(pairs_file),
-        "recipe": "replace",
-        "head": "align",
-        "encoder": f"sentence-transformer:{tiny_bert}",
-        "epochs": 0,
-        "limit": 30,
-    }
-    train(make_config(values), folder)
+    values = {"corpus": str(pairs_file), "recipe": "replace", "head": "align", "epochs": 0, "limit": 30}
+    train(make_config({**values, "encoder": f"sentence-transformer:{tiny_bert}"}), folder)
     return folder
 
 
@@ -86,15 +79,12 @@ def test_explanations_in_the_terminal_and_as_json(
 
 
 def test_a_model_without_aspects_says_so(
-    pairs_file: Path, tiny_bert: Path, tmp_path: Path, records: Path, capsys: pytest.CaptureFixture[str]
+    cls_model: Path, tmp_path: Path, records: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    values = {"corpus": str(pairs_file), "encoder": str(tiny_bert), "epochs": 1, "limit": 20, "max_length": 32}
-    train(make_config({**values, "min_summary": 8}), tmp_path / "cls")
-    assert run("explain", "--model", tmp_path / "cls", records) == 2
-    assert (
-        "head 'cls' has no aspects; train a model that has: negsample train --config align" in capsys.readouterr().err
-    )
-    assert run("score", "--model", tmp_path / "cls", records, "-o", tmp_path / "o.jsonl", "--aspects") == 2
+    assert run("explain", "--model", cls_model, records) == 2
+    told = capsys.readouterr().err
+    assert "head 'cls' has no aspects; train a model that has: negsample train --config align" in told
+    assert run("score", "--model", cls_model, records, "-o", tmp_path / "o.jsonl", "--aspects") == 2
 
 
 def explained(model: Path, folder: Path, document: str, summary: str) -> dict:

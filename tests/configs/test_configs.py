@@ -1,19 +1,36 @@
-"""Every packaged configuration: found by name, read, and run with --smoke where its command has that; a new file is
-tested unasked."""
+"""Every packaged configuration: read by its command (a new file unasked); one of each sort is run with --smoke."""
 
 import json
 
 import pytest
-import yaml
 
+from negsample.errors import InputError
 from negsample.models import evaluation as figures
+from negsample.models.build import takes
+from negsample.models.encoders import ENCODERS
 from negsample.models.estimator import Estimator
 from negsample.models.summarizers import load_summarizer
+from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins as smoke
+from negsample.papers.grid_table import read_grid
+from negsample.papers.transfer_config import read_transfer
 from negsample.settings import FOLDER, read_file
+from negsample.spec import parse
+from negsample.train.config import read_config
+from negsample.train.job import loss_of
+from negsample.train.reinforce.config import read_reinforce_config
 from negsample.train.search.settings import read_search
 
 FILES = sorted(FOLDER.glob("*.yaml"))
+# A file of each command and each sort of training that it has.
+RUN = ("align", "p3_experiment1", "p3_table1_newsroom", "p3_table4_sizes", "p2_table2", "reinforce_sample")
+READ = {
+    "tables": lambda path: read_grid(read_file(path)["table"], path),
+    "transfer": read_transfer,
+    "tune": read_search,
+    "reinforce": read_reinforce_config,
+    "train": read_config,
+}
 
 
 def kind_of(values):
@@ -22,6 +39,23 @@ def kind_of(values):
         if key in values:
             return command
     return "train"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_is_read_by_its_command(path):
+    command = kind_of(read_file(path.stem))
+    config = READ[command](path.stem)
+    if command == "train":
+        assert loss_of(config.resolved(), parse_recipe(config.recipe))
+        assert takes(config.head) == "tokens" or ENCODERS.get(parse(config.resolved().encoder).name)
+    for other in {"train", "tune", "transfer", "reinforce"} - {command} if command != "train" else ():
+        with pytest.raises(InputError, match=f"is not for {other} .* run negsample {command}"):
+            READ[other](path.stem)
+    text = path.read_text(encoding="utf-8")
+    if path.stem.startswith("p3_"):
+        assert text.startswith("# Bao et al. 2021, ")
+        assert f"negsample {command} " in text
+        assert f"--config {path.stem} " in text
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +80,11 @@ def tiny(tiny_bert, vectors, monkeypatch):
     monkeypatch.setattr(smoke, "_PACKAGED", ())
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
-    values = yaml.safe_load(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", RUN)
+def test_runs_to_its_end_with_smoke(name, tiny, negsample, tmp_path):
+    values = read_file(name)
     command, out = kind_of(values), tmp_path / "out"
-    if command == "tune":
-        # A search has no smoke run: that its file is read is what can be tested here.
-        read_search(path.stem)
-        return
-    run = ("--config", path.stem, "--smoke", "--out", out)
+    run = ("--config", name, "--smoke", "--out", out)
     if command == "train":
         done = negsample("train", *run)
         # The model that is left can be used.
@@ -84,15 +114,6 @@ def test_runs_to_its_end_with_smoke(path, tiny, negsample, tmp_path):
     assert values.get("corpus") == "sample" or "smoke run" in done.stdout
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.stem.startswith("p3_")], ids=lambda path: path.stem)
-def test_says_what_it_is_and_how_it_is_run(path):
-    text = path.read_text(encoding="utf-8")
-    assert text.startswith("# Bao et al. 2021, ")
-    command = kind_of(read_file(path.stem))
-    assert f"negsample {command} " in text
-    assert f"--config {path.stem} " in text
-
-
 def test_experiments_are_those_of_the_paper():
     # Bao et al. 2021 §4.1: 30,000 pairs and one negative each; for TAC2010 all pairs (of BigPatent a tenth) and five each.
     for path in FILES:
@@ -118,11 +139,9 @@ def test_experiments_are_those_of_the_paper():
     assert corpora == {"cnn_dailymail", "billsum", "arxiv", "big_patent"}
 
 
-def test_a_table_file_is_refused_by_other_commands(negsample, tmp_path):
+def test_a_table_file_is_refused_by_other_tables(negsample, tmp_path):
     done = negsample("tables", "p3-table2", "--config", "p3_table1_newsroom", "--out", tmp_path / "t", check=2)
     assert "p3_table1_newsroom: is for table 'p3-table1'" in done.stderr
-    done = negsample("train", "--config", "p3_table1_newsroom", "--out", tmp_path / "m", check=2)
-    assert "run negsample tables p3-table1" in done.stderr
     assert not any(tmp_path.iterdir())
 
 

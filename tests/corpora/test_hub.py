@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from negsample.corpora import CorpusOptions, load_pairs
-from negsample.corpora.hub import KNOWN
 from negsample.errors import InputError, RecordError
 
 datasets = pytest.importorskip("datasets")
@@ -158,16 +157,6 @@ def play(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> Calls:
     calls = Calls(*answers)
     monkeypatch.setattr(datasets, "load_dataset", calls)
     return calls
-
-
-def test_known_corpora_match_the_specification() -> None:
-    told = {(c.name, c.id, c.document, c.summary) for c in KNOWN.values()}
-    assert told == {
-        ("cnn_dailymail", "abisee/cnn_dailymail", "article", "highlights"),
-        ("billsum", "FiscalNote/billsum", "text", "summary"),
-        ("arxiv", "ccdv/arxiv-summarization", "article", "abstract"),
-        ("big_patent", "NortheasternUniversity/big_patent", "description", "abstract"),
-    }
 
 
 def test_the_hub_is_streamed_only_where_a_part_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,18 +10,14 @@ from tests_support import story
 
 from negsample import Estimator, ScoreBatches, models
 from negsample.errors import InputError
-from negsample.models.build import new_parts
-from negsample.models.folder import save_folder
 
 STORIES = [story(number) for number in range(6)]
 COLUMNS = {"document": [d for d, _ in STORIES], "summary": [s for _, s in STORIES], "id": list(range(6))}
 
 
 @pytest.fixture(scope="module")
-def model(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("model") / "m"
-    save_folder(new_parts("cls", str(tiny_bert), max_length=64), folder, {"recipe": "none", "loss": "none"}, "")
-    return str(folder)
+def model(cls_model: Path) -> str:
+    return str(cls_model)
 
 
 @pytest.fixture(scope="module")

@@ -9,32 +9,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from tests_support import story
+from tests_support import save_untrained, story
 
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.models.build import make_network, new_parts
-from negsample.models.folder import save_folder
-
-FACTS = {"recipe": "crosspair", "loss": "bce"}
-
-
-def _save(parts, folder):
-    if parts.network is None:
-        parts.features.fit(np.array([3, 4]), np.array([2, 2]))
-        make_network(parts, seed=1)
-    save_folder(parts, folder, FACTS, "# card\n")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def cls_model(tiny_bert, tmp_path_factory):
-    return _save(new_parts("cls", str(tiny_bert), max_length=64, seed=1), tmp_path_factory.mktemp("m") / "cls")
 
 
 @pytest.fixture(scope="module")
 def fc_model(tiny_bert, tmp_path_factory):
-    return _save(new_parts("fc", f"hf:{tiny_bert}"), tmp_path_factory.mktemp("m") / "fc")
+    return save_untrained(tmp_path_factory.mktemp("m") / "fc", "fc", f"hf:{tiny_bert}")
 
 
 @pytest.fixture(params=["cls", "fc"])
@@ -69,6 +53,7 @@ def test_score_is_the_same_alone_in_any_batch_and_order(model):
     assert np.abs(together - alone).max() <= 1e-5
     assert np.abs(together - small).max() <= 1e-5
     assert np.abs(together[order] - shuffled).max() <= 1e-5
+    assert estimator.score([], []).shape == (0,)
 
 
 def test_cls_score_is_the_networks_own(cls_model, tiny_bert):
@@ -108,8 +93,7 @@ def test_loads_and_scores_without_network(model, monkeypatch):
 def test_folder_stands_alone(tiny_bert, tmp_path):
     source = tmp_path / "source"
     shutil.copytree(tiny_bert, source)
-    parts = new_parts("cls", str(source), max_length=64, seed=2)
-    _save(parts, tmp_path / "model")
+    save_untrained(tmp_path / "model", "cls", str(source))
     before = Estimator.load(tmp_path / "model").score(["The baker sold a lamp."], ["A lamp."])
     shutil.rmtree(source)
     shutil.move(tmp_path / "model", tmp_path / "elsewhere")
@@ -137,6 +121,7 @@ def _flip(path):
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
+        (shutil.rmtree, "no such folder"),
         (lambda m: (m / "config.json").unlink(), "not a model folder"),
         (lambda m: (m / "config.json").write_text("{"), "damaged"),
         (lambda m: (m / "config.json").write_text('{"model_type": "bert"}'), "another kind"),
@@ -160,11 +145,6 @@ def test_harmed_folders_are_refused(cls_model, tmp_path, harm, told):
     assert "\n" not in str(error.value)
 
 
-def test_missing_folder(tmp_path):
-    with pytest.raises(InputError, match="no such folder"):
-        Estimator.load(tmp_path / "nothing")
-
-
 @pytest.mark.parametrize(
     ("documents", "summaries", "told"),
     [
@@ -179,13 +159,9 @@ def test_wrong_arguments(cls_model, documents, summaries, told):
         Estimator.load(cls_model).score(documents, summaries)
 
 
-def test_nothing_to_score(cls_model):
-    assert Estimator.load(cls_model).score([], []).shape == (0,)
-
-
 def test_signature_tells_models_apart(cls_model, tiny_bert, tmp_path):
     first = Estimator.load(cls_model).signature
-    other = Estimator.load(_save(new_parts("cls", str(tiny_bert), max_length=64, seed=9), tmp_path / "o")).signature
+    other = Estimator.load(save_untrained(tmp_path / "o", "cls", str(tiny_bert), seed=9)).signature
     assert first.startswith("model:")
     assert "|recipe:crosspair|" in first
     assert first.split("|")[0] != other.split("|")[0]

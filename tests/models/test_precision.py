@@ -5,15 +5,13 @@ import json
 import numpy as np
 import pytest
 import torch
-from tests_support import story, write_pairs
+from tests_support import save_untrained, story, write_pairs
 
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.models import precision
-from negsample.models.build import make_network, new_parts
 from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import make_encoder
-from negsample.models.folder import save_folder
 
 
 @pytest.fixture(autouse=True)
@@ -25,13 +23,7 @@ def _able(monkeypatch):
 @pytest.fixture(scope="module", params=["cls", "fc", "align"])
 def model(request, tiny_bert, tmp_path_factory):
     spec = {"cls": str(tiny_bert), "fc": f"hf:{tiny_bert}", "align": f"sentence-transformer(model={tiny_bert})"}
-    parts = new_parts(request.param, spec[request.param], max_length=64, seed=1)
-    if parts.network is None:
-        parts.features.fit(np.array([3, 4]), np.array([2, 2]))
-        make_network(parts, seed=1)
-    folder = tmp_path_factory.mktemp("models") / request.param
-    save_folder(parts, folder, {"recipe": "crosspair", "loss": "bce"}, "# card\n")
-    return folder
+    return save_untrained(tmp_path_factory.mktemp("models") / request.param, request.param, spec[request.param])
 
 
 def test_scores_are_near_those_of_float32_and_the_signature_says_so(model):

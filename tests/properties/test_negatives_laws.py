@@ -254,7 +254,7 @@ def written(pairs, options):
 @given(REPEATS, st.sampled_from(KINDS), SEEDS, st.randoms(use_true_random=False))
 def test_a_corpus_with_repeats(repeats, kind, seed, order):
     pairs = pairs_of(repeats)
-    options = {"recipe": Recipe({kind: 1.0}), "negatives": 2, "seed": seed}
+    options = {"recipe": Recipe({kind: 1.0, "add": 0.5}), "negatives": 2, "seed": seed}
     report, splits = written(pairs, options)
     keys = [{document_key(row["document"]) for row in rows} for rows in splits.values()]
     assert sum(map(len, keys)) == len(set.union(*keys)) == len({pair.document for pair in pairs}) == report.documents

@@ -13,7 +13,7 @@ from scipy import stats
 
 from negsample.errors import InputError, RecordError
 from negsample.io.read import read_rows
-from negsample.io.write import open_writer
+from negsample.io.write import write_table
 from negsample.scoring.files import Settings, lines, table, write_scores
 from negsample.scoring.scorer import Columns
 from negsample.scoring.tally import Tally
@@ -189,25 +189,29 @@ def test_a_late_reason_has_a_column(tmp_path, ending):
     assert "one, line 2" in bad["reason"]
 
 
-def test_scoring_again_leaves_nothing_of_the_last_time(tmp_path):
-    texts = {"document": "a", "summary": "b c"}
-    ours = [{**texts, "score": None, "reason": "line 1: blank"}, {**texts, "aspects": {"form": 1}, "score": 0.9}]
-    theirs = {**texts, "aspects": "plot", "reason": "a test"}
-    source = write(tmp_path / "in.jsonl", [*ours, theirs])
-    score_table(Lengths(), source, str(tmp_path / "o.jsonl"))
-    score = pytest.approx(0.2)
-    assert read(tmp_path / "o.jsonl") == [{**texts, "score": score}] * 2 + [{**theirs, "score": score}]
-    for name, records, columns in (
-        ("ours", ours, ["document", "summary", "score", "reason"]),
-        ("theirs", [theirs], ["document", "summary", "aspects", "score", "reason"]),
-    ):
-        with open_writer(tmp_path / f"{name}.csv", columns=list(dict.fromkeys(k for r in records for k in r))) as out:
-            for record in records:
-                out.write(record)
-        score_table(Lengths(), str(tmp_path / f"{name}.csv"), str(tmp_path / "o.csv"))
-        rows = [row.fields for row in read_rows(tmp_path / "o.csv")]
-        assert [list(row) for row in rows] == [columns] * len(records)
-        assert [row["score"] for row in rows] == ["0.2"] * len(records)
+TEXTS = {"document": "a", "summary": "b c"}
+SHARES = {"form": 0.2, "form_low": 0.1, "form_high": 0.3, "support": 0.4, "support_percentile": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        ({"score": None, "reason": "line 1: blank"}, {}),
+        ({"score": 0.9, "aspects": {"form": 1}, "intervals": {"form": [0, 1]}}, {}),
+        ({"score": 0.9, "percentile": 0.4, **SHARES}, {}),
+        # Without a score, or with another one's, they are the user's own.
+        ({"aspects": "plot", "note": "a test"}, {"aspects": "plot", "note": "a test"}),
+        ({"score": 1, "form": 4, "old": 2, "old_form": 3, "old_form_percentile": 1}, None),
+    ],
+)
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_scoring_again_leaves_nothing_of_the_last_time(tmp_path, before, kept, ending):
+    write_table(tmp_path / f"in.{ending}", [{**TEXTS, **before}], list({**TEXTS, **before}))
+    score_table(Lengths(), str(tmp_path / f"in.{ending}"), str(tmp_path / "out.jsonl"))
+    (found,) = read(tmp_path / "out.jsonl")
+    kept = before if kept is None else kept
+    assert found.keys() == {**TEXTS, **kept, "score": 0}.keys()
+    assert found["score"] == pytest.approx(0.2)
 
 
 def test_standard_input_that_does_not_match(tmp_path, monkeypatch):

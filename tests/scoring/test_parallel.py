@@ -142,29 +142,18 @@ def test_a_disk_that_fills(tmp_path, monkeypatch):
 # --- real processes
 
 
-@pytest.fixture(scope="module")
-def model(tiny_bert, tmp_path_factory):
-    """An estimator that was not trained: its scores are as different as any."""
-    from negsample.models.build import new_parts
-    from negsample.models.folder import save_folder
-
-    folder = tmp_path_factory.mktemp("model") / "m"
-    save_folder(new_parts("cls", str(tiny_bert), max_length=64), folder, {"recipe": "none", "loss": "none"}, "")
-    return folder
-
-
-def test_launched_by_accelerate(model, negsample, tmp_path, monkeypatch):
+def test_launched_by_accelerate(cls_model, negsample, tmp_path, monkeypatch):
     import torch
 
-    source = write(tmp_path / "in.jsonl", 2100)
-    done = launch("-m", "negsample", "score", "--model", model, source, "-o", tmp_path / "two.csv")
+    source = write(tmp_path / "in.jsonl", 1100)
+    done = launch("-m", "negsample", "score", "--model", cls_model, source, "-o", tmp_path / "two.csv")
     assert done.returncode == 0, done.stderr
     # In the real size of chunks, and with as many threads as each of the two.
     monkeypatch.setattr(scoring.chunks, "__defaults__", (scoring.CHUNK,))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        alone = negsample("score", "--model", model, source, "-o", tmp_path / "one.csv")
+        alone = negsample("score", "--model", cls_model, source, "-o", tmp_path / "one.csv")
     finally:
         torch.set_num_threads(threads)
     assert (tmp_path / "two.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()

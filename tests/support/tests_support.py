@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 # Real data beside the checkout, where it is; tests that read it skip with a reason where it is not.
 SHARED_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -31,3 +32,18 @@ def write_pairs(path: Path, count: int) -> None:
         document, summary = story(number)
         lines.append(json.dumps({"id": f"p{number}", "document": document, "summary": summary}))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def save_untrained(folder: Path, head: str, encoder: str, **how: Any) -> Path:
+    """A model folder of ``head`` that has learned nothing: its scores are as different as any."""
+    import numpy as np
+
+    from negsample.models.build import make_network, new_parts
+    from negsample.models.folder import save_folder
+
+    parts = new_parts(head, encoder, **{"max_length": 64, "seed": 1, **how})
+    if parts.network is None:
+        parts.features.fit(np.array([3, 4]), np.array([2, 2]))
+        make_network(parts, seed=1)
+    save_folder(parts, folder, {"recipe": "crosspair", "loss": "bce"}, "# card\n")
+    return folder

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,17 +32,15 @@ from negsample.train.fit.loop import make_optimizer, set_learning_rate
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "form": ("shuffle", "drop", "double", "glue", "truncate", "add", "replace"),
-        "coherence": ("swap", "repeat", "intrude", "sentence-replace"),
-    }
-)
+KINDS = {
+    "form": ("shuffle", "drop", "double", "glue", "truncate", "add", "replace"),
+    "coherence": ("swap", "repeat", "intrude", "sentence-replace"),
+}
 """Aspect → the kinds of negatives that damage its stretches."""
 # Groups of a step, copies in a group, and sentences in a stretch.
-GROUPS: Mapping[str, int] = MappingProxyType({"form": 8, "coherence": 5})
+GROUPS = {"form": 8, "coherence": 5}
 _COPIES = 3
-_SIZES: Mapping[str, tuple[int, ...]] = MappingProxyType({"form": (1,), "coherence": (2, 2, 3, 3, 4)})
+_SIZES = {"form": (1,), "coherence": (2, 2, 3, 3, 4)}
 # Words of a stretch at least: in a shorter one damage hardly shows.
 _LEAST_WORDS = 6
 # Draws for each group that is wanted; some stretches can't be damaged.

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.models.align.alignment import Alignment, DocumentView, sentence_means, view
+from negsample.models.align.judge import READINGS
 from negsample.models.align.named_features import (
     ASPECTS,
     FEATURES,
@@ -107,9 +108,8 @@ def test_the_list_of_features_is_whole() -> None:
     told = found(DOCUMENT, DOCUMENT)
     assert set(told) == {feature.name for feature in FEATURES if not feature.source}
     assert len(row(told)) == len(feature_set())
-    assert {f.source: [g.name for g in FEATURES if g.source == f.source] for f in FEATURES if f.source} == {
-        source: list(names) for source, names in SOURCES.items()
-    }
+    assert SOURCES["judge"] == READINGS
+    assert [len(names) for names in SOURCES.values()] == [3, 7]
     judged = row(told | dict(zip(SOURCES["judge"], (0.25, -1.0, -0.5), strict=True)), ["judge"])
     assert judged[-3:].tolist() == [0.25, -1.0, -0.5]
     assert {aspect for feature in FEATURES for aspect in feature.aspects} == set(ASPECTS)

@@ -11,8 +11,7 @@ from io import StringIO
 import numpy as np
 import optuna
 import pytest
-import yaml
-from tune_support import SEARCH, Stub, missing_postgres, postgres
+from tune_support import SEARCH, missing_postgres, postgres
 
 from negsample.commands.tune import tune as tune_command
 from negsample.errors import InputError
@@ -21,7 +20,7 @@ from negsample.train.config import make_config, read_config
 from negsample.train.fit.loop import Callbacks
 from negsample.train.job import train
 from negsample.train.search.settings import read_search
-from negsample.train.search.study import best_of, hide, open_storage, safe_url, state_of
+from negsample.train.search.study import hide, open_storage, safe_url, state_of
 from negsample.train.search.tune import tune, validation_figures
 
 REAL = """
@@ -84,6 +83,8 @@ def test_what_is_left(searched):
         assert min(trial["validation_losses"]) == trial["validation"]["validation_loss"]
     # The optimiser is drawn for one head alone.
     assert all(bool(row["optimizer"]) == (row["head"] == "fc") for row in rows)
+    title = f"# study first, trial {found['best']['trial']}, best of 4 by validation Pearson r: "
+    assert (out / "best.yaml").read_text().startswith(title)
     assert "4 of 4 finished" in printed
     assert f"best: trial {found['best']['trial']}, " in printed
     assert json.loads((out / "run.json").read_text())["states"] == {"complete": 4}
@@ -159,55 +160,16 @@ def test_agreement_is_the_objective(tmp_path, pairs_file, negsample):
     judged = write(tmp_path / "judged.jsonl", "".join(json.dumps(record) + "\n" for record in records))
     objective = f"{{agreement: {{judgments: [{judged}], human: good, level: summary}}}}"
     config = write(tmp_path / "search.yaml", REAL.format(pairs=pairs_file, objective=objective))
-    out = tmp_path / "out"
-    common = ["tune", "--config", config, "--study", "a", "--storage", f"journal:{tmp_path}/j", "--trials", 2]
-    negsample(*common, "--out", out)
-    best = json.loads((out / "study.json").read_text())["best"]
-    # The same number comes from `correlate` on the tune half alone.
-    tune_half = write(tmp_path / "half.jsonl", "".join(json.dumps(r) + "\n" for r in records if r["half"] == "tune"))
-    (model,) = (out / "trials").iterdir()
-    negsample(
-        "correlate", "--judgments", tune_half, "--model", model, "--out", tmp_path / "c", "--bootstrap", 0, "--level",
-        "summary",
-    )  # fmt: skip
+    study = ("--study", "a", "--storage", f"journal:{tmp_path}/j", "--trials", 1)
+    negsample("tune", "--config", config, *study, "--out", tmp_path / "out")
+    best = json.loads((tmp_path / "out" / "study.json").read_text())["best"]
+    # The same number comes from `correlate` on the tune half.
+    (model,) = (tmp_path / "out" / "trials").iterdir()
+    of_half = ("--judgments", judged, "--half", "tune", "--level", "summary", "--bootstrap", 0)
+    negsample("correlate", *of_half, "--model", model, "--out", tmp_path / "c")
     with open(tmp_path / "c" / "agreement.csv", encoding="utf-8") as stream:
-        (value,) = (
-            float(row["value"])
-            for row in csv.DictReader(stream)
-            if (row["metric"], row["coefficient"]) == (model.name, "spearman")
-        )
-    assert best["value"] == pytest.approx(value, abs=1e-9)
-    # Without the field there is no search, and nothing is left.
-    for record in records:
-        del record["half"]
-    write(judged, "".join(json.dumps(record) + "\n" for record in records))
-    refused = negsample(*common, "--out", tmp_path / "none", check=2)
-    assert "no row has the field 'half'" in refused.stderr
-    assert not (tmp_path / "none").exists()
-
-
-def test_a_trial_that_cannot_be_trained_fails_and_the_search_goes_on(tmp_path, negsample, pairs_file):
-    text = REAL.format(pairs=pairs_file, objective="accuracy").replace("recipe: delete", "recipe: crosspair")
-    text = text.replace("choices: [adamw, rmsprop]", "choices: [adamw]").replace(
-        "train:\n", "train:\n  max_gradient_norm: 1.0\n"
-    )
-    text = text.replace("  encoder: glove(unit=sentence)\n", "").replace(
-        "space:\n", "space:\n  encoder: {choices: ['glove(unit=sentence)', 'glove:/no/such/file']}\n"
-    )
-    config = write(tmp_path / "search.yaml", text)
-    out = tmp_path / "out"
-    done = negsample(
-        "tune", "--config", config, "--study", "f", "--storage", f"journal:{tmp_path}/j", "--trials", 4, "--out", out
-    )
-    found = json.loads((out / "study.json").read_text())
-    assert set(found["states"]) == {"complete", "failed"}
-    assert sum(found["states"].values()) == 4
-    for trial in found["trials"]:
-        wrong = trial["parameters"]["encoder"] != "glove(unit=sentence)"
-        assert (trial["state"] == "failed") == wrong
-        assert ("/no/such/file" in (trial["reason"] or "")) == wrong
-    assert f"{found['states']['failed']} × failed: " in done.stdout
-    assert found["best"]["parameters"]["encoder"] == "glove(unit=sentence)"
+        rows = {(row["metric"], row["coefficient"]): row["value"] for row in csv.DictReader(stream)}
+    assert best["value"] == pytest.approx(float(rows[model.name, "spearman"]), abs=1e-9)
 
 
 @pytest.mark.parametrize("corpus", ["nofile.jsonl", "other.jsonl", "-"])
@@ -225,29 +187,17 @@ def test_what_is_wrong_is_one_line_and_leaves_nothing(tmp_path, negsample, corpu
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_corpora_that_are_searched_are_left_to_the_trials(tmp_path, negsample, pairs_file):
+def test_a_trial_that_cannot_be_trained_fails_and_the_search_goes_on(tmp_path, negsample, pairs_file):
     text = REAL.format(pairs=pairs_file, objective="pearson").replace(f"  corpus: {pairs_file}\n", "")
     text = text.replace("space:\n", f"space:\n  corpus: {{choices: ['{pairs_file}', '{tmp_path}/nofile.jsonl']}}\n")
     config, out = write(tmp_path / "search.yaml", text), tmp_path / "out"
-    negsample(
-        "tune", "--config", config, "--study", "f", "--storage", f"journal:{tmp_path}/j", "--trials", 3, "--out", out
-    )
-    for trial in json.loads((out / "study.json").read_text())["trials"]:
+    study = ("--study", "f", "--storage", f"journal:{tmp_path}/j", "--trials", 3)
+    done = negsample("tune", "--config", config, *study, "--out", out)
+    found = json.loads((out / "study.json").read_text())
+    assert set(found["states"]) == {"complete", "failed"}
+    for trial in found["trials"]:
         assert ("no such file" in (trial["reason"] or "")) == ("nofile" in trial["parameters"]["corpus"])
-
-
-def test_pruned_trials_end_early_and_are_never_best(tmp_path):
-    config = write(
-        tmp_path / "s.yaml", SEARCH.replace("n_startup_trials: 3", "n_startup_trials: 1").replace("1.0e-1", "10.0")
-    )
-    stub = Stub(tmp_path / "log", 0.0)
-    done = tune(read_search(config), "s", f"journal:{tmp_path}/j", 8, tmp_path / "out", trainer=stub)
-    states = {trial.number: state_of(trial) for trial in done}
-    assert "pruned" in states.values()
-    for number, state in states.items():
-        ends = [line for line in stub.lines("end") if line["folder"] == str(number)]
-        assert len(ends) == (state == "complete")
-    assert states[best_of(done, maximised=False).number] == "complete"
+    assert f"{found['states']['failed']} × failed: " in done.stdout
 
 
 def test_a_maximised_objective_prunes_high_losses(tmp_path):
@@ -270,7 +220,9 @@ def test_a_maximised_objective_prunes_high_losses(tmp_path):
     assert [state_of(trial) for trial in done] == ["complete", "pruned", "complete"]
     found = json.loads((tmp_path / "out" / "study.json").read_text())
     assert [trial["validation_losses"] for trial in found["trials"]] == [[0.5] * 3, [0.9], [0.1] * 3]
+    # One that was pruned is never the best, however high its value would have been.
     assert found["trials"][1]["value"] is None
+    assert found["best"]["trial"] == 0
 
 
 def test_validation_figures_by_hand():
@@ -281,17 +233,6 @@ def test_validation_figures_by_hand():
     }
     assert list(validation_figures(np.array([0.0, 0.5, 1.0]), np.array([0.1, 0.2, 0.3]))) == ["pearson"]
     assert validation_figures(np.array([0.0, 1.0]), np.array([0.5, 0.5])) == {"accuracy": 0.5}
-
-
-def test_best_yaml_holds_what_make_config_takes(tmp_path):
-    config = write(tmp_path / "s.yaml", SEARCH)
-    done = tune(
-        read_search(config), "s", f"journal:{tmp_path}/j", 2, tmp_path / "out", trainer=Stub(tmp_path / "log", 0)
-    )
-    text, best = (tmp_path / "out" / "best.yaml").read_text(), best_of(done, maximised=False)
-    assert text.startswith(f"# study s, trial {best.number}, best of 2 by validation loss: ")
-    params = best.params
-    assert make_config(yaml.safe_load(text)) == make_config({"corpus": "none", "head": "fc", **params})
 
 
 # --- storages

@@ -178,37 +178,26 @@ def test_four_workers_never_take_one_trial_twice(tmp_path, config):
 
 
 def test_a_finished_study_is_not_run_again_and_can_be_made_longer(tmp_path, config):
-    url, stub, out = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 0.0), tmp_path / "out"
-    search = read_search(config)
-    lines: list[str] = []
-    first = tune(search, "s", url, 3, out, trainer=stub, say=lines.append)
-    assert len(stub.lines("start")) == len(lines) == 3
-    again = tune(search, "s", url, 3, out, trainer=stub)
-    assert len(stub.lines("start")) == 3
-    assert [trial.value for trial in again] == [trial.value for trial in first]
-    longer = tune(search, "s", url, 5, out, trainer=stub, say=lines.append)
-    assert len(stub.lines("start")) == 5
-    assert [trial.number for trial in longer] == [0, 1, 2, 3, 4]
-    assert lines[-1].endswith("5 of 5 finished")
-
-
-def test_with_fewer_trials_wanted_all_finished_ones_stay(tmp_path, config):
-    """The best is last, so that it and its model would be lost with the trials after the second."""
+    """The best of five is last, so that it and its model would be lost with the trials after the second."""
     config.write_text(SEARCH.replace("{name: median, n_startup_trials: 3}", "none"), encoding="utf-8")
     url, stub, out = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 0.0), tmp_path / "out"
-    losses = iter([0.5, 0.4, 0.3, 0.2, 0.1])
+    losses, lines = iter([0.5, 0.4, 0.3, 0.2, 0.1]), []
 
     def trainer(config, folder, *, callbacks, **options):
         stub(config, folder, callbacks=callbacks)
         return {"epochs": [{"validation_loss": next(losses)}], "seconds": 0.0}
 
     search = read_search(config)
-    tune(search, "s", url, 5, out, trainer=trainer)
+    tune(search, "s", url, 3, out, trainer=trainer)
+    tune(search, "s", url, 5, out, trainer=trainer, say=lines.append)
+    assert len(lines) == 2
+    assert lines[-1].endswith("5 of 5 finished")
     kept = {name: (out / name).read_text() for name in ("best.yaml", "trials.csv", "study.json")}
-    again = tune(search, "s", url, 2, out, trainer=trainer)
+    for wanted in (5, 2):
+        again = tune(search, "s", url, wanted, out, trainer=trainer)
+        assert [trial.number for trial in again] == [0, 1, 2, 3, 4]
+        assert best_of(again, maximised=False).number == 4
     assert len(stub.lines("start")) == 5
-    assert [trial.number for trial in again] == [0, 1, 2, 3, 4]
-    assert best_of(again, maximised=False).number == 4
     assert kept == {name: (out / name).read_text() for name in kept}
     assert [path.name for path in (out / "trials").iterdir()] == ["4"]
 
@@ -275,18 +264,14 @@ def test_a_locked_database_is_waited_for(tmp_path, config):
     assert tune(read_search(config), "s", f"sqlite:///{path}", 1, tmp_path / "out", trainer=Stub(tmp_path / "log", 0.0))
 
 
-def test_another_configuration_or_folder_is_refused(tmp_path, config):
+def test_another_configuration_is_refused(tmp_path, config):
     url, stub, out = f"journal:{tmp_path}/journal", Stub(tmp_path / "log", 0.0), tmp_path / "out"
     tune(read_search(config), "s", url, 1, out, trainer=stub)
+    with pytest.raises(InputError, match=r"begun with another configuration \(study was 's', is 't'\)"):
+        tune(read_search(config), "t", url, 1, out, trainer=stub)
     config.write_text(SEARCH + "seed: 5\n", encoding="utf-8")
     with pytest.raises(InputError, match="begun with another configuration \\(seed differs\\)"):
         tune(read_search(config), "s", url, 1, out, trainer=stub)
-    with pytest.raises(InputError, match=r"begun with another configuration \(study was 's', is 't'\)"):
-        tune(read_search(config), "t", url, 1, out, trainer=stub)
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.tex").touch()
-    with pytest.raises(InputError, match="holds something else"):
-        tune(read_search(config), "t", url, 1, tmp_path / "full", trainer=stub)
     optuna.create_study(study_name="foreign", storage=open_storage(url)).ask()
     with pytest.raises(InputError, match="not begun by negsample tune"):
         tune(read_search(config), "foreign", url, 1, tmp_path / "x", trainer=stub)
