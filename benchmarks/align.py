@@ -1,8 +1,8 @@
 """``python benchmarks/align.py [--documents 8] [--systems 16]``: head ``align`` against a CrossEncoder, in one run.
 
 Both use the packaged MiniLM. The CrossEncoder is sentence-transformers' over the same pairs (512 tokens, batches of 32).
-Prints pairs a second and the ratio, and the same at bf16 where the processor has it; the time of a single new pair of
-800 + 60 words; and, for the data beside the project, the time and memory of a meeting of 20,000 words.
+Prints pairs a second and the ratio, and the same at bf16 where the processor has it; the time of a single new pair;
+and, for the data beside the project, the time and memory of a meeting of 20,000 words.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from common import made_text
 
 from negsample.models.align.judge import new_judge
 from negsample.models.embedding_cache import EmbeddingCache
@@ -27,28 +28,26 @@ from negsample.models.language.packaged import minilm_folder
 from negsample.models.precision import has_bf16, to_bf16
 from negsample.seeds import generator
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+MEETINGS = Path(__file__).resolve().parents[2] / "shared" / "data" / "pairs" / "qmsum.jsonl.gz"
 
 
-def made_text(words: int, *seed: object) -> str:
-    """A text of ``words`` words in sentences of 20, drawn from the encoder's own vocabulary."""
-    rng = generator("benchmark", *seed)
+def text(words: int, *seed: object) -> str:
+    """A text of ``words`` words of the encoder's own vocabulary."""
     vocabulary = [w for w in (minilm_folder() / "vocab.txt").read_text(encoding="utf-8").split() if w.isalpha()]
-    drawn = [vocabulary[2000 + int(i)] for i in rng.integers(8000, size=words)]
-    return " ".join(" ".join(drawn[i : i + 20]).capitalize() + "." for i in range(0, words, 20))
+    return made_text(words, vocabulary[2000:10_000], *seed)
 
 
-def made_pairs(documents: int, systems: int) -> tuple[list[str], list[str]]:
+def made_pairs(documents: int, systems: int, words: int) -> tuple[list[str], list[str]]:
     """Each document with ``systems`` summaries; half of a summary's sentences are the document's, as systems' are."""
     sources, summaries = [], []
     for number in range(documents):
-        document = made_text(600, number)
+        document = text(words, number)
         sentences = document.split(". ")
         for system in range(systems):
             rng = generator("benchmark", "systems", number, system)
-            copied = [sentences[int(i)].rstrip(".") + "." for i in rng.integers(8, size=2)]
+            copied = [sentences[int(i)].rstrip(".") + "." for i in rng.integers(min(8, len(sentences)), size=2)]
             sources.append(document)
-            summaries.append(" ".join([*copied, made_text(20, number, system)]))
+            summaries.append(" ".join([*copied, text(20, number, system)]))
     return sources, summaries
 
 
@@ -79,8 +78,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=8)
     parser.add_argument("--systems", type=int, default=16)
+    parser.add_argument("--words", type=int, default=600, help="of a document; 4/3 of it in the single pair")
+    parser.add_argument("--meetings", type=Path, default=MEETINGS, help="pairs, the longest of which is scored")
     chosen = parser.parse_args()
-    documents, summaries = made_pairs(chosen.documents, chosen.systems)
+    documents, summaries = made_pairs(chosen.documents, chosen.systems, chosen.words)
     print(f"{len(documents)} pairs, {torch.get_num_threads()} threads")
     with tempfile.TemporaryDirectory() as folder:
         rows = [("align", True, False), ("align, frozen", False, False)]
@@ -109,12 +110,12 @@ def main() -> None:
         )
 
         features, network = align_scorer(True, Path(folder) / "single")
-        score(features, network, [made_text(50, "warm")], [made_text(20, "warm", 1)])
+        score(features, network, [text(50, "warm")], [text(20, "warm", 1)])
         start = time.perf_counter()
-        score(features, network, [made_text(800, "one")], [made_text(60, "one", 1)])
-        print(f"a single new pair of 800 + 60 words: {time.perf_counter() - start:.3f} s")
+        score(features, network, [text(chosen.words * 4 // 3, "one")], [text(60, "one", 1)])
+        print(f"a single new pair of {chosen.words * 4 // 3} + 60 words: {time.perf_counter() - start:.3f} s")
 
-        path = DATA / "pairs" / "qmsum.jsonl.gz"
+        path = chosen.meetings
         if not path.is_file():
             print(f"{path} is missing: meetings are left out", file=sys.stderr)
             return

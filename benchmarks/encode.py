@@ -1,18 +1,19 @@
 """What the embedding cache saves in training, and sentences a second of each encoder against its library's own encode.
 
-    python benchmarks/encode.py [CORPUS [PAIRS [EPOCHS]]]
+    python benchmarks/encode.py [CORPUS] [--pairs 80] [--epochs 10] [--sentences N]
 
-CORPUS is what ``negsample train corpus=…`` takes, by default the embedded sample; the first PAIRS (default 80) are read
-and trained on for EPOCHS (default 10) epochs. Both sides of each ratio are measured in the same run. GloVe has no library
+CORPUS is what ``negsample train corpus=…`` takes, by default the embedded sample; the first pairs are read and trained on;
+their sentences (or the first N) are encoded. Both sides of each ratio are measured in the same run. GloVe has no library
 of its own: the other side is the plain loop that looks words up in a dictionary.
 """
 
+import argparse
 import dataclasses
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -168,26 +169,31 @@ def agreement(ours: np.ndarray, theirs: np.ndarray) -> float:
     return float(((ours * theirs).sum(axis=1)[kept] / norms[kept]).min())
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Print both tables; 0 where training ends alike with and without the cache and vectors agree."""
     from negsample.models.encoders import make_encoder
     from negsample.train.data import make_examples
 
-    corpus = arguments[0] if arguments else "sample"
-    pairs, epochs = (int(word) for word in [*arguments[1:3], *("80", "10")[len(arguments[1:3]) :]])
-    values = {"corpus": corpus, "limit": pairs, "recipe": RECIPE, "head": "fc", "encoder": ENCODER, "epochs": epochs}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", nargs="?", default="sample")
+    parser.add_argument("--pairs", type=int, default=80)
+    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--sentences", type=int)
+    given = parser.parse_args()
+    values = {"corpus": given.corpus, "limit": given.pairs, "recipe": RECIPE, "head": "fc", "encoder": ENCODER}
+    values["epochs"] = given.epochs
     config = make_config(values).resolved()
     good = True
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_examples(config, parse_recipe(RECIPE), folder / "examples")
-        texts = sentences_of(folder / "examples")
-        print(f"{corpus}: {pairs} pairs, {len(texts)} distinct training sentences, {os.cpu_count()} cores")
+        texts = sentences_of(folder / "examples")[: given.sentences]
+        print(f"{given.corpus}: {given.pairs} pairs, {len(texts)} training sentences, {os.cpu_count()} cores")
         cached, first = train_seconds(config, folder / "examples", folder / "cached", again=False)
         anew, second = train_seconds(config, folder / "examples", folder / "anew", again=True)
         difference = float(np.abs(first - second).max())
         good &= difference < 1e-4
-        print(f"\ntraining {config.head} over {ENCODER}, {epochs} epochs: seconds")
+        print(f"\ntraining {config.head} over {ENCODER}, {given.epochs} epochs: seconds")
         print(f"encoded anew each epoch {anew:8.1f}\nwith the cache          {cached:8.1f}")
         print(f"ratio                   {anew / cached:8.1f}x   (logits differ by {difference:.1e} at most)")
     print(f"\n{'sentences a second':22s} {'plain':>9s} {'negsample':>10s} {'ratio':>7s} {'least cosine':>13s}")
@@ -201,4 +207,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -48,7 +48,7 @@ def plain_means(evidence, pairs) -> np.ndarray:
     with torch.inference_mode():
         for pair in pairs:
             target = evidence._summary(pair.summary)[0]
-            ids, _ = evidence._document(" ".join(pair.document.text.pieces))
+            ids = evidence._document(pair.document.text.pieces).shared
             for before in ((*evidence._before, *ids, *evidence._after), (*evidence._before, *evidence._after)):
                 logits = network(input_ids=torch.tensor([[*before, *target]])).logits[0, len(before) - 1 : -1]
                 losses = torch.nn.functional.cross_entropy(logits, torch.tensor(target))

@@ -66,6 +66,7 @@ def main() -> None:
     parser.add_argument(
         "--reward", action="append", default=[], help="NAME=SPEC[@length]; default: the four of REWARDS"
     )
+    parser.add_argument("--metric", action="append", default=[], help="compared by these; default: those of METRICS")
     arguments = parser.parse_args()
     rewards = dict(one.split("=", 1) for one in arguments.reward) or REWARDS
     systems: dict[str, list[dict]] = defaultdict(list)
@@ -85,7 +86,9 @@ def main() -> None:
             for row in rows:
                 writer.write({**row, "system": name})
     watch = Stopwatch()
-    result = compare(Settings(metrics=METRICS, inputs=(str(arguments.out / "summaries.jsonl"),)))
+    result = compare(
+        Settings(metrics=tuple(arguments.metric) or METRICS, inputs=(str(arguments.out / "summaries.jsonl"),))
+    )
     print_comparison(result)
     names = [section.column.name for section in result.sections]
     print("| system | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))

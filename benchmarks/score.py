@@ -1,6 +1,6 @@
 """Pairs scored a second, against sentence-transformers' CrossEncoder with the same weights on the same pairs; peak memory.
 
-    python benchmarks/score.py [--pairs N] [--rounds R]
+    python benchmarks/score.py [--pairs N] [--rounds R] [--memory PAIRS …]
 
 The peer is a BERT sequence classifier whose encoder has the weights of our ``cls`` model (packaged MiniLM, not
 trained: speed does not depend on it), read at the same 512 tokens. Rounds alternate, so that a noisy machine hits both.
@@ -79,7 +79,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=160)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--no-memory", action="store_true")
+    parser.add_argument(
+        "--memory", type=int, nargs="*", default=[1_000, 10_000], help="pairs whose peak memory is measured"
+    )
     arguments = parser.parse_args()
     from sentence_transformers import CrossEncoder
 
@@ -102,9 +104,8 @@ def main() -> None:
         print(f"negsample     {arguments.pairs / np.median(ours):8.1f} pairs/s")
         print(f"CrossEncoder  {arguments.pairs / np.median(theirs):8.1f} pairs/s")
         print(f"ratio         {np.median(ratios):8.2f}  (rounds: {', '.join(f'{r:.2f}' for r in ratios)})")
-        if not arguments.no_memory:
-            for count in (1_000, 10_000):
-                print(f"peak memory, {count:>6} pairs: {peak(folder / 'model', count, folder):.0f} MB")
+        for count in arguments.memory:
+            print(f"peak memory, {count:>6} pairs: {peak(folder / 'model', count, folder):.0f} MB")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import made_text
 
 from negsample.seeds import generator
 
@@ -38,12 +39,8 @@ MALFORMED: list[tuple[bytes, int]] = [
 ]
 
 
-def made_text(words: int, *seed: object) -> str:
-    """``words`` words in sentences of 20, of 3,000 made of syllables."""
-    rng = generator("benchmark", "serve", *seed)
-    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-    drawn = [syllables[n % 60] + syllables[n // 60] + "rs"[n % 2] for n in map(int, rng.integers(3000, size=words))]
-    return " ".join(" ".join(drawn[i : i + 20]).capitalize() + "." for i in range(0, words, 20))
+_SYLLABLES = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+WORDS = [_SYLLABLES[n % 60] + _SYLLABLES[n // 60] + "rs"[n % 2] for n in range(3000)]
 
 
 def made_requests(count: int, most: int) -> list[tuple[bytes, int, dict[str, str] | None]]:
@@ -54,9 +51,9 @@ def made_requests(count: int, most: int) -> list[tuple[bytes, int, dict[str, str
         if number % 10 == 9:
             made.append((*MALFORMED[number // 10 % len(MALFORMED)], None))
             continue
-        document = made_text(round(float(np.exp(rng.uniform(np.log(20), np.log(most))))), number)
+        document = made_text(round(float(np.exp(rng.uniform(np.log(20), np.log(most))))), WORDS, "serve", number)
         first = document.partition(".")[0]
-        pair = {"document": document, "summary": f"{first}. {made_text(15, number, 'summary')}"}
+        pair = {"document": document, "summary": f"{first}. {made_text(15, WORDS, 'serve', number, 'summary')}"}
         made.append((json.dumps({"pairs": [pair]}).encode(), 200, pair))
     return made
 
@@ -175,6 +172,8 @@ def under_load(
     print(
         f"together: {rate:.1f} requests a second, p50 {np.median(seconds):.2f} s, p95 {np.quantile(seconds, 0.95):.2f} s"
     )
+    if not alone:
+        return
     with service(model) as (_, port):
         begin = time.monotonic()
         single = Load(port, [body for body, _, _ in made[:alone]], 1).join()

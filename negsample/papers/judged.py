@@ -69,8 +69,12 @@ class Measured:
         self, records: Sequence[Record], *, notes: Sequence[str] = (), signatures: Mapping[str, str] = {}, **facts: Any
     ) -> Table:
         """What came of the table, with what was left out and more ``notes``; ``facts`` as `Table` has them."""
-        known = {**self.signatures, **signatures}
-        return self.spec.table(records, notes=(*self.notes, *notes), not_run=self.not_run, signatures=known, **facts)
+        told, known = [*self.notes, *notes], {**self.signatures, **signatures}
+        if self.extra:
+            told.append(f"Not in the paper: {', '.join(self.extra)}.")
+        if stood := [f"{name} = {part}" for name, part in self.spec.parts.items() if part]:
+            told.append(f"Stood for: {', '.join(stood)}.")
+        return self.spec.table(records, notes=told, not_run=self.not_run, signatures=known, **facts)
 
 
 def measure(spec: Declared, sources: Sequence[Source], asked: Asked, out: Path) -> Measured:

@@ -31,12 +31,13 @@ def run_table(name: str, asked: Asked, out: Path, say: Callable[[str], None] = p
     """
     spec = declared(name)
     kind = KINDS[spec.kind]
-    takes = (
-        {*kind.takes, "smoke"} - ({"parts"} if not spec.parts else set()) - ({"metrics"} if not spec.rows else set())
-    )
+    lacks = {"parts" if not spec.parts else "", "metrics" if not spec.rows else ""}
+    takes = {OPTIONS.get(key, f"--{key}"): key for key in (*kind.takes, "smoke") if key not in lacks}
     for key, value in asdict(asked).items():
-        if value != getattr(Asked, key) and key not in takes:
-            raise InputError(f"{OPTIONS.get(key, f'--{key}')}: {name} has no such option; it has {_options(takes)}")
+        if value != getattr(Asked, key) and key not in takes.values():
+            raise InputError(f"{OPTIONS.get(key, f'--{key}')}: {name} has no such option; it has {', '.join(takes)}")
+    if asked.data and asked.smoke:
+        raise InputError("--smoke makes its own data; leave --data out")
     spec = spec.with_parts(asked.parts)
     if asked.metrics:
         spec = replace(spec, rows="".join(f"{metric.replace(' ', '')}  {metric}\n" for metric in asked.metrics))
@@ -47,18 +48,14 @@ def run_table(name: str, asked: Asked, out: Path, say: Callable[[str], None] = p
 OPTIONS = {"words": "KEY=VALUE", "parts": "--part", "metrics": "--metric", "keep_models": "--keep-models"}
 
 
-def _options(takes: set[str]) -> str:
-    return ", ".join(OPTIONS.get(key, f"--{key}") for key in asdict(Asked()) if key in takes)
-
-
 def _on_judgments(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]) -> Table:
     """A table on judged summaries: all rows scored, and what the kind makes of them."""
-    if spec.kind == "examples":
+    if asked.data:
+        sources = judged_sources(spec, asked.data, asked.without)
+    elif spec.kind == "examples":
         sources = [stand_ins.permuted_source()]
     elif asked.smoke:
         sources = stand_ins.damaged_sources(len(spec.data), spec.human, asked.seed or 0)
-    elif asked.data:
-        sources = judged_sources(spec, asked.data, asked.without)
     else:
         shown = " ".join(f"--data {name}" for name in spec.data)
         raise InputError(f"nothing to measure on; give {shown} (the paper's), any judgments, or --smoke")
@@ -66,56 +63,35 @@ def _on_judgments(spec: Declared, asked: Asked, out: Path, say: Callable[[str], 
     def make() -> Table:
         measured = measure(spec, sources, asked, out)
         found = kinds.KINDS[spec.kind](measured)
-        notes = [*found.notes]
-        notes += [f"Not in the paper: {', '.join(measured.extra)}."] if measured.extra else []
-        stood = [f"{name} = {part}" for name, part in spec.parts.items() if part]
-        notes += [f"Stood for: {', '.join(stood)}."] if stood else []
-        how = spec.plot or spec.kind
         counts = "; ".join(f"{source.name}: {len(source.rows)} summaries ({source.spec})" for source in sources)
-        return measured.table(
-            found.records,
-            about=f"{counts}; seed {measured.seed}.",
-            digits=2 if spec.kind in ("examples", "disagreements") else 3,
-            texts=tuple(found.texts),
-            notes=notes,
-            pictures={f"{spec.name}.svg": draw(how, found.records)} if how in DRAWN else {},
-        )
+        about, digits = f"{counts}; seed {measured.seed}.", 2 if spec.kind in ("examples", "disagreements") else 3
+        return measured.table(found.records, about=about, digits=digits, texts=tuple(found.texts), notes=found.notes)
 
     return _in_folder(spec, asked, out, say, make)
 
 
 def _on_headlines(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]) -> Table:
     """A table on headlines of Moeed et al. 2020."""
-    if not asked.data and not asked.smoke:
-        raise InputError(
-            "give --data FILE: records with story, generated, reference, and people's scores where they count"
-        )
     judged = {"headline-agreement": True, "headline-distances": None}.get(spec.kind, False)
+    found = [headline for path in asked.data for headline in headlines.load_headlines(path, judged=judged)]
     if asked.smoke:
         say("smoke run, figures mean nothing: sentences of the embedded sample as headlines, 'people' who count words")
         found = stand_ins.headlines()
-    else:
-        found = [headline for path in asked.data for headline in headlines.load_headlines(path, judged=judged)]
-    if not found:
-        raise InputError(f"{', '.join(asked.data)}: no headlines in it")
+    elif not found:
+        raise InputError("no headlines; give --data FILE with story, generated, reference, and people's scores")
 
-    def make() -> Table:
-        table = headlines.KINDS[spec.kind](spec, found, asked, out)
-        pictures = {f"{spec.name}.svg": draw(spec.kind, table.records)} if spec.kind in DRAWN else table.pictures
-        return replace(table, pictures=pictures)
-
-    return _in_folder(spec, asked, out, say, make)
+    return _in_folder(spec, asked, out, say, lambda: headlines.KINDS[spec.kind](spec, found, asked, out))
 
 
 def _in_folder(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None], make: Callable[[], Table]) -> Table:
-    """Make a table in its work folder, in which scores are kept for a rerun."""
+    """Make a table, and its figure, in its work folder, in which scores are kept for a rerun."""
     watch = Stopwatch()
-    if asked.data and asked.smoke:
-        raise InputError("--smoke makes its own data; leave --data out")
     config = {"table": spec.name, **asdict(asked), "parts": dict(spec.parts)}
     files = [path for each in asked.data if (path := each if Path(each).exists() else each.partition(":")[2])]
     with work_folder(out, config, name="table_settings.json", what="a table", alone=True, kept=["scores/*.json"]):
-        table = make()
+        table, how = make(), spec.plot or spec.kind
+        if how in DRAWN:
+            table = replace(table, pictures={f"{spec.name}.svg": draw(how, table.records)})
         facts = {"config": config, "seed": asked.seed or 0, "data": fingerprints(files), "smoke": asked.smoke}
         write(table, out, watch, say=say, **facts)
     return table

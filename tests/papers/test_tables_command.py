@@ -43,8 +43,8 @@ def small(vectors, tiny_bert, monkeypatch):
             if part not in ("InferSent", "BERT", "QA"):
                 # Sentences by mean and by maximum, so that no two are the same; movers take words.
                 pool = "max" if part in ("max", "enc-3") else "mean"
-                more = "" if name.startswith("p0") else f",unit=sentence,pool={pool}"
-                found += ["--part", f"{part}=glove:{vectors}{more}"]
+                more = "" if name.startswith("p0") else f", unit=sentence, pool={pool}"
+                found += ["--part", f"{part}=glove({vectors}{more})"]
         return [*found, "--bootstrap", 5]
 
     return options
@@ -87,7 +87,7 @@ def test_every_table_runs_small(name, small, negsample, tmp_path):
         (["p1-table2", "--part", "GloVe=x"], "--part"),
         (["p3-table1", "--human", "x"], "--human"),
         (["p3-table1"], "give --config FILE or corpus=PATH"),
-        (["p4-table3"], "give --data FILE"),
+        (["p4-table3"], "no headlines; give --data FILE"),
     ],
 )
 def test_a_command_says_what_it_needs(words, told, negsample, tmp_path):
