@@ -9,16 +9,15 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted import FurtherMetric, further_metrics
-from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
+from negsample.scoring.scorer import Columns, Item, Scorer
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
 
 _FEWEST_ROWS = 5
 _FEWEST_DOCUMENTS = 2
-_CHUNK = 256
 
 
 @dataclass(frozen=True)
@@ -116,11 +115,10 @@ def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged],
     Without ``references`` no metric sees any. A row of several documents has the mean over them.
     """
     metrics = further_metrics(specs, references)
-    directions = dict(estimator.evidence_directions)
-    values, reasons = _estimated(estimator, rows)
+    directions = dict(estimator.input_directions)
     seen = rows if references else [replace(row, references=()) for row in rows]
-    made = []
-    columns = [values]
+    own = score_judged(_as_scorer(estimator), seen)
+    columns, reasons, made = list(own.named().values()), own.reasons, []
     for spec, metric in zip(dict.fromkeys(specs), metrics, strict=True):
         found = score_judged(metric, seen)
         direction = 1 if metric.higher_is_better else -1
@@ -132,27 +130,18 @@ def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged],
         centre, spread = float(np.nanmean(turned)), float(np.nanstd(turned))
         made.append(FurtherMetric(spec, name, metric.signature, direction, centre, spread))
         directions[name] = direction
-        columns.append(((turned - centre) / spread)[:, None])
+        columns.append((turned - centre) / spread)
         told = [f"{metric.name}: {reason}" if reason else None for reason in found.reasons]
         reasons = [why or reason for why, reason in zip(reasons, told, strict=True)]
-    return Inputs(np.concatenate(columns, axis=1), reasons, directions, 1 + len(estimator._own_aspects), tuple(made))
+    return Inputs(np.stack(columns, axis=1), reasons, directions, 1 + len(estimator._own_aspects), tuple(made))
 
 
-def _estimated(estimator: "Estimator", rows: Sequence[Judged]) -> tuple[np.ndarray, list[str | None]]:
-    """What the estimator says of each row, float64 [n, K], and why something is missing."""
-    pairs = [(document, row.summary) for row in rows for document in row.documents]
-    # Summaries of one document stand together, so that a chunk reads few documents.
-    order = sorted(set(pairs))
-    place = {pair: k for k, pair in enumerate(order)}
-    found, why = [], []
-    with Bar("features", total=len(order)) as bar:
-        for start in range(0, len(order), _CHUNK):
-            part = order[start : start + _CHUNK]
-            told = estimator.evidence([d for d, _ in part], [s for _, s in part])
-            found.append(told.values.astype(np.float64))
-            why += told.reasons
-            bar.advance(len(part))
-    every = np.concatenate(found)
-    at = [[place[document, row.summary] for document in row.documents] for row in rows]
-    means = np.stack([every[places].mean(axis=0) for places in at])
-    return means, [next((why[k] for k in places if why[k]), None) for places in at]
+def _as_scorer(estimator: "Estimator") -> Scorer:
+    """What the estimator sees of a pair, as a scorer: the overall score's logit, and the others as its aspects."""
+    names = list(estimator.input_directions)[1:]
+
+    def score(items: Sequence[Item]) -> Columns:
+        told = estimator.inputs([item.document for item in items], [item.summary for item in items])
+        return Columns(told.values[:, 0], told.reasons, told.cut, dict(zip(names, told.values.T[1:], strict=True)))
+
+    return Scorer("features", estimator.signature, True, frozenset({"document"}), score)

@@ -11,7 +11,7 @@ import negsample
 from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficient_symbol, level_title
 from negsample.eval.judgments import parted
-from negsample.eval.learn.learn import FITTED, OVERALL, FitResult, TargetResult
+from negsample.eval.learn import FITTED, OVERALL, FitResult, TargetResult
 from negsample.eval.metrics.learned import PresetResult
 from negsample.eval.report import plots
 from negsample.eval.report.page import render, write_files

@@ -11,7 +11,7 @@ from negsample.errors import InputError
 from negsample.number_text import interval, number
 
 if TYPE_CHECKING:
-    from negsample.eval.learn.learn import FitResult, Settings
+    from negsample.eval.learn import FitResult, Settings
     from negsample.io.run_record import Stopwatch
 
 
@@ -47,7 +47,7 @@ def fit(
     seed: options.Seed = 0,
 ) -> None:
     """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
-    from negsample.eval.learn.learn import Settings, learn
+    from negsample.eval.learn import Settings, learn
     from negsample.eval.report.learn import write_fit
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
@@ -80,7 +80,7 @@ def fit(
 def print_fit(result: "FitResult") -> None:
     """For each target: the table of its first level, the weights, the verdict, how many judgments are enough."""
     from negsample.eval.agreement.levels import level_title
-    from negsample.eval.learn.learn import FITTED, OVERALL
+    from negsample.eval.learn import FITTED, OVERALL
     from negsample.eval.report import learn as words
 
     to = console()

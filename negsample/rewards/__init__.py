@@ -20,6 +20,8 @@ from negsample.seeds import digest
 from negsample.text import word_count, word_tokens
 
 _LENGTHS = ("free", "partial", "band")
+# So many outputs from one report in the log to the next.
+_REPORT_EVERY = 1000
 # Outputs that the report looks back on.
 _WINDOW = 2000
 # Scored outputs that are kept: greedy decoding gives the same ones again and again.
@@ -40,7 +42,7 @@ class Reward:
     ``undefined``: what becomes of an output that can't be scored: ``none`` (None, which TRL leaves out), or ``lowest``, the
     lowest reward seen; an output without a word always gets that. ``unsupervised``: the share of documents without
     references: what compares with references then weighs 1/(1 − share) as much where there are some (Scialom et al. 2019
-    §4.2.2). Every ``report_every`` outputs, ``report()`` goes to the logger ``negsample.rewards``, at level INFO, and with
+    §4.2.2). Every 1,000 outputs, ``report()`` goes to the logger ``negsample.rewards``, at level INFO, and with
     each call to TRL's log.
 
     ``signature``: one line from which another person gets the same numbers. Not to be shared by threads. Raises InputError
@@ -50,7 +52,6 @@ class Reward:
     def __init__(
         self,
         name: str,
-        weights: Sequence[float] | None = None,
         *,
         document: str = "document",
         references: str = "references",
@@ -58,7 +59,6 @@ class Reward:
         band: tuple[int, int] | None = None,
         undefined: str = "none",
         unsupervised: float = 0.0,
-        report_every: int = 1000,
     ) -> None:
         if length not in _LENGTHS:
             raise InputError(f"length={length!r}: give one of {', '.join(_LENGTHS)}")
@@ -71,12 +71,11 @@ class Reward:
         if not 0 <= unsupervised < 1:
             raise InputError(f"unsupervised={unsupervised}: give the share of documents without references, below 1")
         self.__name__ = name
-        self._terms, scaled = make_terms(name, weights)
+        self._terms, scaled = make_terms(name)
         self._columns = (document, references)
         self._length = Band(*band) if band else Partial() if length == "partial" else None
         self._undefined = undefined
         self._unsupervised = unsupervised
-        self._report_every = report_every
         self._spreads = None if scaled and len(self._terms) > 1 else [1.0] * len(self._terms)
         self._lowest = math.inf
         self._known: OrderedDict[bytes, np.ndarray] = OrderedDict()
@@ -135,9 +134,9 @@ class Reward:
         # Whoever writes nothing, or no word, must not get away with no reward at all.
         filled = undefined if self._undefined == "lowest" else undefined & (words == 0)
         total[filled] = self._lowest if math.isfinite(self._lowest) else 0.0
-        before = self._watch.outputs // self._report_every
+        before = self._watch.outputs // _REPORT_EVERY
         self._watch.add(documents, summaries, total, words, int(undefined.sum()))
-        if self._watch.outputs // self._report_every > before:
+        if self._watch.outputs // _REPORT_EVERY > before:
             _log.info("%s after %d outputs: %s", self.__name__, self._watch.outputs, self.report())
         return total
 

@@ -1,7 +1,6 @@
 """What a reward adds up: models, their aspects and metrics, by name and weight."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,27 +36,21 @@ class Term:
         return column if self.scorer.higher_is_better else -column
 
 
-def make_terms(spec: str, weights: Sequence[float] | None = None) -> tuple[list[Term], bool]:
+def make_terms(spec: str) -> tuple[list[Term], bool]:
     """The terms of ``spec``, and whether their scales are to be made alike (those of a paper's sum are not).
 
     ``spec`` is one NAME, or ``NAME=WEIGHT, NAME=WEIGHT, …``. A NAME is a metric with its options (``rougeL(value=recall)``);
     or a model: ``ready``, a folder, a hub id, each also with an aspect or a target behind it (``ready.support``);
-    ``QA_learned(model=QA)`` and ``QA_equally(model=QA)`` are the sums of Scialom et al. (2019 §4.2.1). ``weights``, where
-    given, replace those of ``spec``. Raises InputError for anything else.
+    ``QA_learned(model=QA)`` and ``QA_equally(model=QA)`` are the sums of Scialom et al. (2019 §4.2.1). Raises InputError for
+    anything else.
     """
     if (paper := spec.partition("(")[0].strip()) in _PAPER:
-        if weights is not None:
-            raise InputError(f"reward {spec!r} has its weights from the paper; leave weights out")
         published = p2(parse(spec).options.get("model", ""))
         return [
             Term(name, weight if paper == "QA_learned" else 1.0, make_metric(name))
             for name, weight in published.items()
         ], False
     names = _named_weights(spec)
-    if weights is not None:
-        if len(weights) != len(names):
-            raise InputError(f"{len(weights)} weights for the {len(names)} parts of {spec!r}; give one for each")
-        names = [(name, float(weight)) for (name, _), weight in zip(names, weights, strict=True)]
     distinct([name for name, _ in names], "reward")
     if not all(math.isfinite(weight) for _, weight in names) or not any(weight for _, weight in names):
         raise InputError(f"reward {spec!r}: weights must be finite numbers, and not all 0")

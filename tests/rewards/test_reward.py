@@ -102,15 +102,18 @@ def test_the_parts_of_a_sum_are_brought_to_one_spread() -> None:
     assert found == pytest.approx(np.array([1, 3, 2, 4]) * 2 / math.sqrt(2))
     # Settled: another batch changes nothing.
     assert function.score([DOCUMENT], ["un " * 30], [()]) == pytest.approx([30 * 2 / math.sqrt(2)])
-    again = Reward("words, copied(n=1)", [2, 1])
+    again = Reward("words=2, copied(n=1)=1")
     again.load_state(function.state())
     assert again.score([DOCUMENT], ["un"], [()]) == pytest.approx([2 / math.sqrt(2)])
 
 
-def test_what_cant_be_scored_is_none_or_the_lowest_and_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cant_be_scored_is_none_or_the_lowest_and_is_counted(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("negsample.rewards._REPORT_EVERY", 3)
     documents = [DOCUMENT] * 3
     summaries = ["Two cranes.", "", "A harbour and a storm and a cat"]
-    function = Reward("rouge2", report_every=3)
+    function = Reward("rouge2")
     with caplog.at_level(logging.INFO, "negsample.rewards"):
         found = function([""] * 3, summaries, document=documents, references=["two cranes", "two cranes", "cranes"])
     assert found == [1.0, 1.0, None]  # the empty one gets the lowest seen; a reference of one word has no pair of words
@@ -159,7 +162,6 @@ def test_the_report_tells_who_follows_length_and_who_repeats() -> None:
         ("words", {"length": "band", "band": (5, 3)}, "band"),
         ("words", {"undefined": "zero"}, "undefined"),
         ("words", {"unsupervised": 1.0}, "unsupervised"),
-        ("words", {"weights": [1, 2]}, "2 weights for the 1 parts"),
     ],
 )
 def test_what_is_wrong_is_named(spec: str, options: dict, fault: str) -> None:
