@@ -20,14 +20,14 @@ from negsample.text import readable
 ENCODERS = Registry(
     "encoder",
     {
-        "glove": "negsample.models.encoders.glove:make",
+        "glove": "negsample.models.encoders.words:make_glove",
         "hf": "negsample.models.encoders.transformer:make_hf",
         "infersent": "negsample.models.encoders.infersent:make",
         "sentence-transformer": "negsample.models.encoders.transformer:make_sentence_transformer",
         "use": "negsample.models.encoders.tfhub:make_use",
         "use-large": "negsample.models.encoders.tfhub:make_use_large",
         "use-multilingual": "negsample.models.encoders.use_multilingual:make",
-        "word2vec": "negsample.models.encoders.word2vec:make",
+        "word2vec": "negsample.models.encoders.words:make_word2vec",
     },
 )
 

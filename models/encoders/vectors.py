@@ -6,7 +6,6 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -18,8 +17,8 @@ from negsample.io.files import atomic_text, replacing
 _BLOCK_LINES = 4096
 _BLOCK_BYTES = 1 << 24
 _LONGEST_WORD = 1 << 16
-Block = tuple[list[str], np.ndarray]
-"""Words and their rows, float32 [words, dim]."""
+Row = tuple[str, np.ndarray]
+"""A word and its numbers, float32 [dim]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +68,18 @@ def read_vectors(path: Path, limit: int = 0) -> WordVectors:
     if path.is_dir():
         return _read_saved(path, limit)
     try:
-        with cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream:
+        with (
+            cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream,
+            np.errstate(over="ignore"),
+        ):
             first = stream.readline(_LONGEST_WORD)
             size = _header(first)
             binary = size is not None and not _is_text_row(stream.readline(_LONGEST_WORD))
             stream.seek(len(first) if size else 0)
             if size and binary:
-                words, matrix = _collected(_binary_blocks(stream, path, size, len(first), limit))
+                words, matrix = _collected(_binary_rows(stream, path, size, len(first), limit))
             else:
-                words, matrix = _collected(_text_blocks(stream, path, size, limit))
+                words, matrix = _collected(_text_rows(stream, path, size, limit))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; give the path of a word-vector file") from None
     except (OSError, EOFError, zlib.error) as error:
@@ -98,139 +100,75 @@ def _header(line: bytes) -> tuple[int, int] | None:
 def _is_text_row(line: bytes) -> bool:
     """Whether the line after a header reads as ``word v1 …`` (binary files have raw bytes there)."""
     fields = line.split()
-    return not fields or (len(fields) > 1 and _floats(fields[1:][-1:]) is not None)
-
-
-def _floats(fields: Sequence[bytes]) -> list[float] | None:
     try:
-        return [float(field) for field in fields]
+        return not fields or (len(fields) > 1 and bool(np.array(fields[-1:], dtype=np.float32).size))
     except ValueError:
-        return None
+        return False
 
 
-def _collected(blocks: Iterable[Block]) -> Block:
-    """Join ``blocks``; the matrix grows by a quarter in place, so that reading peaks near the size of the result."""
+def _collected(rows: Iterable[Row]) -> tuple[list[str], np.ndarray]:
+    """Join ``rows``; the matrix grows by a quarter in place, so that reading peaks near the size of the result."""
     words: list[str] = []
     matrix = np.empty((0, 0), dtype=np.float32)
-    for more, block in blocks:
-        needed = len(words) + len(more)
-        if not words:
-            matrix = np.empty((max(needed, _BLOCK_LINES), block.shape[1]), dtype=np.float32)
-        elif needed > len(matrix):
-            matrix.resize((max(needed, len(matrix) * 5 // 4), matrix.shape[1]), refcheck=False)
-        matrix[len(words) : needed] = block
-        words += more
+    for word, numbers in rows:
+        if len(words) == len(matrix):
+            matrix.resize((max(_BLOCK_LINES, len(matrix) * 5 // 4), len(numbers)), refcheck=False)
+        matrix[len(words)] = numbers
+        words.append(word)
     matrix.resize((len(words), matrix.shape[1]), refcheck=False)
     return words, matrix
 
 
-def _text_blocks(stream: BinaryIO, path: Path, size: tuple[int, int] | None, limit: int) -> Iterator[Block]:
+def _text_rows(stream: BinaryIO, path: Path, size: tuple[int, int] | None, limit: int) -> Iterator[Row]:
     """Yield the rows of a text file from the stream's place on; ``size`` is the header that was read, if there was one."""
     before, dim = (1, size[1]) if size else (0, 0)
     count = 0
-    while not limit or count < limit:
-        wanted = min(_BLOCK_LINES, limit - count) if limit else _BLOCK_LINES
-        lines = [line.rstrip() for line in islice(stream, wanted)]
-        if not lines:
-            break
-        dim = dim or len(lines[0].split()) - 1
-        if dim < 1:
-            raise InputError(f"{path}:1: expected 'word v1 … vd', found one field; is this a word-vector file?")
-        words, block = _parse_lines(lines, dim, path, before)
-        count += len(words)
-        before += len(lines)
-        yield words, block
+    for number, line in enumerate(stream, before + 1):
+        if limit and count == limit:
+            return
+        fields = line.split()
+        if not fields:
+            continue
+        dim = dim or len(fields) - 1
+        if not 1 <= dim < len(fields):
+            told = f"a word and {dim} numbers" if dim else "'word v1 … vd'"
+            raise InputError(
+                f"{path}:{number}: expected {told}, found {len(fields)} fields; is this a word-vector file?"
+            )
+        try:
+            row = np.array(fields[-dim:], dtype=np.float32)
+        except ValueError:
+            row = np.array([np.nan])
+        if not np.isfinite(row).all():
+            raise InputError(f"{path}:{number}: a word must be followed by finite numbers; correct the line")
+        # A word may have spaces in it (glove.840B has some): the numbers come last.
+        yield b" ".join(fields[:-dim]).decode("utf-8", "replace"), row
+        count += 1
     if size and not limit and count != size[0]:
         raise InputError(f"{path}: the header promises {size[0]} words, the file has {count}; download it again")
 
 
-def _parse_lines(lines: list[bytes], dim: int, path: Path, before: int) -> tuple[list[str], np.ndarray]:
-    """Words and float32 [n, dim] of ``lines``, the first being line ``before + 1``; blank lines are passed over."""
-    heads, tails = [], []
-    for number, line in enumerate(lines, before + 1):
-        if not line:
-            continue
-        head, _, tail = line.partition(b" ")
-        if tail.count(b" ") != dim - 1 or b"\t" in line:
-            # Tabs, doubled spaces, or a word with spaces in it (glove.840B has some): the numbers come last.
-            fields = line.split()
-            if len(fields) <= dim:
-                raise InputError(f"{path}:{number}: expected a word and {dim} numbers, found {len(fields)} fields")
-            head, tail = b" ".join(fields[:-dim]), b" ".join(fields[-dim:])
-        heads.append(head)
-        tails.append(tail)
-    block = _parse_numbers(b" ".join(tails), len(tails) * dim)
-    if block is None:
-        # Something Arrow does not read as a number: Python, which reads "+1" as well, finds the line that is wrong.
-        filled = (number for number, line in enumerate(lines, before + 1) if line)
-        block = np.concatenate([_parse_row(tail, path, number) for number, tail in zip(filled, tails, strict=True)])
-    return [head.decode("utf-8", "replace") for head in heads], block.reshape(-1, dim)
-
-
-def _parse_row(tail: bytes, path: Path, number: int) -> np.ndarray:
-    values = _floats(tail.split(b" "))
-    with np.errstate(over="ignore"):
-        row = None if values is None else np.array(values, dtype=np.float32)
-    if row is None or not np.isfinite(row).all():
-        raise InputError(f"{path}:{number}: a word must be followed by finite numbers; correct the line")
-    return row
-
-
-def _parse_numbers(text: bytes, count: int) -> np.ndarray | None:
-    """``count`` numbers, one space between each two, as float32; None where one is not a finite number."""
-    import pyarrow
-
-    if not count:
-        return np.empty(0, dtype=np.float32)
-    # Arrow parses a column of strings ten times as fast as numpy or Python parse text; its layout is the strings end to
-    # end and where each begins.
-    data = np.frombuffer(text, dtype=np.uint8)
-    is_space = data == ord(" ")
-    spaces = np.flatnonzero(is_space)
-    ends = np.concatenate([[0], spaces - np.arange(len(spaces)), [len(data) - len(spaces)]]).astype(np.int64)
-    if len(ends) != count + 1:
-        return None
-    buffers = [None, pyarrow.py_buffer(ends), pyarrow.py_buffer(data[~is_space])]
-    strings = pyarrow.Array.from_buffers(pyarrow.large_utf8(), count, buffers)
-    try:
-        numbers = strings.cast(pyarrow.float32()).to_numpy(zero_copy_only=False)
-    except pyarrow.ArrowInvalid:
-        return None
-    return numbers if np.isfinite(numbers).all() else None
-
-
-def _binary_blocks(stream: BinaryIO, path: Path, size: tuple[int, int], offset: int, limit: int) -> Iterator[Block]:
+def _binary_rows(stream: BinaryIO, path: Path, size: tuple[int, int], offset: int, limit: int) -> Iterator[Row]:
     """Yield the rows of a word2vec binary file: each the word, a space, ``dim`` little-endian float32, and often a line feed."""
     total, dim = size
     wanted = min(total, limit) if limit else total
-    width = 4 * dim
-    data, place, count = b"", 0, 0
-    while count < wanted:
-        more = stream.read(max(_BLOCK_BYTES, width))
-        offset += place
-        data, place = data[place:] + more, 0
-        words: list[str] = []
-        rows: list[np.ndarray] = []
-        while count + len(words) < wanted:
-            space = data.find(b" ", place, place + _LONGEST_WORD)
-            if space < 0 or space + 1 + width > len(data):
-                break
-            words.append(data[place:space].lstrip(b"\n").decode("utf-8", "replace"))
-            rows.append(np.frombuffer(data, dtype="<f4", count=dim, offset=space + 1))
-            place = space + 1 + width
-        if rows:
-            block = np.stack(rows)
-            finite = np.isfinite(block).all(axis=1)
-            if not finite.all():
-                bad = int(np.argmin(finite))
-                raise InputError(f"{path}: word {count + bad + 1} ({words[bad]!r}) has numbers that are not finite")
-            count += len(words)
-            yield words, block
-        elif not more or len(data) > _LONGEST_WORD + width:
-            raise InputError(
-                f"{path}: byte {offset + place}: word {count + 1} of {total} is cut short or damaged; "
-                "download the file again"
-            )
+    data, place = b"", 0
+    for number in range(1, wanted + 1):
+        space = data.find(b" ", place, place + _LONGEST_WORD)
+        if space < 0 or space + 1 + 4 * dim > len(data):
+            offset += place
+            data, place = data[place:] + stream.read(max(_BLOCK_BYTES, 4 * dim)), 0
+            space = data.find(b" ", 0, _LONGEST_WORD)
+            if space < 0 or space + 1 + 4 * dim > len(data):
+                raise InputError(
+                    f"{path}: byte {offset}: word {number} of {total} is cut short or damaged; download the file again"
+                )
+        word = data[place:space].lstrip(b"\n").decode("utf-8", "replace")
+        row = np.frombuffer(data, dtype="<f4", count=dim, offset=space + 1)
+        if not np.isfinite(row).all():
+            raise InputError(f"{path}: word {number} ({word!r}) has numbers that are not finite")
+        yield word, row
+        place = space + 1 + 4 * dim
     if wanted == total and (data[place:] + stream.read(1)).strip(b"\n"):
         raise InputError(
             f"{path}: byte {offset + place}: data after the last of {total} words; download the file again"

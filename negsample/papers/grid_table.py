@@ -23,7 +23,6 @@ from negsample.papers.judged import Asked
 from negsample.papers.records import Record, Table, write
 from negsample.registry import distinct
 from negsample.settings import read_settings, read_words
-from negsample.spec import parse
 from negsample.train.config import TrainConfig
 from negsample.train.data import SPLITS, make_examples
 from negsample.train.fit.loop import SILENT
@@ -39,16 +38,8 @@ OFFLINE = (
     "glove(unit=sentence)",
 )
 ROW_HEADS = ("fc", "cnn", "lstm")
-# What has to be fetched first, and how it is then given.
-DOWNLOADS = {
-    "use": "google/universal-sentence-encoder/4 from tfhub.dev (USE-DAN of Bao et al. 2021); then use:FOLDER",
-    "use-large": "google/universal-sentence-encoder-large/5 from tfhub.dev (USE-Trans of Bao et al. 2021); then use-large:FOLDER",
-    "infersent": "InferSent's weights and its word vectors; then infersent(weights=FILE, vectors=FILE)",
-    "word2vec": "word vectors in word2vec's format; then word2vec:FILE",
-    "bert": (
-        "BERT-base or BERT-tiny; then heads=[cls] encoder=FOLDER (heads=[cls] alone runs the packaged MiniLM in its role)"
-    ),
-}
+# Encoders of the paper that have to be fetched first (the table's notes say from where).
+DOWNLOADS = ("use", "use-large", "infersent", "word2vec")
 
 
 @dataclass(frozen=True)
@@ -284,28 +275,23 @@ def _available(out: Path, grid: GridConfig) -> tuple[list[str], dict[str, str]]:
         return found["run"], found["missing"]
     kinds = {head: takes(head) for head in grid.heads}
     asked = grid.encoders or OFFLINE if "rows" in kinds.values() else ()
-    chosen: list[str] = []
     missing: dict[str, str] = {}
     for spec in asked:
         try:
             make_encoder(spec)
-            chosen.append(spec)
         except InputError as error:
-            if spec not in DOWNLOADS and grid.encoders:
+            if grid.encoders and spec not in DOWNLOADS:
                 raise
-            missing[spec] = f"needs a download: {DOWNLOADS[spec]} ({error})" if spec in DOWNLOADS else str(error)
+            missing[spec] = str(error)
+    chosen = [spec for spec in asked if spec not in missing]
+    if asked and not chosen:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
+        raise InputError(f"none of the encoders can be run: {reasons}")
     make_accelerator(grid)
     for head, kind in kinds.items():
         own = grid.cell(head=head).resolved()
         loss_of(own, parse_recipe("crosspair"))
         if kind != "rows":
             parts_of(own)
-    named = {parse(spec).name for spec in grid.encoders or OFFLINE}
-    if "cls" in kinds and grid.encoder is not None:
-        named.add("bert")
-    missing |= {name: f"needs a download: {what}" for name, what in DOWNLOADS.items() if name not in named | {*missing}}
-    if asked and not chosen:
-        reasons = "; ".join(f"{name} {reason}" for name, reason in missing.items())
-        raise InputError(f"none of the encoders can be run: {reasons}")
     atomic_json(path, {"run": chosen, "missing": missing})
     return chosen, missing

@@ -26,7 +26,7 @@ from negsample.resampling import mean_interval
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
 from negsample.seeds import generator
-from negsample.sentences import STORY_SENTENCES, story_of
+from negsample.sentences import story_of
 
 TASKS = {"Gen-Story": "gen_story", "Ref-Story": "ref_story", "Gen-Ref": "gen_ref"}
 OVERALL = "Overall"
@@ -61,17 +61,15 @@ class Headline:
         return Item(target, summary, (target,))
 
 
-def load_headlines(path: str | Path, *, sentences: int = STORY_SENTENCES, judged: bool | None = True) -> list[Headline]:
-    """Read the records of ``path`` (JSONL, CSV, TSV or Parquet), stories cut to their first ``sentences`` (0: not cut).
+def load_headlines(path: str | Path, *, judged: bool | None = True) -> list[Headline]:
+    """Read the records of ``path`` (JSONL, CSV, TSV or Parquet), stories cut to their first five sentences.
 
     Where not ``judged`` people's scores may be missing (None: all or none of a record), and a generated headline may be
     empty. Raises RecordError, with file and line, for a record that lacks a field or has a score that is not a finite number.
     """
     found = []
     for row in read_rows(path):
-        story = text_field(row, "story")
-        if sentences:
-            story = story_of(story, sentences)
+        story = story_of(text_field(row, "story"))
         given = {task: name for task, name in TASKS.items() if row.fields.get(name) is not None}
         wanted = TASKS if judged or (judged is None and given) else given
         scores = {task: _mean_score(row, name) for task, name in wanted.items()}

@@ -14,7 +14,7 @@ from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.sample_size import article_sampling, average_ranks
 from negsample.eval.agreement.significance import williams
 from negsample.eval.metrics.learned import SPLITS, fit_learned
-from negsample.number_text import short
+from negsample.number_text import number
 from negsample.papers.judged import Measured
 from negsample.papers.records import Record
 from negsample.text import word_count
@@ -64,16 +64,8 @@ def figure_record(
     about = {"p": p, **{name: getattr(figure, name) for name in kept}}
     mark = next((mark for most, mark in stars if p is not None and p < most), "")
     where = {"row": figure.metric, "column": f"{figure.dataset} {figure.human} {LETTERS[figure.coefficient]}", **place}
-    return Record(
-        **where,
-        value=figure.value,
-        low=figure.low,
-        high=figure.high,
-        n=figure.n,
-        mark=mark,
-        reason=figure.reason or "",
-        about=about,
-    )
+    figures = {name: getattr(figure, name) for name in ("value", "low", "high", "n")}
+    return Record(**where, **figures, mark=mark, reason=figure.reason or "", about=about)
 
 
 def _better(measured: Measured, table: lv.ScoreTable, human: str, metric: str) -> float | None:
@@ -91,7 +83,7 @@ def _better(measured: Measured, table: lv.ScoreTable, human: str, metric: str) -
 
 
 def _learned(measured: Measured, table: lv.ScoreTable, notes: list[str]) -> list[Record]:
-    """The learned metric of the table's rows: each alone and all, fitted and with equal weights, on random halves.
+    """The learned metric of the table's rows: each alone and all, fitted and with equal weights, on n random halves.
 
     Where one of the paper's columns did not run, of all rows that did.
     """
@@ -109,9 +101,9 @@ def _learned(measured: Measured, table: lv.ScoreTable, notes: list[str]) -> list
             learned = fit_learned(subset, table.human, documents, equal=equal, splits=SPLITS, seed=measured.seed)
             held, row = learned.held_out, "equal weights" if equal else " + ".join(subset)
             assert held is not None
-            about = {"halves": held.splits, "weights": " ".join(short(weight) for weight in learned.weights)}
-            found.append(Record(row, "mean", held.mean, section=section, about=about))
-            found.append(Record(row, "sd", held.sd, section=section))
+            figures = {"mean": held.mean, "sd": held.sd}
+            figures |= {f"weight of {name}": float(own) for name, own in zip(subset, learned.weights, strict=True)}
+            found += [Record(row, name, value, n=held.splits, section=section) for name, value in figures.items()]
     except InputError as error:
         return [Record("learned", "mean", section=section, reason=str(error))]
     if lacking:
@@ -216,8 +208,8 @@ def examples(measured: Measured) -> Found:
     for label, values in table.metrics.items():
         for k in own:
             start = values[own[0]]
-            change = {"change": 100 * (float(values[k] / start) - 1)} if start and k != own[0] else {}
-            found.records.append(Record(rows[k].system, label, _scaled(label, values[k]), about=change))
+            mark = f" ({number(100 * (values[k] / start - 1), 0, sign=True)} %)" if start and k != own[0] else ""
+            found.records.append(Record(rows[k].system, label, _scaled(label, values[k]), mark=mark))
     found.texts = [("reference", " ".join(rows[0].references)), *((rows[k].system, rows[k].summary) for k in own)]
     return found
 

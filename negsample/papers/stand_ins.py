@@ -25,11 +25,13 @@ from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferC
 from negsample.records import Judged, Pair
 from negsample.seeds import generator
 from negsample.sentences import headline_of, split_sentences, story_of
+from negsample.settings import Settings
 from negsample.spec import parse
 from negsample.text import word_tokens
 from negsample.train.config import TrainConfig
 from negsample.train.reinforce.config import ReinforceConfig
 
+S = TypeVar("S", bound=Settings)
 C = TypeVar("C", bound=TrainConfig)
 
 # Pairs of each corpus: a domain of the sample has no more.
@@ -82,9 +84,7 @@ def small_training(config: C, say: Callable[[str], None] = print) -> C:
         value = getattr(config, key)
         if value is not None or key in _BOUNDS:
             changes[key] = most if value is None else min(value, most)
-    if told := _changes(config.as_dict(), changes):
-        say(f"smoke run: {told}")
-    return dataclasses.replace(config, **changes)
+    return _replaced(config, changes, say)
 
 
 def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print) -> ReinforceConfig:
@@ -108,9 +108,7 @@ def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print)
         "test_share": max(0.3, config.test_share),
     }
     changes |= {key: min(getattr(config, key), most) for key, most in _REINFORCED.items()}
-    if told := _changes(config.as_dict(), changes):
-        say(f"smoke run, figures mean nothing: {told}")
-    return dataclasses.replace(config, **changes)
+    return _replaced(config, changes, say)
 
 
 def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -> TransferConfig:
@@ -150,6 +148,13 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
     sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.target_names))
     shared = {key: value for key, value in config.train.items() if key not in ("limit", "sample")}
     return dataclasses.replace(config, sources=sources, targets=targets, heads=heads, train=shared, **numbers)
+
+
+def _replaced(config: S, changes: Mapping[str, Any], say: Callable[[str], None]) -> S:
+    """Make the ``changes``, and say them in one line."""
+    if told := _changes(config.as_dict(), changes):
+        say(f"smoke run, figures mean nothing: {told}")
+    return dataclasses.replace(config, **changes)
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any], unset: str = "(unset)") -> str:
