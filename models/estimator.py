@@ -231,19 +231,19 @@ class Estimator:
     # --- what is computed
 
     @property
-    def evidence_directions(self) -> dict[str, int]:
-        """The columns of ``evidence``: name → −1 where more of what it is called is worse, else +1."""
-        named: dict[str, int] = getattr(self._network, "evidence_directions", {})
+    def input_directions(self) -> dict[str, int]:
+        """The columns of ``inputs``: name → −1 where more of what it is called is worse, else +1."""
+        named: dict[str, int] = getattr(self._network, "input_directions", {})
         return dict.fromkeys(("score", *self._own_aspects), 1) | named
 
-    def evidence(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Answers:
+    def inputs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Answers:
         """What a fit to people's scores can weigh, turned so that more is better: ``values`` float32 [n, K].
 
-        Columns: the logits of the score and of the aspects, then what the head names (``evidence_directions``). NaN, with
+        Columns: the logits of the score and of the aspects, then what the head names (``input_directions``). NaN, with
         the reason, where an aspect can't be judged. Raises InputError as ``score`` does.
         """
-        ask = getattr(self._network, "evidence", self._network)
-        return self._asked(self._items(documents, summaries, None), batch_size, ask, len(self.evidence_directions))
+        ask = getattr(self._network, "inputs", self._network)
+        return self._asked(self._items(documents, summaries, None), batch_size, ask, len(self.input_directions))
 
     def _items(
         self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]] | None = ()

@@ -121,7 +121,7 @@ class FittedEstimator(Estimator):
         for metric, then in zip(self._metrics, self.fitted.metrics, strict=True):
             if _unversioned(metric.signature) != _unversioned(then.signature):
                 raise InputError(f"the metric {then.name} is not the one that was fitted ({then.signature}); fit again")
-        self._inputs = (*self.evidence_directions, *(metric.name for metric in self.fitted.metrics))
+        self._inputs = (*self.input_directions, *(metric.name for metric in self.fitted.metrics))
         sums = [self.fitted.score, *(target.weights for target in self.fitted.targets.values())]
         if unknown := sorted({name for weights in sums for name in weights} - set(self._inputs)):
             raise InputError(f"config.json: a fit weighs {unknown[0]!r}, which this head does not have; fit it again")
@@ -143,8 +143,8 @@ class FittedEstimator(Estimator):
         return (*super().aspects, *self.fitted.targets)
 
     def _answers(self, items: Sequence[Item], batch_size: int) -> Answers:
-        """The inputs of the fit, float64 [n, K]: evidence, then metrics as it weighs them."""
-        found = self.evidence([i.document for i in items], [i.summary for i in items], batch_size=batch_size)
+        """The inputs of the fit, float64 [n, K]: the estimator's, then metrics as it weighs them."""
+        found = self.inputs([i.document for i in items], [i.summary for i in items], batch_size=batch_size)
         values, reasons = np.empty((len(items), len(self._inputs))), found.reasons
         own = found.values.shape[1]
         values[:, :own] = found.values

@@ -1,4 +1,4 @@
-"""The packages know each other in one direction: data ← models ← train, eval ← rewards ← commands; no circle of files."""
+"""The packages know each other in one direction: data ← models ← train, eval, rewards ← commands; no circle of files."""
 
 import ast
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ MAY_IMPORT = {
     "models": {*DATA, "models"},
     "train": {*DATA, "models", "train", "configs"},
     "eval": {*DATA, "models", "eval"},
-    # Rewards are made of estimators and metrics, and handed to training by the commands.
-    "rewards": {*DATA, "models", "eval", "rewards"},
+    # Rewards are made of estimators and (by their names) metrics, and handed to training by the commands.
+    "rewards": {*DATA, "models", "rewards"},
     "commands": {*DATA, "models", "train", "eval", "rewards", "configs", "commands"},
 }
 # `from negsample import Estimator` is loaded when it is asked for; the others are what `python -m` starts.

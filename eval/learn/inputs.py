@@ -115,9 +115,9 @@ def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged],
     Without ``references`` no metric sees any. A row of several documents has the mean over them.
     """
     metrics = further_metrics(specs, references)
-    directions = dict(estimator.evidence_directions)
+    directions = dict(estimator.input_directions)
     seen = rows if references else [replace(row, references=()) for row in rows]
-    own = score_judged(_evidence(estimator), seen)
+    own = score_judged(_as_scorer(estimator), seen)
     columns, reasons, made = list(own.named().values()), own.reasons, []
     for spec, metric in zip(dict.fromkeys(specs), metrics, strict=True):
         found = score_judged(metric, seen)
@@ -136,12 +136,12 @@ def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged],
     return Inputs(np.stack(columns, axis=1), reasons, directions, 1 + len(estimator._own_aspects), tuple(made))
 
 
-def _evidence(estimator: "Estimator") -> Scorer:
+def _as_scorer(estimator: "Estimator") -> Scorer:
     """What the estimator sees of a pair, as a scorer: the overall score's logit, and the others as its aspects."""
-    names = list(estimator.evidence_directions)[1:]
+    names = list(estimator.input_directions)[1:]
 
     def score(items: Sequence[Item]) -> Columns:
-        told = estimator.evidence([item.document for item in items], [item.summary for item in items])
+        told = estimator.inputs([item.document for item in items], [item.summary for item in items])
         return Columns(told.values[:, 0], told.reasons, told.cut, dict(zip(names, told.values.T[1:], strict=True)))
 
     return Scorer("features", estimator.signature, True, frozenset({"document"}), score)

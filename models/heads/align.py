@@ -140,11 +140,11 @@ class Align(nn.Module):
         return x, _bounded((covered - self.match_centre) / self.match_scale)
 
     @property
-    def evidence_directions(self) -> dict[str, int]:
-        """What ``evidence`` has beside the logits, in order: name → −1 where more of what it is called is worse, else +1."""
+    def input_directions(self) -> dict[str, int]:
+        """What ``inputs`` has beside the logits, in order: name → −1 where more of what it is called is worse, else +1."""
         return self._directions | {f"{name}_match": 1 for name in MATCHES}
 
-    def evidence(self, features: Tensor, salience: Tensor, matches: Tensor, mask: Tensor, present: Tensor) -> Tensor:
+    def inputs(self, features: Tensor, salience: Tensor, matches: Tensor, mask: Tensor, present: Tensor) -> Tensor:
         """``forward`` [B, 5] and ``standardised`` in one [B, 5 + F + 3]: what may be weighed anew."""
         beside = self.standardised(features, salience, matches, mask)
         return torch.cat([self(features, salience, matches, mask, present), *beside], dim=1)
