@@ -17,8 +17,8 @@ from negsample.scoring.scorer import values_at
 from negsample.text import as_written
 
 if TYPE_CHECKING:
-    from negsample.models.estimator import Scored
     from negsample.models.features.align import AlignFeatures
+    from negsample.scoring.scorer import Columns
 
 # A summary word is called unsupported where it is not in the document and its best match is below this; a number or a
 # name wherever it is not in the document. Function words are left out.
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def explain(
-    features: "AlignFeatures", network: nn.Module, document: str, summary: str, scored: "Scored", place: int = 0
+    features: "AlignFeatures", network: nn.Module, document: str, summary: str, scored: "Columns", place: int = 0
 ) -> dict[str, Any]:
     """Plain values, as ``negsample explain`` prints them; the pair is the one at ``place`` in ``scored``.
 

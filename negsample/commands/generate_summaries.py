@@ -84,8 +84,17 @@ def record_of(
     fields: dict[str, Any], document: str, summary: str, system: str, document_field: str, summary_field: str
 ) -> dict[str, Any]:
     """The record with a new ``summary``; its own, if it had one, is a reference now, and a score of that is gone."""
-    scores = ("score", "percentile", "aspects", "aspect_percentiles", "intervals", "reason", *ASPECTS)
-    dropped = (*scores, document_field, summary_field)
+    dropped = {
+        "score",
+        "percentile",
+        "aspects",
+        "aspect_percentiles",
+        "intervals",
+        "reason",
+        document_field,
+        summary_field,
+    }
+    dropped |= {f"{name}{end}" for name in ASPECTS for end in ("", "_low", "_high", "_percentile")}
     record = {key: value for key, value in fields.items() if key not in dropped}
     references = fields.get("references") or fields.get("reference")
     if not references and isinstance(own := fields.get(summary_field), str) and own.strip():

@@ -51,11 +51,11 @@ class Record:
 
     def text(self, digits: int = 3) -> str:
         """The cell: ``0.812** [0.77, 0.85] (0.795)``, the printed figure last; what is only printed is in brackets alone."""
+        if self.section == PUBLISHED:
+            return self.printed
         shown = [f"({self.printed})"] if self.printed else []
-        if self.value is None and self.reason:
-            return " ".join([f"– ({self.reason})", *shown])
         if self.value is None:
-            return " ".join(shown) or "–"
+            return " ".join([f"– ({self.reason})" if self.reason else "", *shown]).strip() or "–"
         span = "" if self.low is None else f"[{number(self.low, min(digits, 2))}, {number(self.high, min(digits, 2))}]"
         return " ".join(filter(None, [number(self.value, digits) + self.mark, span, *shown]))
 

@@ -11,6 +11,7 @@ from plugin_files import write_plugin
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.io.read import read_examples
+from negsample.models import evaluation
 from negsample.models.encoders import ENCODERS
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers import grid_table
@@ -37,11 +38,13 @@ def letters(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def table(letters, pairs_file, tmp_path):
+def table(letters, pairs_file, tmp_path, monkeypatch):
     """Run a table over the small encoder: ``table("p3-table1", "heads=[fc]", …) -> Table``, in the folder ``t``."""
 
+    monkeypatch.setattr(evaluation, "RESAMPLES", 10)
+
     def run(name, *words, say=lambda line: None, out=tmp_path / "t", corpus=pairs_file, **asked):
-        own = {"corpus": str(corpus), "epochs": "2", "encoders": "[letters]", "heads": "[fc]"}
+        own = {"corpus": str(corpus), "epochs": "1", "encoders": "[letters]", "heads": "[fc]"}
         own |= dict(word.split("=", 1) for word in words)
         asked = Asked(words=tuple(f"{key}={value}" for key, value in own.items()), **asked)
         return grid_table.run(declared(name), asked, out, say)
@@ -106,7 +109,7 @@ def test_a_mistake_before_the_first_cell_leaves_the_folder_as_it_was(table, tmp_
 
     monkeypatch.setattr(grid_table, "fit_and_test", fails_second)
     with pytest.raises(InputError, match="the second can't be trained"):
-        table("p3-table1", "heads=[fc, cnn]", "epochs=1")
+        table("p3-table1", "heads=[fc, cnn]")
     assert (out / "grid.json").is_file()
     assert (out / "cells" / "crosspair" / "letters" / "fc" / "figures.json").is_file()
 
@@ -162,7 +165,7 @@ def test_goes_on_where_it_stopped(table, tmp_path, monkeypatch):
 def test_a_changed_corpus_or_a_damaged_cell_is_noticed(table, tmp_path, pairs_file):
     corpus = tmp_path / "pairs.jsonl"
     corpus.write_text(pairs_file.read_text())
-    words = ("p3-table1", "epochs=1", "heads=[fc, cnn]")
+    words = ("p3-table1", "heads=[fc, cnn]")
     table(*words, corpus=corpus)
     cell = tmp_path / "t" / "cells" / "crosspair" / "letters" / "cnn" / "figures.json"
     cell.write_text(cell.read_text()[:100])
@@ -179,7 +182,7 @@ def test_what_lacks_a_download_is_listed_and_cls_is_a_column_of_its_own(table, t
         raise InputError("the hub can't be reached")
 
     monkeypatch.setitem(ENCODERS._entries, "use", unreachable)
-    words = ("encoders=[use, letters]", "heads=[fc, cls]", f"encoder={tiny_bert}", "max_length=64", "epochs=1")
+    words = ("encoders=[use, letters]", "heads=[fc, cls]", f"encoder={tiny_bert}", "max_length=64")
     found = table("p3-table1", *words)
     measured = [(record.row, record.column) for record in found.records if record.value is not None]
     assert measured == [("crosspair fc", "letters"), ("crosspair cls", str(tiny_bert))]

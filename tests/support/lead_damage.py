@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
+import torch
 
+from negsample.models.features.align import stack
 from negsample.negatives.context import CannotDamage, context_of
 from negsample.negatives.kinds import entity
 from negsample.records import Pair
@@ -51,3 +54,19 @@ def damaged(document: str, other: str, rng: np.random.Generator) -> Iterator[tup
     pair = Pair("0", document, " ".join(sentences))
     with suppress(CannotDamage):
         yield "exchange", entity.make(pair, context_of([pair]), rng, most=1).summary
+
+
+def shares_that_fall(features: Any, network: Any, documents: list[str]) -> dict[str, list[bool]]:
+    """Kind of damage → whether each damaged lead of ``documents`` has a lower overall score than the lead itself."""
+    rows = [("none", document, " ".join(lead(document) or []), number) for number, document in enumerate(documents)]
+    for number, document in enumerate(documents):
+        drawn = damaged(document, documents[number - 1], np.random.default_rng(number))
+        rows += [(kind, document, summary, number) for kind, summary in drawn]
+    with torch.inference_mode():
+        compared = features.compare([row[1] for row in rows], [row[2] for row in rows])
+        scores = network(**stack(compared))[:, 0].numpy()
+    fell: dict[str, list[bool]] = {}
+    for (kind, _, _, number), score in zip(rows, scores, strict=True):
+        if kind != "none":
+            fell.setdefault(kind, []).append(bool(score < scores[number]))
+    return fell

