@@ -105,7 +105,7 @@ def test_a_model_in_the_cache_needs_no_network(hub, model, monkeypatch) -> None:
         model_path("acme/other")
 
 
-def test_each_refusal_is_one_line(hub, model, negsample, tmp_path) -> None:
+def test_each_refusal_is_one_line(hub, model, negsample, tmp_path, monkeypatch) -> None:
     put(hub, "acme/private", model, private=True)
     put(hub, "acme/judge", model)
     (tmp_path / "other").mkdir()
