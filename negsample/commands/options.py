@@ -1,6 +1,5 @@
 """Options that several commands have, one type each; a command's own stand in its signature."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -47,20 +46,7 @@ Config = Annotated[
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, or begin it.")]
 Smoke = Annotated[bool, typer.Option("--smoke", help="The same on a few pairs of local stand-ins, in minutes.")]
 
-SAMPLE = "sample"
-# The model where nobody names one (negsample.models.ready).
-READY = "ready"
-
 
 def chosen_models(models: list[str] | None, *others: list[str] | None) -> tuple[str, ...]:
     """The models named, or the ready one where nothing else (``others``: metrics, given scores) is."""
-    return tuple(models or ([] if any(others) else [READY]))
-
-
-def records(source: str) -> str:
-    """The file that an input named ``source`` means: ``sample`` is the embedded one, unless a file is called so."""
-    if source != SAMPLE or Path(source).exists():
-        return source
-    from negsample.io.read import SAMPLE_PATH
-
-    return str(SAMPLE_PATH)
+    return tuple(models or ([] if any(others) else ["ready"]))

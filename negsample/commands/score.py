@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from negsample.commands import options
+from negsample.commands.terminal import console, print_table
 from negsample.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def score(
         raise InputError("--document-field and --summary-field go with a table of records; -s and -t are plain text")
     if output_field in ("", document_field, summary_field):
         raise InputError(f"--output-field {output_field!r}: give a name of its own, which holds no text")
-    settings = Settings(document_field, summary_field, chosen_on_bad(on_bad), output_field)
+    settings = Settings(document_field, summary_field, on_bad, output_field)
     processes: Processes | None = context.obj
     if on is not None:
         if processes or source is not None or limit is not None or fail_under or each:
@@ -108,12 +109,13 @@ def score(
         raise InputError(f"{output}: is an input too; give another file with -o")
     records = open_input(inputs, source, targets, references, limit)
     scorer = make_scorer(model, metric, aspects, precision, batch_size)
-    gate = Gate(parse_limits(fail_under or [], scorer.aspects), each)
+    gate = Gate(parse_limits(fail_under, scorer.aspects), each) if fail_under else None
     shown: list[tuple[Row, dict[str, Any]]] = []
 
     def see(rows: "list[Row]", columns: "Columns") -> None:
-        systems = [str(row.fields.get("system") or "") for row in rows]
-        gate.add([row.where.rpartition(", ")[2] for row in rows], columns, systems)
+        if gate is not None:
+            systems = [str(row.fields.get("system") or "") for row in rows]
+            gate.add([row.where.rpartition(", ")[2] for row in rows], columns, systems)
         shown.extend(zip(rows[: _SHOWN - len(shown)], columns.rows(), strict=False))
 
     tallies = write_scores(scorer, records, output, settings, processes, see)
@@ -127,7 +129,7 @@ def score(
         print_tallies(tallies, scorer.signature, stream)
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(tallies)}: not one record could be scored, for the reasons told")
-    if failures := gate.failures():
+    if gate is not None and (failures := gate.failures()):
         if first:
             print("\n".join(failures), file=sys.stderr)
         raise typer.Exit(1)
@@ -152,13 +154,6 @@ def open_input(
     return table(inputs[0], limit)
 
 
-def chosen_on_bad(value: str) -> str:
-    """The value of --on-bad. Raises InputError."""
-    if value not in ("stop", "skip"):
-        raise InputError(f"--on-bad {value}: give stop or skip")
-    return value
-
-
 def _score_on(
     on: str,
     load: "Callable[[], Scorer]",
@@ -168,6 +163,7 @@ def _score_on(
     workers: int | None,
     size: int,
 ) -> None:
+    from negsample.io.read import SAMPLE, SAMPLE_PATH
     from negsample.ray import score_on_ray
 
     engine, _, address = on.partition(":")
@@ -175,7 +171,8 @@ def _score_on(
         raise InputError(f"--on {on}: give ray, or ray:ADDRESS")
     if output in (None, "-") or not inputs or "-" in inputs:
         raise InputError("--on ray: give INPUT… (files or folders, not -) and -o FOLDER (not -)")
-    names = {name: name if "://" in name else os.path.abspath(options.records(name)) for name in inputs}
+    places = {name: SAMPLE_PATH if name == SAMPLE and not Path(name).exists() else name for name in inputs}
+    names = {name: place if "://" in name else os.path.abspath(place) for name, place in places.items()}
     out = Path(str(output)).absolute()
     done = score_on_ray(load, list(names.values()), out, settings, address=address or None, workers=workers, size=size)
     tallies = {name: done.tallies[place] for name, place in names.items()}
@@ -223,23 +220,17 @@ def _show(
     """Print a table of records: name, summary, score and aspects, each with its percentile; 110 columns wide where it goes
     to no terminal.
     """
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(file=stream, width=None if stream.isatty() else 110, highlight=False, markup=False, emoji=False)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("record", no_wrap=True, max_width=12)
-    # What the numbers leave; rich would take from them first.
-    table.add_column("summary", no_wrap=True, width=max(16, console.width - 14 - 12 * (1 + len(aspects))))
-    for name in ("score", *aspects):
-        table.add_column(name, justify="right", no_wrap=True)
+    to = console(stream, width=110)
+    # What the numbers leave to the summary.
+    widths = {"record": 12, "summary": max(16, to.width - 14 - 12 * (1 + len(aspects)))}
+    rows = []
     for row, found in shown:
         name = row.fields.get("id")
         name = row.where.rpartition(", ")[2] if name in (None, "") else name
         cells = [_cell(found["score"], found.get("percentile"))]
         cells += [_cell(found[aspect], found.get(f"{aspect}_percentile")) for aspect in aspects]
-        table.add_row(str(name), " ".join(str(row.fields.get(summary_field, "")).split()), *cells)
-    console.print(table)
+        rows.append([str(name), " ".join(str(row.fields.get(summary_field, "")).split()), *cells])
+    print_table(to, ["record", "summary", "score", *aspects], rows, widths=widths)
     if any(found.get("percentile") is not None for _, found in shown):
         print("%: the share of real summaries of the estimator's own corpus that score lower", file=stream)
 

@@ -39,14 +39,14 @@ def select(
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Keep the best of several candidate summaries of each document, with its lead over the next best."""
-    from negsample.commands.score import chosen_on_bad, make_scorer, open_input
+    from negsample.commands.score import make_scorer, open_input
     from negsample.io.files import format_of
     from negsample.io.write import open_writer
     from negsample.scoring.files import Settings, records_of, scored_chunks
     from negsample.scoring.gate import check_name
     from negsample.scoring.select import best
 
-    settings = Settings(document_field, summary_field, chosen_on_bad(on_bad))
+    settings = Settings(document_field, summary_field, on_bad)
     nested = format_of(output) == "jsonl"
     given = open_input(inputs or [], source, targets or [], references or [])
     scorer = make_scorer(model, metric, batch_size=batch_size)

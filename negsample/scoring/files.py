@@ -43,6 +43,10 @@ class Settings:
     on_bad: str = "stop"
     output_field: str = "score"
 
+    def __post_init__(self) -> None:
+        if self.on_bad not in ("stop", "skip"):
+            raise InputError(f"--on-bad {self.on_bad}: give stop or skip")
+
     def called(self, name: str) -> str:
         """What ``name`` of `Columns.flat` is called in the output."""
         if self.output_field == "score":

