@@ -85,7 +85,7 @@ def arguments_of(work: str, corpus: Path, folder: Path, negatives: int) -> list[
     """The command line of one measurement, which writes to ``folder``/out."""
     out = str(folder / "out")
     if work == "generate":
-        return ["generate", "--corpus", str(corpus), "--negatives", str(negatives), "--out", out]
+        return ["generate", f"corpus={corpus}", f"negatives={negatives}", "--out", out]
     common = ["train", f"corpus={corpus}", f"negatives={negatives}", "epochs=1", "--out", out]
     if work == "fc":
         return [*common, "head=fc", "encoder=glove"]

@@ -28,7 +28,7 @@ class Optimisation:
 class Reading(Settings):
     """What is read of which corpora.
 
-    ``corpus`` (a name or a list), ``corpus_config`` and the field names as in ``negsample generate``, ``limit`` (pairs read
+    ``corpus`` (a name or a list), ``corpus_config`` (of one on the hub), the names of its fields, ``limit`` (pairs read
     from each corpus, the first), ``sample`` (of these a random number, or a share below 1; by ``seed``), ``on_bad``.
     """
 
@@ -53,10 +53,9 @@ class Reading(Settings):
 class TrainConfig(Reading):
     """Everything that decides a training run. ``None`` means "what suits the head" (see ``resolved``).
 
-    Data: ``corpus`` (a name or a list), ``recipe`` (a kind, ``mix:FILE`` or a mapping kind → weight), ``negatives`` a
-    pair, ``redraws`` (how many such sets of negatives the training split holds; each epoch sees the next of them),
-    ``limit`` (pairs read from each corpus, the first), ``sample`` (of these a random number, or a share below 1), field names
-    as in ``negsample generate``, ``vocabulary`` (``uniform`` or ``frequency``), ``on_bad`` (``stop`` or ``skip``).
+    Data, of what ``Reading`` says: ``recipe`` (a kind, ``mix:FILE`` or a mapping kind → weight), ``negatives`` a pair,
+    ``redraws`` (how many such sets of negatives the training split holds; each epoch sees the next of them),
+    ``vocabulary`` (``uniform`` or ``frequency``).
 
     Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (the tokens that a
     summary keeps in any case when both are cut); ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th

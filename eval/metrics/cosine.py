@@ -8,7 +8,7 @@ Sun & Nenkova's measures: ``enc-2``, ``enc-3``: ``cosine(encoder=use,pool=whole)
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -66,7 +66,13 @@ def enc_avg(
 def _by_cosine(encoder: str, *, against: str, references: str, pool: str, first: int) -> tuple[Score, str]:
     number("first", first, 0, 10**9)
     encoders = [pooled_encoder(spec, pool) for spec in split_encoders(encoder)]
-    options = {"encoders": encoders, "against": against, "references": references, "pool": pool, "first": first}
+    options: dict[str, Any] = {
+        "encoders": encoders,
+        "against": against,
+        "references": references,
+        "pool": pool,
+        "first": first,
+    }
     return lambda items: score_cosine(items, **options), weights_of(*encoders)
 
 

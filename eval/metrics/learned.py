@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,7 @@ class Learned:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
             if data.pop("format") != _FORMAT:
                 raise ValueError(f'"format" is not "{_FORMAT}"')
-            lists = {name: tuple(data.pop(name, ())) for name in ("columns", "weights", "human")}
+            lists: dict[str, Any] = {name: tuple(data.pop(name, ())) for name in ("columns", "weights", "human")}
             held = data.pop("held_out", None)
             found = Learned(**lists, **data, held_out=HeldOut(**held) if held else None)
             if not np.isfinite([found.intercept, *found.weights]).all():

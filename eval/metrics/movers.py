@@ -13,7 +13,7 @@ one word is not moved, so copied words cost nothing.
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def _by_moving(
             "give glove, word2vec(path=PATH,unit=word), or hf (or use sms)"
         )
 
-    options = {"words": words, "sentences": sentences, "against": against, "references": references}
+    options: dict[str, Any] = {"words": words, "sentences": sentences, "against": against, "references": references}
     return lambda items: score_moved(items, encoder=made, **options), weights_of(made)
 
 

@@ -111,7 +111,9 @@ def draw(sides: Sequence[np.ndarray], labels: Sequence[str], format: str = "svg"
         figure = Figure(figsize=(6, 4.5), layout="constrained")
         axes = figure.add_subplot()
         for places, label, colour, marker in zip(sides, labels, _COLOURS, "o^", strict=True):
-            axes.scatter(*places.T, s=14, c=colour, marker=marker, alpha=0.6, linewidths=0, label=label)
+            axes.scatter(
+                places[:, 0], places[:, 1], s=14, c=colour, marker=marker, alpha=0.6, linewidths=0, label=label
+            )
         axes.set_xticks([])
         axes.set_yticks([])
         axes.legend(frameon=False, loc="best")

@@ -1,7 +1,6 @@
 """``negsample demo``: the whole road on the embedded sample."""
 
 import sys
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,11 +31,9 @@ def demo(
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{out}: exists already; remove it, or give another folder with --out")
-    config = read_config(str(files("negsample.configs") / "sample.yaml"))
+    config = read_config("sample")
     print("1. damaged summaries")
-    generate(
-        "sample", str(folder / "examples"), recipe=str(config.recipe), negatives=config.negatives, seed=config.seed
-    )
+    generate(str(folder / "examples"), config="sample")
     print("2. training")
     train(config, folder / "model", command=sys.argv)
     print("3. held-out documents")

@@ -5,53 +5,28 @@ from typing import Annotated, Any
 import typer
 
 from negsample.commands import options
+from negsample.errors import InputError
 
 
 def generate(
-    corpus: Annotated[str, typer.Option("--corpus", help="Name, file, folder or hub id of (document, summary) pairs.")],
     out: Annotated[str, typer.Option("--out", help="Folder for the examples.", metavar="DIR")],
-    recipe: Annotated[str, typer.Option("--recipe", help="Kind of negative, or mix:FILE.")] = "crosspair",
-    negatives: Annotated[int, typer.Option("--negatives", min=1, help="Negatives of each pair.")] = 1,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Read only the first N pairs.")] = None,
-    sample: Annotated[
-        float | None, typer.Option("--sample", help="Of these a random number, or a share below 1.")
-    ] = None,
-    seed: options.Seed = 0,
-    vocabulary: Annotated[
-        str, typer.Option("--vocabulary", help="Draw words 'uniform' or by 'frequency'.")
-    ] = "uniform",
-    document_field: Annotated[str | None, typer.Option("--document-field", help="Field of the document.")] = None,
-    summary_field: Annotated[str | None, typer.Option("--summary-field", help="Field of the summary.")] = None,
-    corpus_config: Annotated[str | None, typer.Option("--corpus-config", help="Configuration of a hub corpus.")] = None,
-    on_bad: options.OnBad = "stop",
+    values: options.Values = None,
+    config: options.Config = None,
 ) -> None:
-    """Make labelled examples: every pair, and damaged copies of its summary."""
+    """Make labelled examples: every pair, and damaged copies of its summary, by the settings of train on data."""
     from negsample.io.files import new_folder
     from negsample.io.run_record import Stopwatch, write_run
     from negsample.negatives.recipe import parse_recipe
-    from negsample.train.config import make_config
+    from negsample.train.config import read_config
     from negsample.train.data import make_examples
 
+    if config is None and not values:
+        raise InputError("nothing says what to read; give corpus=PATH or --config FILE")
     watch = Stopwatch()
-    settings = {
-        "corpus": corpus,
-        "recipe": recipe,
-        "negatives": negatives,
-        "limit": limit,
-        "sample": sample,
-        "seed": seed,
-        "vocabulary": vocabulary,
-        "document_field": document_field,
-        "summary_field": summary_field,
-        "corpus_config": corpus_config,
-        "on_bad": on_bad,
-    }
-    config = make_config(settings, "arguments")
-    parsed = parse_recipe(config.recipe)
+    settings = read_config(config, values or [])
     with new_folder(out) as folder:
-        report = make_examples(config, parsed, folder)
-        settings["recipe"] = str(parsed)
-        write_run(folder / "run.json", watch, config=settings, seed=config.seed, data=report)
+        report = make_examples(settings, parse_recipe(settings.recipe), folder)
+        write_run(folder / "run.json", watch, config=settings.as_dict(), seed=settings.seed, data=report)
     print_report(report)
 
 

@@ -66,15 +66,15 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["train", "corpus=smaple", "head=fc", "--out", "o"], "sample"),
         (["train", "corpus=sample", "recipe=crosspairs", "--out", "o"], "crosspair"),
         (["train", "corpus=sample", "head=csl", "--out", "o"], "cls"),
-        (["generate", "--corpus", "cnn_dailymial", "--out", "o"], "cnn_dailymail"),
-        (["generate", "--corpus", "no.jsonl", "--out", "o"], "no such file"),
+        (["generate", "corpus=cnn_dailymial", "--out", "o"], "cnn_dailymail"),
+        (["generate", "corpus=no.jsonl", "--out", "o"], "no such file"),
         (["evaluate", "--model", "nowhere", "--examples", "x"], "nowhere"),
         (["info", "nowhere"], "nowhere"),
         (["evaluate", "--model", "m", "--examples", "e", "--json", "gone/f.json"], "gone/f.json: there is no folder"),
         (["cache", "no-such-encoder"], "no cache of encoder 'no-such-encoder'"),
         (["scroe"], "score"),
         (["train", "corpus=sample", "encoder=infersent(weights=a,vectors=b)", "--out", "o"], "infersent is frozen"),
-        (["generate", "--out", "o"], "--corpus"),
+        (["generate", "--out", "o"], "corpus=PATH"),
         (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
     ],
 )
@@ -152,7 +152,7 @@ def test_an_unfinished_experiment_is_no_training_run(negsample, tmp_path, name, 
 def test_figures_are_shown_before_they_are_written(negsample, tmp_path, model, pairs_file, monkeypatch):
     from negsample.errors import InputError
 
-    negsample("generate", "--corpus", pairs_file, "--out", tmp_path / "ex")
+    negsample("generate", f"corpus={pairs_file}", "--out", tmp_path / "ex")
 
     def full(*arguments):
         raise InputError("the disk is full")
@@ -165,14 +165,14 @@ def test_figures_are_shown_before_they_are_written(negsample, tmp_path, model, p
 
 
 def test_the_whole_road(negsample, tmp_path, model, pairs_file):
-    negsample("generate", "--corpus", pairs_file, "--recipe", "crosspair", "--out", tmp_path / "ex")
+    negsample("generate", f"corpus={pairs_file}", "recipe=crosspair", "--out", tmp_path / "ex")
     assert sorted(p.name for p in (tmp_path / "ex").iterdir()) == [
         "run.json",
         "test.jsonl.gz",
         "train.jsonl.gz",
         "validation.jsonl.gz",
     ]
-    assert "is not empty" in negsample("generate", "--corpus", pairs_file, "--out", tmp_path / "ex", check=2).stderr
+    assert "is not empty" in negsample("generate", f"corpus={pairs_file}", "--out", tmp_path / "ex", check=2).stderr
     done = negsample(
         "evaluate", "--model", model, "--examples", tmp_path / "ex" / "test.jsonl.gz", "--json", tmp_path / "f.json"
     )
@@ -219,7 +219,7 @@ def test_disk_that_fills(tmp_path, pairs_file, monkeypatch, capsys):
     def small() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
 
-    command = [sys.executable, "-m", "negsample.cli", "generate", "--corpus", str(pairs_file), "--out", "m"]
+    command = [sys.executable, "-m", "negsample.cli", "generate", f"corpus={pairs_file}", "--out", "m"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, preexec_fn=small)
     assert done.returncode == 2, done.stderr
     assert "full" in done.stderr or "larger than allowed" in done.stderr
@@ -239,10 +239,10 @@ def test_skipped_records_are_told(negsample, tmp_path):
     write_pairs(tmp_path / "p.jsonl", 30)
     with open(tmp_path / "p.jsonl", "a") as stream:
         stream.write('{"document": "x"}\n{"document": " ", "summary": "y"}\n')
-    words = ["generate", "--corpus", "p.jsonl", "--out", "m"]
+    words = ["generate", "corpus=p.jsonl", "--out", "m"]
     assert "line 31" in negsample(*words, cwd=tmp_path, check=2).stderr
     assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl"]
-    assert "skipped 2 records" in negsample(*words, "--on-bad", "skip", cwd=tmp_path).stdout
+    assert "skipped 2 records" in negsample(*words, "on_bad=skip", cwd=tmp_path).stdout
 
 
 def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
