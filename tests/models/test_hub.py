@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,6 +131,8 @@ def test_each_refusal_is_one_line(hub, model, negsample, tmp_path, monkeypatch) 
     assert not any("typo" in line for line in hub.asked)
     refused("publish", model, "acme/new", told="log in with a token that may do this")
     hub.close()
+    # The client would try for half a minute.
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     refused(
         "score", "--model", "acme/unseen", "sample", told="the hub can't be reached; check the name and the network"
     )
