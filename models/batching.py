@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -65,14 +64,9 @@ def percentile_length(lengths: Sequence[int] | np.ndarray, q: float = 80) -> int
 
     Raises ValueError where ``lengths`` is empty or ``q`` not in [0, 100].
     """
-    ordered = np.sort(np.asarray(lengths, dtype=np.int64))
-    if not len(ordered):
+    if not len(lengths):
         raise ValueError("no lengths to take a percentile of")
     if not 0 <= q <= 100:
         raise ValueError(f"a percentile lies in [0, 100], not {q}")
-    # In fractions: a rounding error just above a whole number would add a row.
-    position = Fraction(q) * (len(ordered) - 1) / 100
-    below = math.floor(position)
-    above = min(below + 1, len(ordered) - 1)
-    value = int(ordered[below]) + (position - below) * int(ordered[above] - ordered[below])
-    return max(1, math.ceil(value))
+    # A rounding error just above a whole number would add a row.
+    return max(1, math.ceil(np.percentile(lengths, q) - 1e-9))

@@ -11,7 +11,6 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,8 +64,7 @@ def number(default: Any, **bounds: float) -> Any:
     return dataclasses.field(default=default, metadata=bounds)
 
 
-@cache
-def field_types(settings: Any) -> dict[str, Any]:
+def field_types(settings: type[Settings]) -> dict[str, Any]:
     """Return the type of each setting by its key."""
     hints = typing.get_type_hints(settings)
     return {field.name: hints[field.name] for field in dataclasses.fields(settings)}

@@ -63,8 +63,8 @@ class InferSent:
     """BiLSTM-max: [forward; backward] states, so ``dim`` is twice the LSTM's width (4096 for the published weights).
 
     A sentence is its tokens between the version's bounds; what has no vector is left out (``counts["unknown_words"]``).
-    Padding never enters the maximum. ``zero_pad`` puts a zero row beside the states, which is what the published
-    version 1 code does to every sentence but the longest of its batch. A sentence without a known
+    Padding never enters the maximum. (The published code of version 1 lets the padding
+    in, so that there a vector depends on the batch.) A sentence without a known
     word is its bounds alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
     (``counts["zero_vectors"]``).
     """
@@ -72,7 +72,6 @@ class InferSent:
     lstm: Any
     vectors: WordVectors
     version: int
-    zero_pad: bool
     fingerprint: str
     device: str
     name: str = "infersent"
@@ -114,13 +113,8 @@ class InferSent:
         # TF32, cuDNN's default for LSTMs, would move vectors by 1e-3.
         with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
             packed = pack_padded_sequence(words.to(self.device), lengths, batch_first=True, enforce_sorted=False)
-            states, _ = pad_packed_sequence(
-                self.lstm(packed)[0], batch_first=True, padding_value=0.0 if self.zero_pad else -torch.inf
-            )
-            pooled = states.amax(dim=1)
-            if self.zero_pad:
-                pooled = pooled.clamp(min=0.0)
-        return pooled.cpu().numpy()
+            states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, padding_value=-torch.inf)
+        return states.amax(dim=1).cpu().numpy()
 
     def save(self, folder: Path) -> dict[str, Any]:
         from safetensors.torch import save_file
@@ -130,23 +124,16 @@ class InferSent:
         with replacing(folder / "infersent.safetensors") as stream:
             save_file(weights, stream.name)
         save_vectors(self.vectors, folder / "vectors")
-        options = {
-            "weights": "infersent.safetensors",
-            "vectors": "vectors",
-            "version": self.version,
-            "zero_pad": self.zero_pad,
-        }
+        options = {"weights": "infersent.safetensors", "vectors": "vectors", "version": self.version}
         files = ["weights", "vectors"]
         return {"name": self.name, "options": options, "files": files, "fingerprint": self.fingerprint}
 
 
-def make(
-    weights: str, vectors: str, version: int = 2, zero_pad: bool = False, limit: int = 0, device: str = "auto"
-) -> InferSent:
+def make(weights: str, vectors: str, version: int = 2, limit: int = 0, device: str = "auto") -> InferSent:
     """InferSent from the published state dict ``weights`` and the word-vector file ``vectors``.
 
-    ``version``: 1 (GloVe, <s> </s>) or 2 (fastText, <p> </p>, Moses contractions); ``zero_pad``: see ``InferSent``;
-    ``limit``: read only the first words of ``vectors`` (mind that the bounds must be among them).
+    ``version``: 1 (GloVe, <s> </s>) or 2 (fastText, <p> </p>, Moses contractions); ``limit``: read only the first words
+    of ``vectors`` (mind that the bounds must be among them).
     The LSTM's width and the words' dimension are those of the weights. Weights are read without unpickling code.
     Raises InputError for files that are missing, damaged, of another kind, or do not fit each other.
     """
@@ -168,8 +155,8 @@ def make(
     place = pick_device(device)
     parts: list[tuple[str, Any]] = [(key, value.numpy()) for key, value in sorted(state.items())]
     parts.append(("vectors", bytes.fromhex(table.digest)))
-    digest = fingerprint("infersent", {"version": version, "zero_pad": zero_pad}, parts)
-    return InferSent(lstm.eval().requires_grad_(False).to(place), table, version, zero_pad, digest, place)
+    digest = fingerprint("infersent", {"version": version}, parts)
+    return InferSent(lstm.eval().requires_grad_(False).to(place), table, version, digest, place)
 
 
 def _read_weights(path: Path) -> dict[str, Any]:

@@ -142,18 +142,13 @@ def _support_files(folder: Path) -> list[Path]:
 
 
 def copy_model(source: Path, target: Path) -> None:
-    """Copy weights, tokenizer and configuration; weights that lie in pickles are written as safetensors."""
+    """Copy weights, tokenizer and configuration; weights in several files or in pickles become one of safetensors."""
     from safetensors.torch import save_file
 
     for path in _support_files(source):
         copy_file(path, target / path.name)
-    names = need_weights(source)
-    if names[0].endswith(".safetensors"):
-        for name in names:
-            copy_file(source / name, target / name)
-        if names != ["model.safetensors"]:
-            index = "model.safetensors.index.json"
-            copy_file(source / index, target / index)
+    if need_weights(source) == ["model.safetensors"]:
+        copy_file(source / "model.safetensors", target / "model.safetensors")
         return
     # Tensors that share memory (tied weights) must be stored apart: the format has no sharing.
     tensors = {name: tensor.clone().contiguous() for name, tensor in weights(source).items()}

@@ -66,10 +66,10 @@ class Stub:
 
 
 def start_worker(config, url, trials, out, stub):
-    """A worker in a process of its own, on study ``s``, whose silence of two seconds means that it is dead."""
+    """A worker in a process of its own, on study ``s``, whose silence of three seconds means that it is dead."""
 
     def work():
-        tune(read_search(config), "s", url, trials, out, trainer=stub, alive=1, silent=2, say=lambda text: None)
+        tune(read_search(config), "s", url, trials, out, trainer=stub, alive=1, silent=3, say=lambda text: None)
 
     process = FORK.Process(target=work)
     process.start()

@@ -262,16 +262,6 @@ def test_hf_counts(tmp_path):
     assert encoder.encode([]).shape == (0, 8)
 
 
-def test_one_layer_has_one_fingerprint(tmp_path):
-    folder = tiny(tmp_path / "m")
-    marks = {layer: make_encoder(f"hf({folder},layer={layer})").fingerprint for layer in (-1, 2, 1, -2, 0)}
-    assert marks[-1] == marks[2]
-    assert marks[-2] == marks[1]
-    assert len(set(marks.values())) == 3
-    with pytest.raises(InputError, match=r"layers 0 \(embeddings\) to 2"):
-        make_encoder(f"hf({folder},layer=3)")
-
-
 @pytest.mark.parametrize("kind", ["bert", "roberta", "t5", "bart", "gpt2"])
 def test_other_architectures(kind, tmp_path):
     folder = tiny(tmp_path / "m", kind)
@@ -288,37 +278,27 @@ def test_other_architectures(kind, tmp_path):
     assert encoder.model.limit == (18 if kind == "roberta" else 24)
 
 
-def test_weights_in_a_pickle_are_saved_as_safetensors(tmp_path):
+@pytest.mark.parametrize("how", ["in a pickle", "in several files"])
+def test_other_files_of_weights_are_saved_as_one(how, tmp_path):
     from safetensors.torch import load_file
-
-    folder = tiny(tmp_path / "m")
-    before = make_encoder(f"hf:{folder}")
-    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    encoder = make_encoder(f"hf:{folder}")
-    assert encoder.fingerprint == before.fingerprint
-    saved = encoder.save(tmp_path / "saved")
-    assert not list((tmp_path / "saved").rglob("*.bin"))
-    again = load_encoder(saved, tmp_path / "saved")
-    np.testing.assert_array_equal(again.encode(SMALL), before.encode(SMALL))
-
-
-def test_weights_in_several_files(tmp_path):
     from transformers import AutoModel
 
     folder = tiny(tmp_path / "m")
-    whole = make_encoder(f"hf:{folder}")
-    model = AutoModel.from_pretrained(folder)
+    before, model = make_encoder(f"hf:{folder}"), AutoModel.from_pretrained(folder)
+    if how == "in a pickle":
+        torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    model.save_pretrained(folder, max_shard_size="2KB")
-    assert len(list(folder.glob("*.safetensors"))) > 1
+    if how == "in several files":
+        model.save_pretrained(folder, max_shard_size="2KB")
     encoder = make_encoder(f"hf:{folder}")
-    assert encoder.fingerprint == whole.fingerprint
     again = load_encoder(encoder.save(tmp_path / "saved"), tmp_path / "saved")
-    np.testing.assert_array_equal(again.encode(SMALL), whole.encode(SMALL))
-    next(folder.glob("model-*2-of*.safetensors")).unlink()
-    with pytest.raises(InputError, match="is missing; download the model again"):
-        make_encoder(f"hf:{folder}")
+    assert again.fingerprint == encoder.fingerprint == before.fingerprint
+    assert [path.name for path in (tmp_path / "saved").rglob("*model*.*")] == ["model.safetensors"]
+    np.testing.assert_array_equal(again.encode(SMALL), before.encode(SMALL))
+    if how == "in several files":
+        next(folder.glob("model-*2-of*.safetensors")).unlink()
+        with pytest.raises(InputError, match="is missing; download the model again"):
+            make_encoder(f"hf:{folder}")
 
 
 def test_damaged_and_incomplete_models_are_refused(tmp_path):
@@ -356,18 +336,12 @@ def test_a_changed_weight_or_vocabulary_changes_the_fingerprint(tmp_path):
 def test_an_unknown_id_without_network(monkeypatch):
     import huggingface_hub
 
-    asked = []
-
-    def refuse(repo, local_files_only, **rest):
-        asked.append(local_files_only)
+    def refuse(repo, **rest):
         raise OSError("no network")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with pytest.raises(
-        InputError, match=r"'owner/name' is no folder, and cannot be fetched from the hub \(no network\)"
-    ):
+    with pytest.raises(InputError, match=r"'owner/name' is no folder, and cannot be fetched .*\(no network\)"):
         model_folder("owner/name")
-    assert asked == [True, False]
 
 
 def test_an_id_that_was_fetched_before_needs_no_network(tmp_path, monkeypatch):

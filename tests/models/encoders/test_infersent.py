@@ -47,11 +47,9 @@ def lstm_states(words, state, way):
     return np.array(states)
 
 
-def expected(tokens, vectors, state, zero_row=False):
+def expected(tokens, vectors, state):
     words = np.array([vectors[token] for token in tokens])
-    both = [lstm_states(words, state, way).max(axis=0) for way in ("", "_reverse")]
-    joined = np.concatenate(both)
-    return np.maximum(joined, 0) if zero_row else joined
+    return np.concatenate([lstm_states(words, state, way).max(axis=0) for way in ("", "_reverse")])
 
 
 @pytest.fixture(scope="module")
@@ -89,24 +87,12 @@ def test_the_forward_pass_in_both_versions(files):
     np.testing.assert_allclose(two.encode(texts), [expected(t, vectors, state) for t in tokens], atol=1e-5)
 
 
-def test_directions_and_order_matter(files):
-    encoder = make_encoder(spec(files[0]))
-    forward, backward = encoder.encode(["The cat sat", "sat cat The"])
-    assert np.abs(forward - backward).max() > 0.05
-    assert np.abs(forward[:WIDTH] - forward[WIDTH:]).max() > 0.05
-
-
 def test_padding_never_wins(files):
-    folder, vectors, state = files
-    encoder = make_encoder(spec(folder))
+    encoder = make_encoder(spec(files[0]))
     short, long = "mat", "The cat sat . " * 30
     alone, together = encoder.encode([short])[0], encoder.encode([long, short, long])[1]
     np.testing.assert_allclose(alone, together, atol=1e-6)
     assert (alone < 0).any(), "without a negative maximum this test could not fail"
-    published = make_encoder(spec(folder, zero_pad="true"))
-    wanted = expected(["<p>", "mat", "</p>"], vectors, state, zero_row=True)
-    for texts in ([short], [short, long]):
-        np.testing.assert_allclose(published.encode(texts)[0], wanted, atol=1e-5)
 
 
 def test_sentences_without_words(files, tmp_path):
@@ -137,15 +123,13 @@ def test_tokens(text, tokens):
 
 
 def test_saving_and_loading(files, tmp_path):
-    encoder = make_encoder(spec(files[0], version=1, zero_pad="true"))
+    encoder = make_encoder(spec(files[0], version=1))
     saved = encoder.save(tmp_path)
     assert not list(tmp_path.glob("**/*.pkl"))
     again = load_encoder(saved, tmp_path)
     texts = ["The cat sat.", ""]
     np.testing.assert_array_equal(again.encode(texts), encoder.encode(texts))
-    others = [make_encoder(spec(files[0], **o)) for o in ({}, {"version": 1}, {"version": 1, "zero_pad": "true"})]
-    assert len({other.fingerprint for other in others}) == 3
-    assert again.fingerprint == others[2].fingerprint
+    assert again.fingerprint == encoder.fingerprint != make_encoder(spec(files[0])).fingerprint
 
 
 def test_bad_files_are_refused(files, tmp_path):

@@ -58,6 +58,8 @@ def test_an_encoder_from_outside_is_made_with_typed_options(tmp_path):
         ("lengths(times=two)", "not a number"),
         ("lengths(double=maybe)", "write true or false"),
         ("word2vec", "needs path"),
+        ("glove(unit=letter)", "unit='letter'"),
+        ("glove(pool=sum)", "pool='sum'"),
         ("infersent", "needs weights and vectors"),
         ("use-multilingual:/x", "no options"),
         ("sentence-transformer:/no/such/folder", "no folder"),

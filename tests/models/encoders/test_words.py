@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.models.encoders import load_encoder, make_encoder
-from negsample.models.encoders.vectors import read_vectors, save_vectors, table
+from negsample.models.encoders.vectors import read_vectors, save_vectors
 from negsample.models.encoders.words import find_rows
 
 ROWS = {
@@ -216,19 +216,6 @@ def test_fingerprints_follow_numbers_words_and_options(tmp_path, glove):
     specs = [f"glove:{glove}", f"glove:{other_number}", f"glove:{other_word}", f"glove({glove},unit=sentence)"]
     specs += [f"glove({glove},unit=sentence,pool=max)", f"glove({glove},lower=false)", f"glove({glove},limit=3)"]
     assert len({make_encoder(spec).fingerprint for spec in specs}) == len(specs)
-
-
-def test_unknown_options_are_refused(glove):
-    with pytest.raises(InputError, match="unit='letter'"):
-        make_encoder(f"glove({glove},unit=letter)")
-    with pytest.raises(InputError, match="pool='sum'"):
-        make_encoder(f"glove({glove},pool=sum)")
-
-
-def test_a_table_needs_no_file():
-    made = table(["a", "b"], np.eye(2, dtype=np.float32))
-    assert made.index == {"a": 0, "b": 1}
-    assert made.dim == 2
 
 
 def test_packaged_glove(tmp_path):
