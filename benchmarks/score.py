@@ -61,8 +61,8 @@ def peak(model: Path, count: int, folder: Path) -> float:
             # Short documents: this measures memory, not speed.
             stream.write(json.dumps({"document": document[:300], "summary": summary[:100]}) + "\n")
     code = (
-        "import resource, sys; from negsample.models.estimator import Estimator; from negsample.scoring import score_table\n"
-        "score_table(Estimator.load(sys.argv[1]), sys.argv[2], sys.argv[3])\n"
+        "import resource, sys; from negsample.models import load; from negsample.scoring.files import table, write_scores\n"
+        "write_scores(load(sys.argv[1]).scorer(), table(sys.argv[2]), sys.argv[3])\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     )
     done = subprocess.run(

@@ -12,6 +12,7 @@ import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +151,7 @@ def _cluster(address: str | None) -> Iterator[tuple[Any, int]]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # What Ray's own processes log of a cluster that isn't there is told by the error.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    try:
-        import ray
-    except ImportError:
-        raise InputError("--on ray: Ray is not installed; pip install 'negsample[ray]'") from None
+    ray = _ray()
     ours = not ray.is_initialized()
     try:
         if ours:
@@ -171,6 +169,14 @@ def _cluster(address: str | None) -> Iterator[tuple[Any, int]]:
     finally:
         if ours:
             ray.shutdown()
+
+
+def _ray() -> Any:
+    """Ray, whose own types know less than it takes. Raises InputError where it is not installed."""
+    try:
+        return import_module("ray")
+    except ImportError:
+        raise InputError("--on ray: Ray is not installed; pip install 'negsample[ray]'") from None
 
 
 def _last_line(error: Exception) -> str:
@@ -226,8 +232,7 @@ class _Worker:
 
 def _heads(files: Sequence[Source], settings: Settings, unread: dict[str, str]) -> list[Any]:
     """The Arrow schemas of all files. Raises InputError."""
-    import ray
-
+    ray = _ray()
     read = ray.remote(_head)
     found = ray.get([read.remote(source, settings) for source in files])
     schemas = []
@@ -251,8 +256,7 @@ def _scored(
     files: Sequence[Source], settings: Settings, size: int, out: Path, actors: Sequence[Any], unread: dict[str, str]
 ) -> Iterator[Part]:
     """Have the files read, and their parts scored by ``actors``; each part when it is done. Raises InputError."""
-    import ray
-
+    ray = _ray()
     read = ray.remote(num_cpus=0, num_returns="streaming", _generator_backpressure_num_objects=_AHEAD)(_read)
     waiting, idle = deque(files), list(actors)
     reading: list[Any] = []

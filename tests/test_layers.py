@@ -27,8 +27,8 @@ MAY_IMPORT = {
 }
 # `from negsample import Estimator` is loaded when it is asked for; the others are what `python -m` starts.
 ENTRY_POINTS = {"negsample/__init__.py", "negsample/__main__.py"}
-# What loads a model knows the kinds of models, and these load parts of themselves.
-CIRCLE = "negsample.models."
+# What loads a model knows the kinds of models, and an estimator has loading and tables among its methods.
+LOADING = {"negsample.models", *(f"negsample.models.{name}" for name in ("dataframe", "estimator", "fitted", "ready"))}
 
 
 def layer_of(module: str) -> str:
@@ -93,7 +93,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
                 graph.add_edge(name, target)
     assert len(graph) > 100
     circles = [sorted(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1]
-    assert [circle for circle in circles if not all(f"{name}.".startswith(CIRCLE) for name in circle)] == []
+    assert [circle for circle in circles if not LOADING.issuperset(circle)] == []
 
 
 def test_the_rule_sees_an_import_in_the_wrong_direction(tmp_path: Path) -> None:

@@ -60,6 +60,11 @@ def test_trained_and_loaded_again(plugin, pairs_file, tmp_path):
     assert found["test"]["accuracy"]["value"] == pytest.approx(np.mean((scores >= 0.5) == (labels == 1)))
     about = json.loads((tmp_path / "m" / "config.json").read_text())
     assert (about["head"], about["encoder"]["name"]) == ("means", "letters")
+    # Without the plugin the model can't be read, and the message names what is missing.
+    for registry, name in ((ENCODERS, "letters"), (HEADS, "means")):
+        registry._entries.pop(name)
+    with pytest.raises(InputError, match=r"'means'|'letters'"):
+        Estimator.load(tmp_path / "m")
 
 
 def test_each_sentence_is_encoded_once_over_negatives_epochs_and_runs(plugin, pairs_file, tmp_path):
@@ -76,22 +81,12 @@ def test_each_sentence_is_encoded_once_over_negatives_epochs_and_runs(plugin, pa
     assert dict(plugin.SEEN) == dict.fromkeys([*expected, "A cat sat."], 1)
 
 
-def test_found_through_entry_points(pairs_file, tmp_path):
+def test_found_through_entry_points(tmp_path):
     write_plugin(tmp_path)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    env = {**os.environ, "PYTHONPATH": path, "NEGSAMPLE_CACHE": str(tmp_path / "cache")}
-
-    def negsample(*arguments: object) -> None:
-        # A process of its own: installed packages are looked through once a process.
-        command = [sys.executable, "-m", "negsample.cli", *map(str, arguments)]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-
-    words = (f"corpus={pairs_file}", "encoder=letters", "head=means", "epochs=1")
-    negsample("train", *words, "--out", tmp_path / "m")
-    negsample("score", "--model", tmp_path / "m", pairs_file, "-o", tmp_path / "scores.jsonl")
-    lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
-    assert len(lines) == 60
-    # Without the plugin the model can't be read, and the message names what is missing.
-    with pytest.raises(InputError, match=r"'means'|'letters'"):
-        Estimator.load(tmp_path / "m")
+    code = "from negsample.models.heads import HEADS; from negsample.models.encoders import make_encoder; "
+    code += "print(make_encoder('letters').dim, HEADS.get('means').__name__)"
+    # A process of its own: installed packages are looked through once a process.
+    command, env = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split()[1:] == ["Means"], done.stderr

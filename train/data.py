@@ -99,13 +99,15 @@ class Arrays:
     """Arrays of different lengths on disk, one a text: ``arrays[i]`` is array i, read when it is asked for.
 
     ``path``: all of them end to end, of type ``dtype``; beside it their ends (``.npy``). Arrow's lists were tried: to read
-    one array takes three times as long.
+    one array takes three times as long. Raises InputError where ``path`` has another length.
     """
 
     def __init__(self, path: Path, dtype: str) -> None:
         self.dtype = np.dtype(dtype)
         self._file = path.open("rb", buffering=0)
         self._ends = np.load(path.with_suffix(".npy"), mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        if path.stat().st_size != self._ends[-1] * self.dtype.itemsize:
+            raise InputError(f"{path}: has not the length that was written; delete {path.parent} and start again")
 
     def __len__(self) -> int:
         return len(self._ends) - 1

@@ -1,9 +1,9 @@
 """Systems that write summaries: an extractor over sentence vectors, and language models."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from negsample.errors import InputError
 
@@ -13,6 +13,10 @@ class Summarizer(Protocol):
 
     def summarize(self, documents: Sequence[str]) -> list[str]:
         """Summaries, in order."""
+        ...
+
+    def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
+        """Write a folder that ``load_summarizer`` reads, with ``facts`` beside, its ``config.json`` last."""
         ...
 
 

@@ -65,8 +65,8 @@ def read_texts(path: str, field: str) -> list[str]:
     """The texts of a file: ``field`` of each record of a table, or each line of a text file. Raises InputError."""
     from negsample.io.files import ENDINGS
     from negsample.io.lines import open_text
-    from negsample.io.read import is_saved, read_rows, text_field
+    from negsample.io.read import is_sample, is_saved, read_rows, text_field
 
-    if path.lower().endswith(tuple(ENDINGS)) or is_saved(path):
+    if path.lower().endswith(tuple(ENDINGS)) or is_saved(path) or is_sample(path):
         return [text_field(row, field) for row in read_rows(path)]
     return list(open_text(path))

@@ -23,10 +23,10 @@ def info(
     if path is None:
         _installation()
         return
-    from negsample.io.read import SAMPLE
+    from negsample.io.read import is_sample
 
     target = Path(path)
-    if not target.exists() and path != SAMPLE:
+    if not target.exists() and not is_sample(path):
         raise InputError(f"{path}: no such file or folder")
     if not target.is_dir():
         _file(path)

@@ -163,7 +163,7 @@ def _score_on(
     workers: int | None,
     size: int,
 ) -> None:
-    from negsample.io.read import SAMPLE, SAMPLE_PATH
+    from negsample.io.read import SAMPLE_PATH, is_sample
     from negsample.ray import score_on_ray
 
     engine, _, address = on.partition(":")
@@ -171,7 +171,7 @@ def _score_on(
         raise InputError(f"--on {on}: give ray, or ray:ADDRESS")
     if output in (None, "-") or not inputs or "-" in inputs:
         raise InputError("--on ray: give INPUT… (files or folders, not -) and -o FOLDER (not -)")
-    places = {name: SAMPLE_PATH if name == SAMPLE and not Path(name).exists() else name for name in inputs}
+    places = {name: str(SAMPLE_PATH) if is_sample(name) else name for name in inputs}
     names = {name: place if "://" in name else os.path.abspath(place) for name, place in places.items()}
     out = Path(str(output)).absolute()
     done = score_on_ray(load, list(names.values()), out, settings, address=address or None, workers=workers, size=size)

@@ -17,7 +17,6 @@ from negsample.io.lines import NOT_UTF8, check_exists, display, reading
 from negsample.records import Example, Row, document_key
 
 _PARQUET_BATCH = 128
-SAMPLE = "sample"
 SAMPLE_PATH = Path(__file__).parents[1] / "corpora" / "sample.jsonl"
 # White space, control characters and invisible marks: a text of nothing else is blank to a reader.
 _SPACE = re.compile("[ \t\r\n]*")
@@ -43,7 +42,7 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
     Raises InputError, at the call for a missing file or an unknown format, else on the way: no records, damaged gzip or
     Parquet, a CSV header that is missing or names a field twice, a quote that never closes.
     """
-    if str(path) == SAMPLE and not os.path.exists(path):
+    if is_sample(path):
         path = SAMPLE_PATH
     saved = is_saved(path)
     kind = "saved" if saved else format or format_of(path)
@@ -175,6 +174,11 @@ def _parquet_row(where: str, batch: Any, index: int) -> Row:
             fields[name] = None
             broken = broken or RecordError(where, f"field {name!r} can't be read", "save text as UTF-8")
     return Row(where, fields, broken)
+
+
+def is_sample(path: str | Path) -> bool:
+    """Whether ``path`` is the word ``sample``, and no file is called so."""
+    return str(path) == "sample" and not os.path.exists(path)
 
 
 def is_saved(path: str | Path) -> bool:

@@ -133,11 +133,3 @@ def declared(name: str) -> Declared:
     if name not in named:
         raise InputError(f"{name}: no table; {suggestion(name, list(named))}")
     return named[name]
-
-
-def list_markdown() -> str:
-    """The table of docs/papers.md: every table and figure and its command."""
-    lines = ["| paper | what | command | published | ours departs; not yet run |", "|---|---|---|---|---|"]
-    for paper, what, command, title, departs in (each.listed() for each in all_declared()):
-        lines.append(f"| {paper} | {what} | {command if command == '–' else f'`{command}`'} | {title} | {departs} |")
-    return "\n".join(lines)

@@ -59,8 +59,8 @@ class GridConfig(TrainConfig):
             raise InputError("head and recipe are the table's own; leave them out (heads=[…] names the heads)")
         if not self.heads:
             raise InputError("heads: name at least one of fc, cnn, lstm, cls")
-        distinct(self.encoders, "encoders:")
-        for head in distinct(self.heads, "heads:"):
+        distinct(list(self.encoders), "encoders:")
+        for head in distinct(list(self.heads), "heads:"):
             self.cell(head=head).check()
 
     def cell(self, **own: Any) -> TrainConfig:

@@ -5,6 +5,7 @@ Each kind maps what was measured to records, and to texts and notes that go with
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -57,15 +58,15 @@ def correlations(measured: Measured) -> Found:
 
 
 def figure_record(
-    figure: AgreementFigure, p: float | None, stars: Sequence[tuple[float, str]] = (), **place: str
+    figure: AgreementFigure, p: float | None, stars: Sequence[tuple[float, str]] = (), **own: Any
 ) -> Record:
-    """The record of a correlation, marked by the first of ``stars`` that ``p`` lies below; ``place`` overrides its row …"""
+    """The record of a correlation, marked by the first of ``stars`` that ``p`` lies below; fields that are its ``own`` win."""
     kept = ("dataset", "human", "level", "coefficient", "documents", "systems")
-    about = {"p": p, **{name: getattr(figure, name) for name in kept}}
+    about = {"p": p, **{name: getattr(figure, name) for name in kept}, **own.pop("about", {})}
     mark = next((mark for most, mark in stars if p is not None and p < most), "")
-    where = {"row": figure.metric, "column": f"{figure.dataset} {figure.human} {LETTERS[figure.coefficient]}", **place}
-    figures = {name: getattr(figure, name) for name in ("value", "low", "high", "n")}
-    return Record(**where, **figures, mark=mark, reason=figure.reason or "", about=about)
+    column = f"{figure.dataset} {figure.human} {LETTERS[figure.coefficient]}"
+    record = Record(figure.metric, column, figure.value, figure.low, figure.high, figure.n, reason=figure.reason or "")
+    return replace(record, **{"mark": mark, "about": about, **own})
 
 
 def _better(measured: Measured, table: lv.ScoreTable, human: str, metric: str) -> float | None:

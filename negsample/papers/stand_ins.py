@@ -99,6 +99,8 @@ def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print)
         "unsupervised": config.unsupervised and stands[config.unsupervised],
         "document_field": None,
         "summary_field": None,
+        "corpus_config": None,
+        "sample": None,
         "encoder": stand_in_encoder(config.encoder) if config.policy == "extract" else config.encoder,
         "model": config.model if config.model and Path(config.model).is_dir() else stand,
         "mixed_precision": "no",

@@ -309,11 +309,9 @@ def tac2010_table(measured: Measured, models: Mapping[TacModel, np.ndarray], nis
     )
 
 
-def _record(
-    figure: AgreementFigure, *, row: str = "", mark: str = "", about: Mapping[str, Any] | None = None
-) -> Record:
-    record = figure_record(figure, figure.p, column=f"{figure.coefficient}:{figure.human}", section=figure.level)
-    return replace(record, row=row or record.row, mark=mark, about={**record.about, **(about or {})})
+def _record(figure: AgreementFigure, **own: Any) -> Record:
+    column = f"{figure.coefficient}:{figure.human}"
+    return figure_record(figure, figure.p, column=column, section=figure.level, **own)
 
 
 def _better(models: Mapping[TacModel, Sequence[AgreementFigure]]) -> list[TacModel]:

@@ -60,8 +60,6 @@ def test_text_files_with_references(negsample, tmp_path):
         (["corpus", "none.txt", "none.txt", "--json", "missing/f.json"], "missing/f.json: there is no folder"),
         (["corpus", "none.txt", "none.txt", "--map", "missing/m.svg"], "missing/m.svg: there is no folder"),
         (["corpus", "none.txt", "none.txt", "--map", "m.svg", "--encoder", "glov"], "did you mean glove"),
-        (["tables", "p4-table3", "--headlines", "none.jsonl", "--out", "in.jsonl/t"], "part of the path is a file"),
-        (["tables", "p4-table3", "--out", "t"], "--headlines"),
     ],
 )
 def test_wrong_arguments(negsample, tmp_path, arguments, told):
@@ -85,28 +83,3 @@ def test_corpus_distance_and_map(negsample, tmp_path):
     negsample("corpus", *options, "a.txt", "c.txt", *more, cwd=tmp_path)
     assert json.loads((tmp_path / "other.json").read_text())["value"] > 1
     assert (tmp_path / "map.svg").read_text().lstrip().startswith("<?xml")
-
-
-def test_headline_table(negsample, tmp_path):
-    facts = [
-        ("The cat sat.", "cat sat", "a cat sat", 5),
-        ("Dogs run far away.", "birds", "dogs run", 1),
-        ("A b c d.", "a b", "a b c", 3),
-    ]
-    records = [
-        {"story": s, "generated": g, "reference": r, "gen_story": x, "ref_story": 6 - x, "gen_ref": x}
-        for s, g, r, x in facts
-    ]
-    write(tmp_path / "h.jsonl", records)
-    done = negsample("tables", "p4-table3", "--headlines", "h.jsonl", "--metric", "rouge1", "--out", "t", cwd=tmp_path)
-    cells = json.loads((tmp_path / "t" / "table.json").read_text())["table3"]
-    # ROUGE-1 F of generated and reference: 2·2/(2+3), 0, 2·2/(2+3); people gave 5, 1, 3.
-    task = next(cell for cell in cells if cell["task"] == "Gen-Ref")
-    assert task["r"] == pytest.approx(0.866025, abs=1e-5)
-    assert "| rouge1 |" in done.stdout
-    assert sorted(path.name for path in (tmp_path / "t").iterdir()) == [
-        "run.json",
-        "table.csv",
-        "table.json",
-        "table.md",
-    ]

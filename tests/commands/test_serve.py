@@ -22,7 +22,7 @@ pytest.importorskip("uvicorn", reason="the extra [serve] is not installed: pip i
 def test_answers_are_those_of_the_estimator_and_none_is_lost_at_the_end(align_model: Path, tmp_path: Path) -> None:
     from negsample import Estimator
 
-    pairs = [story(number) for number in range(120)]
+    pairs = [story(number) for number in range(60)]
     cache = tmp_path / "cache"
     answers: dict[int, Any] = {}
     sent: list[int] = []
@@ -54,10 +54,10 @@ def test_answers_are_those_of_the_estimator_and_none_is_lost_at_the_end(align_mo
             assert process.stderr is not None
             port = int(process.stdout.readline().split()[0].rpartition(":")[2])
             signature = process.stdout.readline().strip()
-            threads = [threading.Thread(target=ask, args=(port, number)) for number in range(0, 120, 10)]
+            threads = [threading.Thread(target=ask, args=(port, number)) for number in range(0, 60, 10)]
             for thread in threads:
                 thread.start()
-            while len(sent) < 12 or len(answers) < 2:
+            while len(sent) < 6 or len(answers) < 2:
                 threads[0].join(0.01)
             process.send_signal(signal.SIGTERM)
             for thread in threads:
@@ -68,7 +68,7 @@ def test_answers_are_those_of_the_estimator_and_none_is_lost_at_the_end(align_mo
             process.kill()
     # Of those that it had not yet read the connection was closed; each of the others has its scores.
     assert {status for status, _ in answers.values()} == {200}
-    assert len(answers) + len(refused) == 12
+    assert len(answers) + len(refused) == 6
     scored = Estimator.load(align_model).score(*zip(*pairs, strict=True))
     for number, (_, told) in answers.items():
         own = np.array([one["score"] for one in told["scores"]])

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,33 +106,36 @@ def test_a_model_in_the_cache_needs_no_network(hub, model, monkeypatch) -> None:
         model_path("acme/other")
 
 
-def test_each_refusal_is_one_line(hub, model, negsample, tmp_path) -> None:
+def test_each_refusal_is_one_line(hub, model, negsample, tmp_path, monkeypatch) -> None:
     put(hub, "acme/private", model, private=True)
     put(hub, "acme/judge", model)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "readme.txt").write_text("another model")
     put(hub, "acme/other", tmp_path / "other")
-    (tmp_path / "in.jsonl").write_text(json.dumps({"document": "a", "summary": "b"}) + "\n")
-    told = {
-        "acme/nothing": "no such folder, and the hub has no such model for you; if it is private, log in",
-        "acme/private": "no such folder, and the hub has no such model for you; if it is private, log in",
+    (tmp_path / "runs").mkdir()
+
+    def refused(*arguments: object, told: str) -> None:
+        done = negsample(*arguments, check=2)
+        assert told in done.stderr
+        assert done.stderr.count("\n") == 1
+
+    for name, told in {
+        "acme/nothing": "acme/nothing: no such folder, and the hub has no such model for you; if it is private, log in",
+        "acme/private": "acme/private: no such folder, and the hub has no such model for you; if it is private, log in",
         "acme/judge@v9": "the hub has the model but not this revision",
         "acme/other": "it has no config.json: not a negsample estimator",
-    }
-    for name, message in told.items():
-        done = negsample("score", "--model", name, "in.jsonl", "-o", "-", check=2)
-        assert done.stderr.startswith(f"negsample: {name}: ")
-        assert message in done.stderr
-        assert done.stderr.count("\n") == 1
-    # A path that is not there is not asked for on the hub.
-    (tmp_path / "runs").mkdir()
-    assert "no such folder" in negsample("score", "--model", "runs/typo", "in.jsonl", "-o", "-", check=2).stderr
+        # A path that is not there is not asked for on the hub.
+        "runs/typo": "no such folder",
+    }.items():
+        refused("score", "--model", name, "sample", told=told)
     assert not any("typo" in line for line in hub.asked)
-    refused = negsample("publish", model, "acme/new", check=2)
-    assert "log in with a token that may do this" in refused.stderr
+    refused("publish", model, "acme/new", told="log in with a token that may do this")
     hub.close()
-    gone = negsample("score", "--model", "acme/unseen", "in.jsonl", "-o", "-", check=2)
-    assert "the hub can't be reached; check the name and the network" in gone.stderr
+    # The client would try for half a minute.
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    refused(
+        "score", "--model", "acme/unseen", "sample", told="the hub can't be reached; check the name and the network"
+    )
 
 
 def test_a_damaged_or_pickled_model_is_not_published(hub, logged_in, model, tmp_path, negsample) -> None:

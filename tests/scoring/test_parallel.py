@@ -73,26 +73,18 @@ def test_equal_to_one_process(size, ending, count, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["in.jsonl", one.name, two.name])
 
 
-@pytest.mark.parametrize("to_file", [True, False])
-def test_line_aligned_files(to_file, tmp_path, monkeypatch):
+def test_line_aligned_files(tmp_path, monkeypatch):
     (tmp_path / "d.txt").write_text("".join(f"document {n}\n" for n in range(11)))
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text("".join(f"{name} {'word ' * (n % 5)}\n" for n in range(11)))
     files = [str(tmp_path / name) for name in ("d.txt", "a.txt", "b.txt")]
-    one, two = (str(tmp_path / name) if to_file else None for name in ("one.jsonl", "two.jsonl"))
     # Eight summaries at a time, of four documents.
     monkeypatch.setattr(scoring, "CHUNK", 8)
-    tallies = scoring.write_scores(Lengths(), scoring.lines(files[0], files[1:]), one)
+    tallies = scoring.write_scores(Lengths(), scoring.lines(files[0], files[1:]))
     scorers = [Lengths() for _ in range(3)]
-    ends = together(
-        3, lambda p: scoring.write_scores(scorers[p.rank], scoring.lines(files[0], files[1:]), two, processes=p)
-    )
+    ends = together(3, lambda p: scoring.write_scores(scorers[p.rank], scoring.lines(files[0], files[1:]), processes=p))
     assert ends == [tallies] * 3
     assert [scorer.calls for scorer in scorers] == [[8], [8], [6]]
-    if to_file:
-        assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
-    kept = {"one.jsonl", "two.jsonl"} if to_file else set()
-    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt", "d.txt", *kept}
 
 
 @pytest.mark.parametrize(("bad", "first"), [({19, 6}, 6), ({5, 3}, 3), ({20}, 20)])

@@ -65,6 +65,10 @@ def test_each_text_is_read_once_and_found_again(block, tmp_path, monkeypatch):
         split.documents[4]
     assert split.costs(Letters()).tolist() == [6, 5, 10, 12, 2, 8]
     assert split.cut(Letters()) == 1
+    with (tmp_path / "split" / "documents.bin").open("ab") as stream:
+        stream.write(b"x")
+    with pytest.raises(InputError, match="start again"):
+        open_split(tmp_path / "split")
     documents, summaries = split.units(np.array([3, 0]))
     assert (documents.tolist(), summaries.tolist()) == ([8, 4], [6, 2])
 

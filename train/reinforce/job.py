@@ -125,7 +125,7 @@ def _run(
         "seconds": watch.seconds,
     }
     signature = getattr(reward, "signature", "")
-    policy.save(out, {"training": config.as_dict(), "reward": signature})
+    policy.summarizer.save(out, {"training": config.as_dict(), "reward": signature})
     write_run(
         out / "run.json", watch, command=command, device=str(accelerator.device), seed=config.seed,
         smoke=smoke, processes=accelerator.num_processes, reward=signature, config=config.as_dict(), figures=found,
@@ -161,12 +161,12 @@ def _test_summaries(
     from safetensors.torch import load_model
 
     documents = [source.document for source in test]
-    trained = policy.summarize(documents)
+    trained = policy.summarizer.summarize(documents)
     systems = {config.system: trained}
     if (work / START).is_file():
         weights = {name: value.clone() for name, value in policy.network.state_dict().items()}
         load_model(policy.network, str(work / START))
-        systems = {"start": policy.summarize(documents), **systems}
+        systems = {"start": policy.summarizer.summarize(documents), **systems}
         policy.network.load_state_dict(weights)
     extract = isinstance(policy, ExtractPolicy)
     budget = config.budget if extract else Budget(sentences=1 if config.headlines else 3)

@@ -3,13 +3,13 @@
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from negsample.models.summarizers import Summarizer
 from negsample.models.summarizers.budget import best_choices
 from negsample.models.summarizers.extractor import Extractor, ReadDocument
 from negsample.models.summarizers.language_model import LanguageSummarizer
@@ -40,6 +40,11 @@ class Policy(Protocol):
 
     network: nn.Module
 
+    @property
+    def summarizer(self) -> Summarizer:
+        """What is trained, as it is used and saved afterwards."""
+        ...
+
     def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """What the network takes of the documents."""
         ...
@@ -59,20 +64,12 @@ class Policy(Protocol):
         """The summaries that sequences mean."""
         ...
 
-    def summarize(self, documents: Sequence[str]) -> list[str]:
-        """Summaries as they are made after training (a language model: by beam search)."""
-        ...
-
-    def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
-        """Write a model folder, its ``config.json`` last."""
-        ...
-
 
 class ExtractPolicy:
     """An extractor. Its targets are the best extracts by ``oracle``, found greedily (Nallapati et al. 2017 §2.2)."""
 
     def __init__(self, extractor: Extractor, oracle: Score) -> None:
-        self.extractor, self._oracle = extractor, oracle
+        self.summarizer, self._oracle = extractor, oracle
         self.network: nn.Module = extractor.network
         self._read: OrderedDict[str, ReadDocument] = OrderedDict()
         self._targets: dict[str, list[int]] = {}
@@ -85,7 +82,7 @@ class ExtractPolicy:
     def _documents(self, sources: Sequence[Source]) -> list[ReadDocument]:
         """The documents, read; the last ones are kept (others are read again from the embedding cache)."""
         new = [source for source in sources if source.id not in self._read]
-        read = self.extractor.read([source.document for source in new])
+        read = self.summarizer.read([source.document for source in new])
         self._read.update(zip((source.id for source in new), read, strict=True))
         found = [self._read[source.id] for source in sources]
         while len(self._read) > max(_KEPT, len(sources)):
@@ -98,7 +95,7 @@ class ExtractPolicy:
             return self._oracle([s.document for s in own], summaries, [s.references for s in own])
 
         read = self._documents(sources)
-        return best_choices([(one.sentences, one.counts) for one in read], self.extractor.budget, score)
+        return best_choices([(one.sentences, one.counts) for one in read], self.summarizer.budget, score)
 
     def best_texts(self, sources: Sequence[Source]) -> list[str]:
         """The best extract of each source by the oracle."""
@@ -108,7 +105,7 @@ class ExtractPolicy:
 
     def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """As ``Policy.inputs``."""
-        return self.extractor.collate(self._documents(sources))
+        return self.summarizer.collate(self._documents(sources))
 
     def targets(self, sources: Sequence[Source]) -> Tensor:
         """As ``Policy.targets``."""
@@ -119,9 +116,9 @@ class ExtractPolicy:
         self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
     ) -> Tensor:
         """As ``Policy.decode``; drawn by Gumbel's trick."""
-        network = self.extractor.network
+        network = self.summarizer.network
         if draw is None:
-            return self.extractor.decode(network, inputs)
+            return self.summarizer.decode(network, inputs)
         size, own = inputs["mask"].shape[1], inputs["mask"].sum(1).tolist()
         rngs = [generator(*draw, source.id) for source in sources]
 
@@ -131,19 +128,11 @@ class ExtractPolicy:
                 row[:n] = rng.gumbel(size=n)
             return (logits + torch.from_numpy(noise).to(logits.device)).argmax(1)
 
-        return self.extractor.decode(network, inputs, choose)
+        return self.summarizer.decode(network, inputs, choose)
 
     def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
         """As ``Policy.texts``."""
         return Extractor.texts(self._documents(sources), sequences)
-
-    def summarize(self, documents: Sequence[str]) -> list[str]:
-        """As ``Policy.summarize``."""
-        return self.extractor.summarize(documents)
-
-    def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
-        """As ``Policy.save``."""
-        self.extractor.save(folder, facts)
 
 
 class AbstractPolicy:
@@ -171,14 +160,6 @@ class AbstractPolicy:
     def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
         """As ``Policy.texts``."""
         return self.summarizer.texts(sequences)
-
-    def summarize(self, documents: Sequence[str]) -> list[str]:
-        """As ``Policy.summarize``: by beam search."""
-        return self.summarizer.summarize(documents)
-
-    def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
-        """As ``Policy.save``."""
-        self.summarizer.save(folder, facts)
 
 
 def _rows(lists: Sequence[Sequence[int]]) -> Tensor:

@@ -137,6 +137,6 @@ def test_article_text_without_paragraphs_or_end_tags() -> None:
 def test_a_metric_on_ten_documents_is_their_mean(tmp_path: Path) -> None:
     row = load_judgments(f"tac2010:{maker.make_tac2010(tmp_path, packed=True)}")[0]
     metric = make_metric("rouge1(value=recall,against=document)")
-    alone = metric.score([Item(document, row.summary) for document in row.documents]).values
-    assert score_judged(metric, [row]).values[0] == pytest.approx(alone.mean(), abs=1e-12)
+    alone = metric.score([Item(document, row.summary) for document in row.documents]).scores
+    assert score_judged(metric, [row]).scores[0] == pytest.approx(alone.mean(), abs=1e-12)
     assert len(alone) == 10

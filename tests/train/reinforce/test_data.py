@@ -26,3 +26,5 @@ def test_headlines_are_first_lines_and_stories_five_sentences(tmp_path: Path) ->
     assert found["One came. Two came. Three came. Four came. Five came."] == ("Five came, said one",)
     assert found["Ten came. Two came. Three came. Four came. Five came."] == ("Ten came, they say.",)
     assert about["skipped"] == "skipped 1 record: 1 a headline of fewer than 10 characters"
+    few, _, _ = read_sources(make_reinforce_config({"corpus": str(path), "sample": 6}))
+    assert sum(map(len, few.values())) == 6

@@ -76,13 +76,13 @@ def test_likelihood_learns_the_best_extracts_and_the_reward_what_is_rewarded(tmp
     taught = config_of(ml_epochs=20, epochs=0, ml_learning_rate=0.02, patience=50)
     fit(Accelerator(cpu=True), taught, policy, reward, SOURCES, [], SOURCES[:6], _made(tmp_path / "ml"), quiet)
     assert reward.calls == 0
-    firsts = policy.summarize([source.document for source in SOURCES])
+    firsts = policy.summarizer.summarize([source.document for source in SOURCES])
     assert np.mean([s.document.startswith(text) for s, text in zip(SOURCES, firsts, strict=True)]) > 0.9
     # From the beginning again: who is sure of the first sentence hardly ever draws another.
     policy = extract_policy()
     rewarded = config_of(ml_epochs=0, epochs=20, gamma=1.0, learning_rate=0.02, patience=50, samples=2)
     fit(Accelerator(cpu=True), rewarded, policy, reward, SOURCES, [], SOURCES[:6], _made(tmp_path / "rl"), quiet)
-    lasts = policy.summarize([source.document for source in SOURCES])
+    lasts = policy.summarizer.summarize([source.document for source in SOURCES])
     assert np.mean([last_sentence(s.document, text) for s, text in zip(SOURCES, lasts, strict=True)]) > 0.9
 
 
@@ -191,7 +191,7 @@ def test_a_tiny_language_model_learns_a_copying_reward(language: AbstractPolicy,
     )  # fmt: skip
     work = _made(tmp_path / "w")
     fit(Accelerator(cpu=True), settings, language, Shared(copied), COPIES, [], COPIES[:4], work, quiet)
-    made = language.summarize([source.document for source in COPIES])
+    made = language.summarizer.summarize([source.document for source in COPIES])
     after = np.mean([copied(source.document, text) for source, text in zip(COPIES, made, strict=True)])
     # No word stands in two kinds of documents: who writes without reading earns a quarter at most.
     assert after > 0.4
