@@ -56,17 +56,14 @@ def pad(rows: Sequence[np.ndarray], fill: float = 0) -> tuple[np.ndarray, np.nda
     return padded, mask
 
 
-def percentile_length(lengths: Sequence[int] | np.ndarray, q: float = 80) -> int:
-    """Return the smallest whole number that is not below the ``q``-th percentile of ``lengths``, and at least 1.
+def percentile_length(lengths: Sequence[int] | np.ndarray) -> int:
+    """Return the smallest whole number that is not below the 80th percentile of ``lengths``, and at least 1.
 
     The rule by which Bao et al. 2021 (§4.2) set the lengths of the frame; the percentile interpolates between
     neighbours in order, as numpy's does. ``lengths`` are those of the training split.
-
-    Raises ValueError where ``lengths`` is empty or ``q`` not in [0, 100].
+    Raises ValueError where there is none.
     """
     if not len(lengths):
         raise ValueError("no lengths to take a percentile of")
-    if not 0 <= q <= 100:
-        raise ValueError(f"a percentile lies in [0, 100], not {q}")
     # A rounding error just above a whole number would add a row.
-    return max(1, math.ceil(np.percentile(lengths, q) - 1e-9))
+    return max(1, math.ceil(np.percentile(lengths, 80) - 1e-9))

@@ -14,6 +14,15 @@ def document_key(text: str) -> str:
     return digest(normalise(text)).hex()
 
 
+@dataclass(frozen=True)
+class Source:
+    """A document to summarize; ``references`` may be empty."""
+
+    id: str
+    document: str
+    references: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One record of an input file, as it was read.

@@ -12,7 +12,7 @@ import os
 import shutil
 import socket
 from array import array
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from negsample.io.files import appears, atomic_json
 from negsample.io.read import read_examples
 from negsample.negatives.generate import generate
 from negsample.negatives.recipe import Recipe
+from negsample.recent import Recent
 from negsample.records import Pair
 from negsample.seeds import digest, generator
 from negsample.train.config import Reading, TrainConfig
@@ -208,19 +209,18 @@ class _Texts:
         self._writer = _Writer(path, features.dtype)
         self._features = features
         # By hash: four thousand long documents would be much to keep.
-        self._recent: OrderedDict[bytes, int] = OrderedDict()
+        self._recent: Recent[bytes, int] = Recent(_REMEMBERED)
         self._count = 0
 
     def place(self, texts: Sequence[str]) -> list[int]:
         keys = [digest(text) for text in texts]
-        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._recent}
-        self._writer.append(self._features.read(list(new.values())))
-        for key in new:
-            self._recent[key] = self._count
-            self._count += 1
-        places = [self._recent[key] for key in keys]
-        while len(self._recent) > _REMEMBERED:
-            self._recent.popitem(last=False)
+        by_key = dict(zip(keys, texts, strict=True))
+        new = self._recent.missing(keys)
+        self._writer.append(self._features.read([by_key[key] for key in new]))
+        self._recent.add(new, range(self._count, self._count + len(new)))
+        self._count += len(new)
+        places = self._recent.find(keys)
+        self._recent.trim()
         return places
 
     def close(self) -> None:

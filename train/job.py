@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from negsample.train.fit.loop import PRINTED, Callbacks, fit, own_state, predict
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+T = TypeVar("T")
 WORK = "work"
 # What took long to learn: checkpoints, and head ``align``'s judge and features.
 _LEARNED = (f"{WORK}/checkpoint-*[0-9]", f"{WORK}/judge.pt", f"{WORK}/features/*.npz")
@@ -294,20 +295,19 @@ def make_accelerator(config: TrainConfig) -> "Accelerator":
         ) from None
 
 
-def on_main(accelerator: "Accelerator", job: Callable[[], Any], work: Path) -> None:
-    """Run ``job`` on the main process; where it fails there, every process ends with an error instead of waiting."""
-    failed: Exception | None = None
-    if accelerator.is_main_process:
-        try:
-            job()
-        except Exception as error:  # told to the others first, then raised
-            failed = error
-    flag = torch.tensor([1.0 if failed else 0.0], device=accelerator.device)
-    stopped = float(accelerator.reduce(flag, "sum")) > 0
-    if failed is not None:
-        raise failed
-    if stopped:
+def on_main(accelerator: "Accelerator", job: Callable[[], T], work: Path) -> T:
+    """What ``job`` answers on the main process, told to all; where it fails there, every process ends with an error."""
+    from accelerate.utils import broadcast_object_list
+
+    answer: list[Any] = [False, None]  # whether it has ended well, and with what
+    try:
+        if accelerator.is_main_process:
+            answer = [True, job()]
+    finally:  # the others don't wait for a job that has failed
+        broadcast_object_list(answer)
+    if not answer[0]:
         raise InputError(f"{work}: the main process could not go on; its message says why")
+    return cast("T", answer[1])
 
 
 def hold_folder(
@@ -326,23 +326,19 @@ def hold_folder(
     ``finished()``: the configuration of a run that is finished in ``out``, else None. ``what``, ``kept``: as of
     ``work_folder``, which keeps ``config`` in ``out/work``. Every process calls this. Raises InputError as ``work_folder``.
     """
-    answer = [True]
 
-    def look() -> None:
-        before = finished() if resume else None
-        if before is None:
+    def look() -> bool:
+        if (before := finished() if resume else None) is None:
             folder = work_folder(
                 out, config, name=f"{WORK}/config.json", what=what, alone=True, makes=[WORK], kept=kept, resume=resume
             )
             held.enter_context(folder)
-        else:
-            refuse_changes(out, before, config)
-            shutil.rmtree(out / WORK, ignore_errors=True)
-            answer[0] = False
+            return True
+        refuse_changes(out, before, config)
+        shutil.rmtree(out / WORK, ignore_errors=True)
+        return False
 
-    on_main(accelerator, look, out)
-    flag = torch.tensor([1.0 if accelerator.is_main_process and answer[0] else 0.0], device=accelerator.device)
-    return float(accelerator.reduce(flag, "sum")) > 0
+    return on_main(accelerator, look, out)
 
 
 def _prepare(config: TrainConfig, recipe: Recipe, parts: Parts, work: Path) -> None:

@@ -118,7 +118,7 @@ class Evidence:
     ``lm``: how the model is named (folder, hub id, ``gguf:FILE``, ``packaged``). ``prompt``: what it reads before the
     summary, ``{document}`` in it; without the document, the same prompt with nothing in its place. ``most_tokens``: of a
     document. ``scales``: (centre, spread) of each feature, in nats. ``encoder``: whose alignment chooses the passages
-    of a long document.
+    of a long document. ``source``: where the model lies, where it isn't looked for by its name (a copy in a model folder).
     """
 
     def __init__(
@@ -129,6 +129,7 @@ class Evidence:
         prompt: str | None = None,
         most_tokens: int = MOST_TOKENS,
         scales: Mapping[str, Sequence[float]] | None = None,
+        source: str | None = None,
     ) -> None:
         self._decodes = head.kind == "encoder-decoder"
         prompt = prompt or PROMPTS[head.kind]
@@ -138,6 +139,7 @@ class Evidence:
         if room < 16:
             raise InputError(f"lm={lm}: it reads {head.window} tokens at a time; take one that reads 32")
         self.head, self.lm, self.prompt = head, lm, prompt
+        self._source = source or lm
         self.most_tokens = min(most_tokens, room)
         self.scales = dict(scales) if scales is not None else None
         self._encoder = encoder
@@ -266,7 +268,7 @@ class Evidence:
     def save(self, folder: Path, copy: bool) -> dict[str, Any]:
         """What ``load_evidence`` needs; the language model itself is written into ``folder`` only where ``copy`` is true."""
         if copy:
-            copy_model(lm_folder(self.lm), folder)
+            copy_model(lm_folder(self._source), folder)
         return {
             "lm": self.lm,
             "copied": copy,
@@ -303,4 +305,4 @@ def load_evidence(folder: Path, saved: Mapping[str, Any], encoder: "Encoder") ->
             f"lm={lm}: damaged or changed (its hash is not the one in config.json); "
             + ("copy the model again" if saved["copied"] else "give the model that the estimator was made with")
         )
-    return Evidence(head, saved["lm"], encoder, saved["prompt"], saved["most_tokens"], saved["scales"])
+    return Evidence(head, saved["lm"], encoder, saved["prompt"], saved["most_tokens"], saved["scales"], lm)

@@ -3,7 +3,6 @@
 Form is a matter of each sentence: it is read sentence by sentence. Coherence is read over the whole text.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from negsample.models.align.words import pieces
 from negsample.models.batching import longest_first
 from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import check_weights, load_weights
+from negsample.recent import Recent
 
 MARKS = ("form", "coherence")
 READINGS = ("judged_form", "weakest_form", "judged_coherence")
@@ -74,7 +74,7 @@ class Judge:
         self.network = network.eval()
         self.tokenizer = tokenizer
         self.fingerprint = fingerprint
-        self._known: OrderedDict[str, np.ndarray] = OrderedDict()
+        self._known: Recent[str, np.ndarray] = Recent(_REMEMBERED)
 
     def readings(self, texts: Sequence[str]) -> np.ndarray:
         """Readings float32 [n, 3], the columns of ``READINGS``; 0 for a text without a sentence.
@@ -84,15 +84,15 @@ class Judge:
         sentences = [[piece.text for piece in pieces(text)] for text in texts]
         stretches = [self._stretches(own) for own in sentences]
         parts = list(dict.fromkeys(part for own in (*sentences, *stretches) for part in own))
-        new = [part for part in parts if part not in self._known]
-        self._known.update(zip(new, self._run(new), strict=True))
+        new = self._known.missing(parts)
+        self._known.add(new, self._run(new))
+        known = dict(zip(parts, self._known.find(parts), strict=True))
+        self._known.trim()
         found = np.zeros((len(texts), len(READINGS)), np.float32)
         for row, own, longer in zip(found, sentences, stretches, strict=True):
             if own:
-                form = np.array([self._known[part][0] for part in own])
-                row[:] = form.mean(), form.min(), np.mean([self._known[part][1] for part in longer])
-        while len(self._known) > _REMEMBERED:
-            self._known.popitem(last=False)
+                form = np.array([known[part][0] for part in own])
+                row[:] = form.mean(), form.min(), np.mean([known[part][1] for part in longer])
         return found
 
     def _stretches(self, parts: list[str]) -> list[str]:

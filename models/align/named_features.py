@@ -210,8 +210,8 @@ def _form(document: DocumentView, summary: Text) -> dict[str, float]:
     }
 
 
-def repeated_runs(summary: Text, least: int = 3) -> dict[str, list[range]]:
-    """Runs of ``least`` words that stand more than once in the summary, as forms, in order of first appearance.
+def repeated_runs(summary: Text) -> dict[str, list[range]]:
+    """Runs of three words that stand more than once in the summary, as forms, in order of first appearance.
 
     Each with the words that it takes (indices into ``summary.forms``), every time that it stands there.
     """
@@ -219,6 +219,6 @@ def repeated_runs(summary: Text, least: int = 3) -> dict[str, list[range]]:
     # Digits that stood side by side are now one form, with spaces between them.
     starts = [0, *accumulate(1 + form.count(" ") * form.replace(" ", "").isdigit() for form in forms)]
     runs: dict[str, list[range]] = {}
-    for place, run in enumerate(grams(forms, least)):
-        runs.setdefault(" ".join(run), []).append(range(starts[place], starts[place + least]))
+    for place, run in enumerate(grams(forms, 3)):
+        runs.setdefault(" ".join(run), []).append(range(starts[place], starts[place + 3]))
     return {run: places for run, places in runs.items() if len(places) > 1}

@@ -1,6 +1,5 @@
 """From texts to what the alignment compares: sentence vectors and word vectors, each sentence encoded once."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,6 +12,7 @@ from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, 
 from negsample.models.batching import longest_first
 from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import Encoder
+from negsample.recent import Recent
 
 # Bytes of word vectors that are kept for sentences that may come again.
 _KEPT = 384 << 20
@@ -67,9 +67,9 @@ class WordStates:
         self._weigh = TermWeights(self.model.tokenizer)
         self._shift = len(encoder.prompt)
         # Of each text: its words, their vectors, and its own vector.
-        self._kept: OrderedDict[str, tuple[Words, np.ndarray, np.ndarray]] = OrderedDict()
-        self._bytes = 0
-        self.most_kept = _KEPT
+        self.recent: Recent[str, tuple[Words, np.ndarray, np.ndarray]] = Recent(
+            _KEPT, lambda entry: entry[1].nbytes + entry[2].nbytes
+        )
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return sentence vectors float32 [n, dim], as the encoder's own ``encode`` gives them; word vectors are kept."""
@@ -94,7 +94,8 @@ class WordStates:
                 vectors = self.encoder.sentence_vectors(hidden, inputs["attention_mask"].bool())
                 result[batch] = vectors.float().cpu().numpy()
                 for i, states, own in zip(batch, hidden.float().cpu().numpy(), offsets, strict=True):
-                    self._keep(texts[i], (*_word_vectors(texts[i], states, own, self._weigh), result[i].copy()))
+                    entry = (*_word_vectors(texts[i], states, own, self._weigh), result[i].copy())
+                    self.recent.add([texts[i]], [entry])
         return result
 
     def cuts(self, texts: Sequence[str]) -> dict[str, list[str]]:
@@ -117,26 +118,18 @@ class WordStates:
     def rows(self, texts: Sequence[str]) -> np.ndarray:
         """Return sentence vectors float32 [n, dim], as an ``EmbeddingCache`` does, from memory alone."""
         self._encode_missing(texts)
-        return np.stack([self._kept[text][2] for text in texts]) if texts else np.zeros((0, self.dim), np.float32)
+        found = [vectors for *_, vectors in self.recent.find(texts)]
+        return np.stack(found) if texts else np.zeros((0, self.dim), np.float32)
 
     def _encode_missing(self, texts: Sequence[str]) -> None:
-        if missing := [text for text in dict.fromkeys(texts) if text not in self._kept]:
+        if missing := self.recent.missing(texts):
             self.encode(missing)
-
-    def _keep(self, text: str, entry: tuple[Words, np.ndarray, np.ndarray]) -> None:
-        if text not in self._kept:
-            self._bytes += entry[1].nbytes + entry[2].nbytes
-        self._kept[text] = entry
 
     def words(self, texts: Sequence[str]) -> list[tuple[Words, np.ndarray]]:
         """Return the words of each text and their vectors float16 [w, width], encoded where they are not kept."""
         self._encode_missing(texts)
-        found = [self._kept[text][:2] for text in texts]
-        for text in texts:
-            self._kept.move_to_end(text)
-        while self._bytes > self.most_kept and self._kept:
-            _, entry = self._kept.popitem(last=False)
-            self._bytes -= entry[1].nbytes + entry[2].nbytes
+        found = [entry[:2] for entry in self.recent.find(texts)]
+        self.recent.trim()
         return found
 
 

@@ -1,7 +1,6 @@
 """Alignment features of pairs, for the ``align`` head; texts of any length, a document read once for all its summaries."""
 
 import copy
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, fea
 from negsample.models.align.reader import Reader, Text
 from negsample.models.batching import pad
 from negsample.models.embedding_cache import key
+from negsample.recent import Recent
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
@@ -77,8 +77,7 @@ class AlignFeatures:
         self.evidence = evidence
         self._copy_lm = copy_lm
         self.reader = Reader(encoder)
-        self._views: OrderedDict[bytes, DocumentView] = OrderedDict()
-        self._most_words = _KEPT_WORDS
+        self._views: Recent[bytes, DocumentView] = Recent(_KEPT_WORDS, lambda kept: len(kept.text.forms))
 
     @property
     def sources(self) -> list[str]:
@@ -100,11 +99,11 @@ class AlignFeatures:
     def stay_in_memory(self) -> None:
         """Keep what is read in memory alone, within closer bounds, and nothing of it in the embedding cache on disk."""
         self.reader.cache = self.reader.states
-        self.reader.states.most_kept, self._most_words = _SERVED
+        self.reader.states.recent.most, self._views.most = _SERVED
 
     def expect_again(self) -> None:
         """Keep more of what is read, for documents that come again."""
-        self.reader.states.most_kept = _COMING_AGAIN
+        self.reader.states.recent.most = _COMING_AGAIN
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """UTF-8 bytes of each text."""
@@ -123,19 +122,16 @@ class AlignFeatures:
 
     def view_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[PairView]:
         """The views and alignments of pairs."""
-        needed = [text for text in dict.fromkeys(documents) if key(text) not in self._views]
-        read = self.reader.read([*needed, *summaries])
-        fresh = {key(text): view(found) for text, found in zip(needed, read, strict=False)}
-        self._views.update(fresh)
+        names = [key(text) for text in documents]
+        texts = dict(zip(names, documents, strict=True))
+        new = self._views.missing(names)
+        read = self.reader.read([*(texts[name] for name in new), *summaries])
+        self._views.add(new, map(view, read[: len(new)]))
         pairs = []
-        for text, summary in zip(documents, read[len(needed) :], strict=True):
-            document = self._views[key(text)]
-            self._views.move_to_end(key(text))
+        for document, summary in zip(self._views.find(names), read[len(new) :], strict=True):
             worded = bool(document.text.forms and summary.forms)
             pairs.append(PairView(document, summary, align(document, summary) if worded else None))
-        words = sum(len(kept.text.forms) for kept in self._views.values())
-        while words > self._most_words and len(self._views) > 1:
-            words -= len(self._views.popitem(last=False)[1].text.forms)
+        self._views.trim(least=1)
         return pairs
 
     def read_in_part(self, documents: Sequence[np.ndarray]) -> np.ndarray:

@@ -16,6 +16,7 @@ from negsample.io.files import atomic_json
 from negsample.io.read import SAMPLE_PATH
 from negsample.models.language.language_model import lm_folder, load_lm
 from negsample.models.language.model_files import quiet
+from negsample.records import Source
 from negsample.seeds import generator
 from negsample.text import word_tokens
 
@@ -86,7 +87,10 @@ class _Drawn:
 
 
 class LanguageSummarizer:
-    """The network with its tokenizer; ``summarize(documents)`` by beam search."""
+    """The network with its tokenizer; ``summarize(documents)`` by beam search.
+
+    A policy as it is (``negsample.train.reinforce``); maximum likelihood learns the first reference of each source.
+    """
 
     def __init__(self, network: LanguageNetwork, tokenizer: Any, limits: Limits) -> None:
         self.network, self.tokenizer, self.limits = network, tokenizer, limits
@@ -116,11 +120,17 @@ class LanguageSummarizer:
             raise InputError(f"{model} has room for {found.limit} tokens, not {needed}; lower document_tokens")
         return cls(LanguageNetwork(found.network), found.tokenizer, limits)
 
-    def inputs(self, documents: Sequence[str]) -> dict[str, Tensor]:
+    @property
+    def summarizer(self) -> "LanguageSummarizer":
+        """Itself: what is trained is what is used."""
+        return self
+
+    def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """Token ids and mask of the documents, cut at the limit; a causal model's with the prompt, padded on the left."""
+        documents = [source.document for source in sources]
         if not self.causal:
             found = self.tokenizer(
-                list(documents),
+                documents,
                 truncation=True,
                 max_length=self.limits.document_tokens,
                 padding=True,
@@ -141,14 +151,15 @@ class LanguageSummarizer:
             "attention_mask": torch.tensor([[0] * (width - len(own)) + [1] * len(own) for own in ids]),
         }
 
-    def targets(self, references: Sequence[str | None]) -> Tensor:
-        """Token ids int64 [B, T] of references with the end token, cut at the limit; −100 after it, and for none."""
+    def targets(self, sources: Sequence[Source]) -> Tensor:
+        """Token ids int64 [B, T] of first references with the end token, cut at the limit; −100 after it, and for none."""
         end = self.tokenizer.eos_token_id
         rows: list[list[int]] = []
-        for reference in references:
-            if reference is None:
+        for source in sources:
+            if not source.references:
                 rows.append([])
                 continue
+            reference = source.references[0]
             # A sequence-to-sequence model learns its tokenizer's own marks; a causal one goes on from the prompt.
             text = f" {reference.strip()}" if self.causal else reference
             ids = self.tokenizer(text, add_special_tokens=not self.causal)["input_ids"]
@@ -158,18 +169,27 @@ class LanguageSummarizer:
         return torch.tensor([own + [END] * (width - len(own)) for own in rows])
 
     def decode(
-        self, inputs: Mapping[str, Tensor], *, numbers: np.ndarray | None = None, top_k: int = 0, beams: int = 1
+        self,
+        inputs: Mapping[str, Tensor],
+        sources: Sequence[Source],
+        draw: tuple[object, ...] | None = None,
+        *,
+        top_k: int = 0,
+        beams: int = 1,
     ) -> Tensor:
         """Sequences int64 [B, T] of the model's own distribution, −100 after the end; greedy, sampled, or beam search.
 
-        Sampled by ``numbers`` [B, summary_tokens], uniform in [0, 1), one for each token, among the ``top_k`` most probable
-        ones (0: all). Beam search goes by the model's own generation settings as well (no repeated runs, length
+        Sampled, where ``draw`` is given, by random numbers that it and a source's id decide, among the ``top_k`` most
+        probable tokens (0: all). Beam search goes by the model's own generation settings as well (no repeated runs, length
         penalty), the others by nothing but its probabilities.
         """
         from transformers import GenerationConfig, LogitsProcessorList
 
         model, pad, end = self.network.model, self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
-        own = model.generation_config
+        own, drawn = model.generation_config, LogitsProcessorList()
+        if draw is not None:
+            rngs = [generator(*draw, source.id) for source in sources]
+            drawn.append(_Drawn(np.stack([rng.random(self.limits.summary_tokens) for rng in rngs]), top_k))
         settings: dict[str, Any] = {"max_new_tokens": self.limits.summary_tokens, "pad_token_id": pad}
         if beams > 1:
             settings |= {"num_beams": beams, "do_sample": False}
@@ -184,7 +204,6 @@ class LanguageSummarizer:
             if beams == 1:
                 # What is not set here would be taken from the model's own settings.
                 model.generation_config = GenerationConfig()
-            drawn = LogitsProcessorList([] if numbers is None else [_Drawn(numbers, top_k)])
             with torch.no_grad(), quiet():
                 asked = GenerationConfig(**settings)
                 made = model.generate(**inputs, generation_config=asked, logits_processor=drawn)
@@ -195,14 +214,10 @@ class LanguageSummarizer:
         # The end token itself is chosen, what follows is padding.
         return torch.where((ended - (made == end).long()) > 0, END, made)
 
-    def texts(self, sequences: Tensor) -> list[str]:
+    def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
         """The texts of token ids [B, T]."""
         rows = [[token for token in row if token >= 0] for row in sequences.tolist()]
         return [text.strip() for text in self.tokenizer.batch_decode(rows, skip_special_tokens=True)]
-
-    def numbers(self, keys: Sequence[tuple[object, ...]]) -> np.ndarray:
-        """What ``decode`` samples by, float64 [B, summary_tokens]; each row comes from its key alone."""
-        return np.stack([generator(*key).random(self.limits.summary_tokens) for key in keys])
 
     def summarize(self, documents: Sequence[str], draw: int = 0) -> list[str]:
         """A summary of each document, by beam search, or drawn (``draw`` tells one from another) where ``top_k`` is set."""
@@ -210,14 +225,14 @@ class LanguageSummarizer:
         device = next(self.network.parameters()).device
         found: list[str] = []
         for i in range(0, len(documents), _BATCH):
-            own = documents[i : i + _BATCH]
+            # A text is its own name: what is drawn for it depends on nothing else.
+            own = [Source(document, document) for document in documents[i : i + _BATCH]]
             inputs = {name: t.to(device) for name, t in self.inputs(own).items()}
             if self.limits.top_k:
-                numbers = self.numbers([("summary", draw, document) for document in own])
-                made = self.decode(inputs, numbers=numbers, top_k=self.limits.top_k)
+                made = self.decode(inputs, own, ("summary", draw), top_k=self.limits.top_k)
             else:
-                made = self.decode(inputs, beams=self.limits.beams)
-            found += self.texts(made)
+                made = self.decode(inputs, own, beams=self.limits.beams)
+            found += self.texts(own, made)
         return found
 
     def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
@@ -229,7 +244,7 @@ class LanguageSummarizer:
             self.network.model.save_pretrained(folder)
 
 
-def stand_in(kind: str, limits: Limits, seed: int = 0) -> LanguageSummarizer:
+def stand_in(kind: str, limits: Limits) -> LanguageSummarizer:
     """One of ``STAND_INS``: a GPT-2 or a BART of width 32, over the words of the embedded sample."""
     import transformers
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -250,7 +265,7 @@ def stand_in(kind: str, limits: Limits, seed: int = 0) -> LanguageSummarizer:
     room = limits.document_tokens + limits.summary_tokens
     ids: dict[str, Any] = {"vocab_size": len(vocabulary), "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         model: Any
         if kind == CAUSAL:
             gpt = transformers.GPT2Config(**ids, n_embd=32, n_layer=2, n_head=2, n_positions=room)

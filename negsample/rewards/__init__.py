@@ -6,13 +6,14 @@ GRPOTrainer(model, reward_funcs=Reward("ready.support=1, ready.coverage=1", leng
 
 import logging
 import math
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.recent import Recent
 from negsample.rewards.length import Band, Partial, within_spread
 from negsample.rewards.terms import make_terms
 from negsample.scoring.scorer import Item
@@ -78,7 +79,7 @@ class Reward:
         self._unsupervised = unsupervised
         self._spreads = None if scaled and len(self._terms) > 1 else [1.0] * len(self._terms)
         self._lowest = math.inf
-        self._known: OrderedDict[bytes, np.ndarray] = OrderedDict()
+        self._known: Recent[bytes, np.ndarray] = Recent(_KNOWN)
         self._watch = Watch()
         parts = "+".join(f"{term.weight:g}*{term.name}" for term in self._terms)
         self.signature = f"reward:{parts}|" + "|".join(dict.fromkeys(term.scorer.signature for term in self._terms))
@@ -187,12 +188,11 @@ class Reward:
     def _values(self, items: Sequence[Item]) -> np.ndarray:
         """The terms' own scores float64 [n, terms]; each distinct record is scored once."""
         keys = [digest(item.document, item.summary, *item.references) for item in items]
-        new = {key: item for key, item in zip(keys, items, strict=True) if key not in self._known}
-        if new:
-            self._known.update(zip(new, self._score_new(list(new.values())), strict=True))
-        result = np.stack([self._known[key] for key in keys]) if keys else np.zeros((0, len(self._terms)))
-        while len(self._known) > _KNOWN:
-            self._known.popitem(last=False)
+        by_key = dict(zip(keys, items, strict=True))
+        if new := self._known.missing(keys):
+            self._known.add(new, self._score_new([by_key[key] for key in new]))
+        result = np.stack(self._known.find(keys)) if keys else np.zeros((0, len(self._terms)))
+        self._known.trim()
         return result
 
     def _score_new(self, items: Sequence[Item]) -> np.ndarray:

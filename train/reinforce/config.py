@@ -129,9 +129,9 @@ class ReinforceConfig(Reading):
         return Budget(self.words, self.sentences)
 
 
-def make_reinforce_config(values: Mapping[str, Any], where: str = "configuration") -> ReinforceConfig:
+def make_reinforce_config(values: Mapping[str, Any]) -> ReinforceConfig:
     """Return a checked configuration from plain values. Raises InputError as ``make_settings``."""
-    return make_settings(ReinforceConfig, values, where)
+    return make_settings(ReinforceConfig, values, "configuration")
 
 
 def read_reinforce_config(path: str | Path | None, words: Sequence[str] = ()) -> ReinforceConfig:

@@ -10,12 +10,11 @@ import numpy as np
 from negsample.corpora import describe_skipped, load_pairs
 from negsample.errors import InputError
 from negsample.negatives.split import SPLITS, Shares, assign
-from negsample.records import document_key
+from negsample.records import Source, document_key
 from negsample.seeds import digest, generator
 from negsample.sentences import headline_of, story_of
 from negsample.train.data import corpus_options
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.policy import Source
 
 
 def read_sources(config: ReinforceConfig) -> tuple[dict[str, list[Source]], list[Source], dict[str, Any]]:

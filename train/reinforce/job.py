@@ -16,6 +16,7 @@ from negsample.models.encoders import make_encoder
 from negsample.models.summarizers.budget import Budget, lead
 from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import STAND_INS, LanguageSummarizer, Limits, stand_in
+from negsample.records import Source
 from negsample.train.config import TrainConfig
 from negsample.train.fit.checkpoint import print_line, read_epochs
 from negsample.train.fit.loop import own_state
@@ -23,7 +24,7 @@ from negsample.train.job import WORK, hold_folder, make_accelerator
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import need_documents, read_sources
 from negsample.train.reinforce.loop import START, RewardFunction, fit, score
-from negsample.train.reinforce.policy import AbstractPolicy, ExtractPolicy, Policy, Score, Source
+from negsample.train.reinforce.policy import ExtractPolicy, Policy, Score
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -79,8 +80,8 @@ def make_policy(config: ReinforceConfig, oracle: Score) -> Policy:
         return ExtractPolicy(Extractor.new(encoder, config.budget, config.seed), oracle)
     limits = Limits(config.document_tokens, config.summary_tokens, config.prompt, config.beams, config.top_k)
     if config.model in STAND_INS:
-        return AbstractPolicy(stand_in(config.model, limits))
-    return AbstractPolicy(LanguageSummarizer.load(str(config.model), limits))
+        return stand_in(config.model, limits)
+    return LanguageSummarizer.load(str(config.model), limits)
 
 
 def _run(
@@ -201,10 +202,10 @@ def headline_rows(
 
     for name, texts in systems.items():
         yield from rows(name, texts, 1)
-    if config.top_k and isinstance(policy, AbstractPolicy):
+    if config.top_k and isinstance(policy, LanguageSummarizer):
         shown = [source.document for source in test[:_SHOWN]]
         for draw in range(1, config.samples):
-            yield from rows(config.system, policy.summarizer.summarize(shown, draw), draw + 1)
+            yield from rows(config.system, policy.summarize(shown, draw), draw + 1)
 
 
 def samples(test: Sequence[Source], systems: dict[str, list[str]]) -> str:

@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from negsample.records import Source
 from negsample.seeds import seed_from
 from negsample.train.fit.checkpoint import Checkpoints, Memory, TrainingLog, print_line, save_weights
 from negsample.train.fit.loop import run_epochs
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import epoch_order
-from negsample.train.reinforce.policy import Policy, Source
+from negsample.train.reinforce.policy import Policy
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

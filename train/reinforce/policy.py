@@ -1,8 +1,6 @@
-"""What is trained: the interface of a policy; the extractor and the language model as one."""
+"""What is trained: the interface of a policy, which ``LanguageSummarizer`` has, and the extractor as one."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +10,8 @@ from torch import Tensor, nn
 from negsample.models.summarizers import Summarizer
 from negsample.models.summarizers.budget import best_choices
 from negsample.models.summarizers.extractor import Extractor, ReadDocument
-from negsample.models.summarizers.language_model import LanguageSummarizer
+from negsample.recent import Recent
+from negsample.records import Source
 from negsample.seeds import generator
 
 # Rewards float64 [n] of summaries: (documents, summaries, references) → numbers.
@@ -22,15 +21,6 @@ Score = Callable[[Sequence[str], Sequence[str], Sequence[Sequence[str]]], np.nda
 _KEPT = 4000
 
 
-@dataclass(frozen=True)
-class Source:
-    """A document to summarize; ``references`` may be empty."""
-
-    id: str
-    document: str
-    references: tuple[str, ...] = ()
-
-
 class Policy(Protocol):
     """A summarizer that can be trained by a reward.
 
@@ -38,11 +28,14 @@ class Policy(Protocol):
     the documents in ``inputs``.
     """
 
-    network: nn.Module
+    @property
+    def network(self) -> nn.Module:
+        """What is trained."""
+        ...
 
     @property
     def summarizer(self) -> Summarizer:
-        """What is trained, as it is used and saved afterwards."""
+        """The same, as it is used and saved afterwards."""
         ...
 
     def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
@@ -71,7 +64,7 @@ class ExtractPolicy:
     def __init__(self, extractor: Extractor, oracle: Score) -> None:
         self.summarizer, self._oracle = extractor, oracle
         self.network: nn.Module = extractor.network
-        self._read: OrderedDict[str, ReadDocument] = OrderedDict()
+        self._read: Recent[str, ReadDocument] = Recent(_KEPT)
         self._targets: dict[str, list[int]] = {}
 
     def prepare(self, sources: Sequence[Source]) -> None:
@@ -81,12 +74,11 @@ class ExtractPolicy:
 
     def _documents(self, sources: Sequence[Source]) -> list[ReadDocument]:
         """The documents, read; the last ones are kept (others are read again from the embedding cache)."""
-        new = [source for source in sources if source.id not in self._read]
-        read = self.summarizer.read([source.document for source in new])
-        self._read.update(zip((source.id for source in new), read, strict=True))
-        found = [self._read[source.id] for source in sources]
-        while len(self._read) > max(_KEPT, len(sources)):
-            self._read.popitem(last=False)
+        by_id = {source.id: source.document for source in sources}
+        new = self._read.missing(by_id)
+        self._read.add(new, self.summarizer.read([by_id[name] for name in new]))
+        found = self._read.find([source.id for source in sources])
+        self._read.trim()
         return found
 
     def _best(self, sources: Sequence[Source]) -> list[list[int]]:
@@ -133,33 +125,6 @@ class ExtractPolicy:
     def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
         """As ``Policy.texts``."""
         return Extractor.texts(self._documents(sources), sequences)
-
-
-class AbstractPolicy:
-    """A sequence-to-sequence or causal language model; its targets are the tokens of the first reference."""
-
-    def __init__(self, summarizer: LanguageSummarizer) -> None:
-        self.summarizer = summarizer
-        self.network: nn.Module = summarizer.network
-
-    def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
-        """As ``Policy.inputs``."""
-        return self.summarizer.inputs([source.document for source in sources])
-
-    def targets(self, sources: Sequence[Source]) -> Tensor:
-        """As ``Policy.targets``."""
-        return self.summarizer.targets([source.references[0] if source.references else None for source in sources])
-
-    def decode(
-        self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
-    ) -> Tensor:
-        """As ``Policy.decode``."""
-        numbers = None if draw is None else self.summarizer.numbers([(*draw, source.id) for source in sources])
-        return self.summarizer.decode(inputs, numbers=numbers)
-
-    def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
-        """As ``Policy.texts``."""
-        return self.summarizer.texts(sequences)
 
 
 def _rows(lists: Sequence[Sequence[int]]) -> Tensor:

