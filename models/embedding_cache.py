@@ -99,11 +99,11 @@ class _Unusable(InputError):
 
 
 class _Open(NamedTuple):
-    """The index within a transaction: ``slot`` numbers the file of vectors that it speaks of, which has ``count`` rows."""
+    """The index within a transaction: ``slot`` numbers the file of vectors that it speaks of, which has ``stored`` rows."""
 
     db: sqlite3.Connection
     slot: int
-    count: int
+    stored: int
 
     def find(self, wanted: Sequence[bytes]) -> dict[bytes, int]:
         """Key → number, of those that are there."""
@@ -274,13 +274,13 @@ class EmbeddingCache:
             file = self._files[opened.slot]
             with file.path.open("r+b") as stream:
                 # What a killed writer has left behind the last row of the index is written over.
-                stream.seek(opened.count * 4 * self.dim)
+                stream.seek(opened.stored * 4 * self.dim)
                 stream.write(vectors.data)
                 stream.flush()
                 os.fsync(stream.fileno())
-            rows = enumerate(new, opened.count)
+            rows = enumerate(new, opened.stored)
             opened.db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
-            file.cover(opened.count + len(new))
+            file.cover(opened.stored + len(new))
             return found | opened.find(list(new))
 
     def _vectors(self, texts: list[str]) -> np.ndarray:

@@ -153,9 +153,8 @@ def framed(model: Pretrained, prompt: str) -> tuple[tuple[int, ...], tuple[int, 
         for part in prompt.split("{document}")
     )
     begin = model.tokenizer.bos_token_id
-    first, last = ([] if begin is None else [begin], [])
-    if model.kind == "encoder-decoder":
-        first, last = special_frame(model.tokenizer)
+    decodes = model.kind == "encoder-decoder"
+    first, last = special_frame(model.tokenizer) if decodes else ([] if begin is None else [begin], [])
     return (*first, *before), (*after, *last)
 
 
