@@ -1,14 +1,11 @@
 """The papers' figures, drawn from the records of a table."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from negsample.eval.report.plots import NO_FORMULAS, picture, style
 from negsample.papers.kinds import PEOPLE
 from negsample.papers.records import Record
-
-if TYPE_CHECKING:
-    pass
 
 # The tasks' colours in Figure 2 of Moeed et al. 2020, and marks that tell them apart without.
 _MARKS = {"Gen-Story": ("tab:green", "o"), "Ref-Story": ("tab:orange", "s"), "Gen-Ref": ("tab:blue", "^")}

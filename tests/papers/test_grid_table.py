@@ -181,4 +181,3 @@ def test_a_head_that_takes_no_rows_has_a_column_of_its_own(table, tiny_bert):
     found = table("p3-table1", "heads=[fc, cls]", f"encoder={tiny_bert}", "max_length=64")
     measured = [(record.row, record.column) for record in found.records if record.value is not None]
     assert measured == [("crosspair fc", "letters"), ("crosspair cls", str(tiny_bert))]
-    assert any(f"encoder={tiny_bert}" in note for note in found.notes)
