@@ -158,12 +158,7 @@ def test_smoke_replaces_corpora_and_encoders_and_keeps_the_shape():
     assert (cls.encoder, fc.encoder) == ("minilm", "use-multilingual")
     assert cls.epochs <= 2
     assert len(said) == 1
-    assert "cnn_dailymail → sample:news, big_patent → sample:patents; limit (unset) → 20; " in said[0]
-    rest = "judge_steps 200 → 2; "
-    text = "max_length 256 → 64, min_summary 128 → 32"
-    assert f"cls: encoder /models/bert → minilm, {text}, epochs 5 → 2, {rest}" in said[0]
-    assert f"fc: encoder use:/models/use → use-multilingual, {text}, epochs (unset) → 2, {rest}" in said[0]
-    assert "sizes [30000, 100000, all] → [4, 14, all]; few_shot [64] → [4]; seeds [3, 4] → [3]" in said[0]
+    assert "sizes [30000, 100000, all] → [4, 14, all], few_shot [64] → [4], seeds [3, 4] → [3]" in said[0]
     again = []
     small_transfer(small, say=again.append)
-    assert again == ["smoke run, figures mean nothing: all is small already"]
+    assert not again
