@@ -77,7 +77,7 @@ class Estimator:
     def load(
         cls,
         model: str | Path | None = None,
-        device: str | torch.device | None = None,
+        device: str | None = None,
         precision: str = "float32",
     ) -> "Estimator":
         """As `negsample.models.load`, which loads every kind of estimator."""
@@ -226,7 +226,9 @@ class Estimator:
         """
         from negsample.models.dataframe import score_columns
 
-        return frame.assign(**score_columns(self, dict(frame.items()), document, summary, prefix))
+        return frame.assign(
+            **score_columns(self, {name: frame[name] for name in frame.columns}, document, summary, prefix)
+        )
 
     # --- what is computed
 
@@ -288,9 +290,11 @@ class Estimator:
         for start in range(0, len(items), _CHUNK):
             part = slice(start, start + _CHUNK)
             values[part], cut[part] = self._ask_chunk(items[part], batch_size, ask, width)
-        missing = np.isnan(values).any(axis=1).tolist()
         reason = getattr(self._features, "reason", lambda document, summary: None)
-        reasons = [reason(i.document, i.summary) if gone else None for i, gone in zip(items, missing, strict=True)]
+        reasons = [
+            reason(item.document, item.summary) if np.isnan(row).any() else None
+            for item, row in zip(items, values, strict=True)
+        ]
         return Answers(values, cut, reasons)
 
     def _ask_chunk(self, items: Sequence[Item], batch_size: int, ask: Ask, width: int) -> tuple[np.ndarray, np.ndarray]:

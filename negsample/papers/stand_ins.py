@@ -146,22 +146,18 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 
 
 def _replaced(config: S, changes: Mapping[str, Any], say: Callable[[str], None]) -> S:
-    """Make the ``changes``, and say them in one line."""
-    if told := _changes(config.as_dict(), changes):
-        say(f"smoke run, figures mean nothing: {told}")
-    return dataclasses.replace(config, **changes)
-
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any], unset: str = "(unset)") -> str:
-    """Return ``key before → after`` for each key of ``after`` that differs; None is shown as ``unset``."""
+    """Make the ``changes``, and say them in one line: ``key before → after`` for each key that differs."""
 
     def shown(value: Any) -> str:
         if isinstance(value, list | tuple):
             return f"[{', '.join(map(shown, value))}]"
-        return unset if value is None else str(value)
+        return "(unset)" if value is None else str(value)
 
-    changed = [key for key in after if before[key] != after[key]]
-    return ", ".join(f"{key} {shown(before[key])} → {shown(after[key])}" for key in changed)
+    before = {key: shown(value) for key, value in config.as_dict().items()}
+    told = [f"{key} {before[key]} → {shown(new)}" for key, new in changes.items() if before[key] != shown(new)]
+    if told:
+        say(f"smoke run, figures mean nothing: {', '.join(told)}")
+    return dataclasses.replace(config, **changes)
 
 
 def _small_sizes(sizes: Sequence[Any]) -> tuple[Any, ...]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from negsample.eval.report.transfer import TITLES, size_title
 from negsample.models.evaluation import BINARY, GRADED, ONE_DOCUMENT, RESAMPLES, UNDEFINED, document_resamples
-from negsample.number_text import TITLES, size_title
 from negsample.papers.declared import all_declared
 from negsample.papers.grid import file_name
 from negsample.papers.records import Record, Table, beside
