@@ -1,6 +1,6 @@
 """The estimator: pairs in, scores out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -229,6 +229,16 @@ class Estimator:
         return frame.assign(
             **score_columns(self, {name: frame[name] for name in frame.columns}, document, summary, prefix)
         )
+
+    def batch(
+        self, columns: Mapping[str, Any], document: str = "document", summary: str = "summary", prefix: str = ""
+    ) -> dict[str, Any]:
+        """For ``datasets``: ``dataset.map(estimator.batch, batched=True)`` adds the columns of ``score_frame``; other names
+        of columns go into ``fn_kwargs``. What ``datasets`` has cached is found again while the model is the same.
+        """
+        from negsample.models.dataframe import score_columns
+
+        return score_columns(self, columns, document, summary, prefix)
 
     # --- what is computed
 
