@@ -46,7 +46,6 @@ def train(
     *,
     resume: bool = False,
     smoke: bool = False,
-    command: list[str] | None = None,
     callbacks: Callbacks = PRINTED,
     notes: Sequence[str] = (),
 ) -> dict[str, Any] | None:
@@ -75,8 +74,7 @@ def train(
         if not hold_folder(accelerator, out, settings, finished, held, what=what, kept=_LEARNED, resume=resume):
             return None
         with own_state():
-            facts = {"command": command, "smoke": smoke}
-            return _run(accelerator, config, recipe, loss, out, watch, facts, callbacks, notes)
+            return _run(accelerator, config, recipe, loss, out, watch, smoke, callbacks, notes)
 
 
 def _run(
@@ -86,7 +84,7 @@ def _run(
     loss: str,
     out: Path,
     watch: Stopwatch,
-    facts: Mapping[str, Any],
+    smoke: bool,
     callbacks: Callbacks,
     notes: Sequence[str],
 ) -> dict[str, Any]:
@@ -115,7 +113,7 @@ def _run(
     write_run(
         out / "run.json",
         watch,
-        **facts,
+        smoke=smoke,
         device=str(accelerator.device),
         processes=accelerator.num_processes,
         config=config.as_dict(),
