@@ -100,7 +100,7 @@ def main() -> None:
         print(f"| {system} | " + " | ".join(cells) + " |")
     comparison = arguments.out / "comparison"
     if not comparison.exists():
-        write_comparison(result, str(comparison), watch, ["benchmarks/rewards.py", arguments.corpus])
+        write_comparison(result, str(comparison), watch)
 
 
 if __name__ == "__main__":

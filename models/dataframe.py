@@ -1,6 +1,6 @@
 """Scores beside texts as people have them: a ``pandas.DataFrame``, or batches of columns, of whatever hands them out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def score_columns(
-    estimator: "Estimator", columns: Mapping[Any, Sequence[Any]], document: str, summary: str, prefix: str = ""
+    estimator: "Estimator", columns: Mapping[Any, Any], document: str, summary: str, prefix: str = ""
 ) -> dict[str, Any]:
     """What ``estimator`` says of the texts in ``columns``, as `Columns.flat`, each name behind ``prefix``.
 

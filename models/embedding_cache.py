@@ -44,6 +44,8 @@ _TABLES = (
 _WAIT_SECONDS = 60.0
 # Keys asked for in one statement.
 _ASKED = 500
+# Keys whose numbers are remembered: some 9 MB.
+_REMEMBERED = 1 << 16
 _ROW_BITS = 40  # a number is file << 40 | row
 # Bytes of a mapped file that may count as this process's memory before they are given back, and what reading a row maps.
 _MOST_MAPPED, _AROUND = 1 << 25, 1 << 16
@@ -135,6 +137,8 @@ class EmbeddingCache:
         self._chunk = chunk
         # A number given out names one of these for the life of this object; a second one begins when the cache is cleared.
         self._files: list[_Rows] = []
+        # Numbers of keys asked for before: words come again and again.
+        self._known: dict[bytes, int] = {}
         self.folder = Path(folder) if folder is not None else cache_root() / self._default_name()
         try:
             with self._index(write=True):
@@ -173,9 +177,12 @@ class EmbeddingCache:
         """Return the numbers of keys (uint8 [n, 16]) whose vectors are there, -1 for the others; int64 [n]."""
         whole = np.ascontiguousarray(wanted, dtype=np.uint8).tobytes()
         names = [whole[start : start + KEY_BYTES] for start in range(0, len(whole), KEY_BYTES)]
-        with self._index() as opened:
-            found = opened.find(list(dict.fromkeys(names)))
-        return np.fromiter((found.get(name, -1) for name in names), np.int64, len(names))
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+        if new := [name for name in dict.fromkeys(names) if name not in self._known]:
+            with self._index() as opened:
+                self._known.update(opened.find(new))
+        return np.fromiter((self._known.get(name, -1) for name in names), np.int64, len(names))
 
     def gather(self, numbers: np.ndarray) -> np.ndarray:
         """Return the vectors of ``numbers`` (any shape), a row of zeros for each -1; float32 [.., dim].

@@ -9,11 +9,11 @@ def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
     return "–" if value is None else f"{value:{'+' if sign else ''}z.{digits}f}".replace("-", "−")
 
 
-def short(value: Any, digits: int = 4) -> str:
-    """Print a number by its significant ``digits`` (``"0.0345"``), other values as they are; a dash for None."""
+def short(value: Any) -> str:
+    """Print a number by four significant digits (``"0.0345"``), other values as they are; a dash for None."""
     if value is None:
         return "–"
-    return f"{value:.{digits}g}".replace("-", "−") if isinstance(value, float) else str(value)
+    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
 
 
 def interval(low: float | None, high: float | None, digits: int = 3, *, sign: bool = False) -> str:
@@ -39,29 +39,6 @@ def figure_text(figure: Mapping[str, Any]) -> str:
         return f"not defined: {figure['reason']} (n = {figure['n']})"
     span = f"95 % interval {figure['low']:.3f} to {figure['high']:.3f}, " if figure["low"] is not None else ""
     return f"{figure['value']:.3f} ({span}n = {figure['n']})"
-
-
-# --- transfer between domains: the same words on the page and in Markdown
-
-TITLES = {"accuracy": "accuracy (%)", "pearson": "Pearson × 100"}
-
-
-def percent(value: float | None, *, sign: bool = False) -> str:
-    """Print one decimal; a dash for None."""
-    return number(value, 1, sign=sign)
-
-
-def interval_of(entry: Mapping[str, Any] | None, *, sign: bool = False) -> str:
-    """``"97.1 to 99.0"`` of an entry's ``low`` and ``high``; ``""`` where there is none."""
-    return "" if entry is None else interval(entry["low"], entry["high"], 1, sign=sign)
-
-
-def size_title(size: int | None) -> str:
-    """``"all training pairs"`` or ``"400 training pairs"``."""
-    return "all training pairs" if size is None else f"{size:,} training pairs"
-
-
-# --- tables of experiments
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -49,9 +49,9 @@ class Bar:
             self._progress.update(self._task, advance=steps, **({"note": note} if note else {}))
 
 
-def track(items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
+def track(items: Iterable[T], label: str) -> Iterator[T]:
     """``items``, with a bar that moves as they are taken."""
-    with Bar(label, total) as bar:
+    with Bar(label) as bar:
         for item in items:
             yield item
             bar.advance()

@@ -79,7 +79,7 @@ def score_on_ray(
     _refuse_overlaps(files, inputs, out)
     scorer = load()
     signature = scorer.signature
-    arguments = {"scorer": signature, "columns": [*scorer.columns], "inputs": [*inputs]}
+    arguments: dict[str, Any] = {"scorer": signature, "columns": [*scorer.columns], "inputs": [*inputs]}
     arguments |= {"settings": asdict(settings), "part": size}
     unread: dict[str, str] = {}
     done: dict[Source, list[Part]] = {source: [] for source in files}

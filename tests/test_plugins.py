@@ -51,7 +51,7 @@ def sentences_of(folder: Path) -> set[str]:
 
 
 def test_trained_and_loaded_again(plugin, pairs_file, tmp_path):
-    config = make_config({"corpus": str(pairs_file), "encoder": "letters", "head": "means", "epochs": 2})
+    config = make_config({"corpus": str(pairs_file), "encoder": "letters", "head": "means", "epochs": 1})
     found = train(config, tmp_path / "m")
     make_examples(config, parse_recipe("crosspair"), tmp_path / "examples")
     examples = list(read_examples(tmp_path / "examples" / "test.jsonl.gz"))
@@ -68,10 +68,10 @@ def test_trained_and_loaded_again(plugin, pairs_file, tmp_path):
 
 
 def test_each_sentence_is_encoded_once_over_negatives_epochs_and_runs(plugin, pairs_file, tmp_path):
-    values = {"corpus": str(pairs_file), "encoder": "letters", "negatives": 5, "epochs": 3, "patience": 9}
+    values = {"corpus": str(pairs_file), "encoder": "letters", "negatives": 2, "epochs": 2, "patience": 9}
     config = make_config({**values, "head": "fc", "recipe": "delete"})
     found = train(config, tmp_path / "a")
-    assert len(found["epochs"]) == 3
+    assert len(found["epochs"]) == 2
     make_examples(config, parse_recipe("delete"), tmp_path / "examples")
     expected = sentences_of(tmp_path / "examples")
     assert dict(plugin.SEEN) == dict.fromkeys(expected, 1)

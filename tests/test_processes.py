@@ -24,9 +24,9 @@ def test_a_launch_that_splits_the_model(name, variable, monkeypatch):
         refuse_sharding()
 
 
-def test_train_refuses_it(negsample, pairs_file, tiny_bert, tmp_path, monkeypatch):
+def test_train_refuses_it(negsample, tmp_path, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    done = negsample("train", f"corpus={pairs_file}", f"encoder={tiny_bert}", "--out", tmp_path / "m", check=2)
+    done = negsample("train", "corpus=sample", "encoder=glove", "--out", tmp_path / "m", check=2)
     assert "launched with FSDP" in done.stderr
     assert not (tmp_path / "m").exists()
 

@@ -47,7 +47,6 @@ def train(
     *,
     resume: bool = False,
     smoke: bool = False,
-    command: list[str] | None = None,
     callbacks: Callbacks = PRINTED,
     notes: Sequence[str] = (),
 ) -> dict[str, Any] | None:
@@ -76,8 +75,7 @@ def train(
         if not hold_folder(accelerator, out, settings, finished, held, what=what, kept=_LEARNED, resume=resume):
             return None
         with own_state():
-            facts = {"command": command, "smoke": smoke}
-            return _run(accelerator, config, recipe, loss, out, watch, facts, callbacks, notes)
+            return _run(accelerator, config, recipe, loss, out, watch, smoke, callbacks, notes)
 
 
 def _run(
@@ -87,7 +85,7 @@ def _run(
     loss: str,
     out: Path,
     watch: Stopwatch,
-    facts: Mapping[str, Any],
+    smoke: bool,
     callbacks: Callbacks,
     notes: Sequence[str],
 ) -> dict[str, Any]:
@@ -116,7 +114,7 @@ def _run(
     write_run(
         out / "run.json",
         watch,
-        **facts,
+        smoke=smoke,
         device=str(accelerator.device),
         processes=accelerator.num_processes,
         config=config.as_dict(),

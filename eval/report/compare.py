@@ -1,6 +1,6 @@
 """A comparison of systems: its page, and the plain values of compare.json and compare.csv."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -15,20 +15,19 @@ CSV_COLUMNS = tuple(
 )
 
 
-def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch, command: list[str]) -> None:
+def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> None:
     """Write ``compare.json``, ``compare.csv``, ``report.html`` and ``run.json`` in the folder ``out``."""
     plain = comparison_json(result)
     with new_folder(out) as folder:
         contents = {
             "compare.json": plain,
             "compare.csv": (comparison_rows(result), CSV_COLUMNS),
-            "report.html": comparison_page(result, command),
+            "report.html": comparison_page(result),
         }
         write_files(folder, contents)
         write_run(
             folder / "run.json",
             watch,
-            command=command,
             config=plain["settings"],
             seed=result.settings.seed,
             data=fingerprints(result.files),
@@ -71,11 +70,9 @@ def comparison_rows(result: SystemsComparison) -> Iterator[dict[str, Any]]:
             yield {"metric": section.column.name, **{name: getattr(system, name) for name in CSV_COLUMNS[1:]}}
 
 
-def comparison_page(result: SystemsComparison, command: Sequence[str]) -> str:
+def comparison_page(result: SystemsComparison) -> str:
     """Return the page of a comparison of systems, as HTML."""
-    return render(
-        "compare.html.j2", command, result=result, sections=[_section(result, section) for section in result.sections]
-    )
+    return render("compare.html.j2", result=result, sections=[_section(result, section) for section in result.sections])
 
 
 def _section(result: SystemsComparison, section: Section) -> dict[str, Any]:

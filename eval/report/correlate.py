@@ -37,7 +37,7 @@ _TEXTS = 3
 _TEST_NAMES = {"permutation": "paired permutation", "williams": "Williams"}
 
 
-def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: list[str]) -> None:
+def write_correlation(result: Correlation, out: str, watch: Stopwatch) -> None:
     """Write ``agreement.json``, ``agreement.csv``, ``scores.parquet``, ``report.html`` and ``run.json`` in the folder ``out``."""
     settings, plain = result.settings, agreement_json(result)
     files = [parted(spec)[1] for spec in settings.judgments]
@@ -46,13 +46,12 @@ def write_correlation(result: Correlation, out: str, watch: Stopwatch, command: 
             "agreement.json": plain,
             "agreement.csv": (agreement_rows(result), CSV_COLUMNS),
             "scores.parquet": (score_rows(result), SCORE_COLUMNS),
-            "report.html": correlation_page(result, command),
+            "report.html": correlation_page(result),
         }
         write_files(folder, contents)
         write_run(
             folder / "run.json",
             watch,
-            command=command,
             config=plain["settings"],
             seed=settings.seed,
             data=fingerprints([*files, *(argument.partition("=")[2] for argument in settings.scores)]),
@@ -168,12 +167,11 @@ def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
 # --- the page
 
 
-def correlation_page(result: Correlation, command: Sequence[str]) -> str:
+def correlation_page(result: Correlation) -> str:
     """Return the page of an agreement, as HTML."""
     levels = result.settings.shown_levels()
     return render(
         "correlate.html.j2",
-        command,
         result=result,
         levels=levels,
         level_title=level_title,

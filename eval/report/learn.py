@@ -1,6 +1,6 @@
 """A fit to people's judgments: its page, the plain values of fit.json and fit.csv, and the model card."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,9 +30,7 @@ _ENOUGH = 0.01
 CURVES = ("fitted", "the overall score as it was", "the aspect that is best on those fitted")
 
 
-def write_fit(
-    result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch, command: list[str]
-) -> None:
+def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch) -> None:
     """Write the model folder ``out``: the estimator (which came from ``base``) with its fit, ``fit/`` with ``report.html``,
     ``fit.json`` and ``fit.csv``, and ``run.json``.
     """
@@ -45,13 +43,12 @@ def write_fit(
         contents = {
             "fit.json": plain,
             "fit.csv": (fit_table(result), CSV_COLUMNS),
-            "report.html": fit_page(result, command),
+            "report.html": fit_page(result),
         }
         write_files(folder / "fit", contents)
         write_run(
             folder / "run.json",
             watch,
-            command=command,
             device=str(estimator.device),
             config=plain["settings"],
             seed=settings.seed,
@@ -62,16 +59,14 @@ def write_fit(
         )
 
 
-def write_preset(
-    result: PresetResult, out: str, watch: Stopwatch, command: list[str], judgments: str, seed: int
-) -> None:
+def write_preset(result: PresetResult, out: str, watch: Stopwatch, judgments: str, seed: int) -> None:
     """Write ``learned.json`` (``--metric learned:OUT/learned.json``), ``table.csv`` and ``run.json`` in the folder ``out``."""
     rows = [{"columns": name, **asdict(held)} for name, held in result.table.items()]
     with new_folder(out) as folder:
         result.learned.save(folder / "learned.json")
         write_files(folder, {"table.csv": (rows, ("columns", "mean", "sd", "splits", "undefined"))})
         data = fingerprints([parted(judgments)[1]])
-        write_run(folder / "run.json", watch, command=command, seed=seed, data=data, learned=asdict(result.learned))
+        write_run(folder / "run.json", watch, seed=seed, data=data, learned=asdict(result.learned))
 
 
 def fit_json(result: FitResult) -> dict[str, Any]:
@@ -165,11 +160,10 @@ def enough(target: TargetResult) -> str:
     )
 
 
-def fit_page(result: FitResult, command: Sequence[str]) -> str:
+def fit_page(result: FitResult) -> str:
     """Return the page, as HTML."""
     return render(
         "learn.html.j2",
-        command,
         result=result,
         curves=CURVES,
         percent=f"{100 * result.settings.confidence:g} %",

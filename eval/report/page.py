@@ -1,7 +1,8 @@
 """One self-contained page: style sheet and plots inside, no script, no network."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -13,15 +14,15 @@ from negsample.eval.agreement.columns import ScoreColumn
 from negsample.io.files import atomic_json, atomic_text
 from negsample.io.run_record import versions
 from negsample.io.write import write_table
-from negsample.number_text import interval_of, number, p_text, percent, short
+from negsample.number_text import interval, number, p_text, short
 from negsample.records import Judged
 
 # Characters of a document that are printed; the rest is counted.
 _DOCUMENT = 1500
 
 
-def render(template: str, command: Sequence[str], **context: Any) -> str:
-    """Return the page that ``template`` makes of ``context``, with ``command`` (as `sys.argv`) at its head."""
+def render(template: str, **context: Any) -> str:
+    """Return the page that ``template`` makes of ``context``, with the command line at its head."""
     environment = Environment(
         loader=FunctionLoader(_read),
         autoescape=select_autoescape(enabled_extensions=("html", "j2"), default=True),
@@ -29,11 +30,11 @@ def render(template: str, command: Sequence[str], **context: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, short=short, p=p_text, interval=interval_of, percent=percent)
+    environment.filters.update(number=number, short=short, p=p_text, interval=interval)
     return environment.get_template(template).render(
         style=_read("report.css"),
         # Where the program lies is no part of what has to be typed to run it again.
-        command=shlex.join(["negsample", *command[1:]]),
+        command=shlex.join(["negsample", *sys.argv[1:]]),
         versions=versions(),
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         **context,

@@ -5,29 +5,34 @@ from typing import Any
 
 from negsample.eval.report.page import render
 from negsample.eval.report.plots import CURVES, Spot, curve_plot
-from negsample.number_text import TITLES, interval_of, percent, size_title
+from negsample.number_text import interval, number
 
 Row = Mapping[str, Any]
 """A record of ``transfer.json``: a model, the target it was tested on, and a figure or (``told``) a difference."""
 
 # Shares, in percent, of the full colour at both ends of a heat map: text stays readable on the darkest.
 _PALE, _DEEP = 4.0, 55.0
+TITLES = {"accuracy": "accuracy (%)", "pearson": "Pearson × 100"}
 _BOUNDS = {"accuracy": (0.0, 100.0), "pearson": (-100.0, 100.0)}
 
 
-def transfer_page(table: Mapping[str, Any], command: Sequence[str]) -> str:
+def transfer_page(table: Mapping[str, Any]) -> str:
     """Return the page of a ``transfer.json``, as HTML without script or network."""
     measured = [row for row in table["records"] if "told" in row]
     printed = [row for row in table["records"] if "told" not in row]
     groups = [_group(table, rows) for rows in _by(measured, "recipe", "head")]
     return render(
         "transfer.html.j2",
-        command,
         table=table,
         groups=groups,
         printed=_by(printed, "row"),
         columns=list(dict.fromkeys(row["column"] for row in printed)),
     )
+
+
+def size_title(size: int | None) -> str:
+    """``"all training pairs"`` or ``"400 training pairs"``."""
+    return "all training pairs" if size is None else f"{size:,} training pairs"
 
 
 def _by(rows: Sequence[Row], *keys: str) -> list[list[Row]]:
@@ -71,7 +76,7 @@ def _map(
         own = [of["value", source, target, 0] for target in table["targets"] if ("value", source, target, 0) in of]
         cells = [_cell(row, of.get((told, source, row["target"], 0)), low, high, signed) for row in own]
         lines.append({"source": source, "pairs": f"{own[-1]['train_pairs']:,}", "cells": cells})
-    ends = [percent(end, sign=signed) for end in (low, high)]
+    ends = [number(end, 1, sign=signed) for end in (low, high)]
     return {"title": title, "ends": ends, "ramp": "both" if signed else "rise", "lines": lines}
 
 
@@ -81,10 +86,10 @@ def _cell(row: Row, shown: Row | None, low: float, high: float, signed: bool) ->
         told = shown.get("reason", "") if shown else ""
         return {"kind": home + "plain", "shade": 0, "value": "–", "interval": "", "told": told}
     value: float = shown["value"]
-    ends: dict[str, Any] = {"low": shown.get("low"), "high": shown.get("high")}
+    least, most = shown.get("low"), shown.get("high")
     told = f"n = {shown['n']} of {shown['documents']} documents"
     if signed:
-        clear = ends["low"] is not None and not ends["low"] <= 0 <= ends["high"]
+        clear = least is not None and not least <= 0 <= most
         told = "its interval excludes 0" if clear else "its interval holds 0: can't tell"
         home += "loss" if value < 0 else "gain"
         shade = abs(value) / high * _DEEP if high else 0.0
@@ -92,12 +97,11 @@ def _cell(row: Row, shown: Row | None, low: float, high: float, signed: bool) ->
         share = 0.5 if high == low else (value - low) / (high - low)
         shade = _PALE + share * (_DEEP - _PALE)
         told = shown.get("reason") or told
-    interval = interval_of(ends, sign=signed)
     return {
         "kind": home,
         "shade": f"{shade:.0f}",
-        "value": percent(value, sign=signed),
-        "interval": interval,
+        "value": number(value, 1, sign=signed),
+        "interval": interval(least, most, 1, sign=signed),
         "told": told,
     }
 
@@ -117,7 +121,7 @@ def _curves(table: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any
         curves = sorted(curves, key=lambda curve: curve[0] != target)[:CURVES]
         if curves:
             title = TITLES[rows[0]["figure"]]
-            ends = "; ".join(f"{name} {percent(of[0][1])} to {percent(of[-1][1])}" for name, of in curves)
+            ends = "; ".join(f"{name} {number(of[0][1], 1)} to {number(of[-1][1], 1)}" for name, of in curves)
             description = f"{title} on {target} by training pairs, from fewest to most: {ends}"
             plot = curve_plot(curves, _BOUNDS[rows[0]["figure"]], "training pairs", title, description)
             found.append({"target": target, "plot": plot, "names": [name for name, _ in curves]})

@@ -36,7 +36,7 @@ _PLOTS = (
 )
 
 
-def tune_page(found: Mapping[str, Any], trials: Sequence["FrozenTrial"], command: Sequence[str]) -> str:
+def tune_page(found: Mapping[str, Any], trials: Sequence["FrozenTrial"]) -> str:
     """Return the page, as HTML.
 
     ``found``: the content of ``study.json``; ``trials``: the attempt of each trial that counts.
@@ -49,7 +49,7 @@ def tune_page(found: Mapping[str, Any], trials: Sequence["FrozenTrial"], command
     objective = found["search"]["objective"]
     label = objective.replace("_", " ") if isinstance(objective, str) else "agreement"
     pictures, missing = study_pictures(trials, maximised=sign < 0, objective=label)
-    return render("tune.html.j2", command, found=found, names=names, rows=rows, pictures=pictures, missing=missing)
+    return render("tune.html.j2", found=found, names=names, rows=rows, pictures=pictures, missing=missing)
 
 
 def study_pictures(

@@ -1,6 +1,5 @@
 """``negsample compare``."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,7 +70,7 @@ def compare(
     # Shown first: what was found is not lost where it can't be written.
     print_comparison(result)
     if out is not None:
-        write_comparison(result, out, watch, ["negsample", *sys.argv[1:]])
+        write_comparison(result, out, watch)
         print(f"\nreport: {out}/report.html   figures: {out}/compare.csv, compare.json")
 
 

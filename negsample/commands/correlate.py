@@ -1,6 +1,5 @@
 """``negsample correlate``."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,7 +70,7 @@ def correlate(
     result = measure_agreement(settings)
     # Shown first: what was found is not lost where it can't be written.
     print_correlation(result)
-    write_correlation(result, out, watch, ["negsample", *sys.argv[1:]])
+    write_correlation(result, out, watch)
     print(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
 
 

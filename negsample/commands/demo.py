@@ -1,6 +1,5 @@
 """``negsample demo``: the whole road on the embedded sample."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +34,7 @@ def demo(
     print("1. damaged summaries")
     generate(str(folder / "examples"), config="sample")
     print("2. training")
-    train(config, folder / "model", command=sys.argv)
+    train(config, folder / "model")
     print("3. held-out documents")
     estimator = Estimator.load(folder / "model")
     found = evaluate(estimator, str(folder / "examples" / "test.jsonl.gz"), seed=config.seed)

@@ -1,6 +1,5 @@
 """``negsample fit``."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,7 +72,7 @@ def fit(
     result = learn(estimator, settings)
     # Shown first: what was found is not lost where it can't be written.
     print_fit(result)
-    write_fit(result, estimator, model or "ready", out, watch, ["negsample", *sys.argv[1:]])
+    write_fit(result, estimator, model or "ready", out, watch)
     print(f"\nmodel: {out}   report: {out}/fit/report.html   figures: {out}/fit/fit.csv, fit.json")
 
 
@@ -134,5 +133,5 @@ def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch",
         print(f"  {name:<{width}}  {number(held.mean)} ± {number(held.sd)}  ({held.splits} random halves)")
     parts = " ".join(f"{w:+.4f}·{c}" for w, c in zip(result.learned.weights, result.learned.columns, strict=True))
     print(f"{result.learned.source}: {parts} {result.learned.intercept:+.4f}")
-    write_preset(result, out, watch, ["negsample", *sys.argv[1:]], settings.judgments, settings.seed)
+    write_preset(result, out, watch, settings.judgments, settings.seed)
     print(f"\nmetric: --metric learned:{out}/learned.json   table: {out}/table.csv")

@@ -1,6 +1,5 @@
 """``negsample reinforce``."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +47,7 @@ def reinforce(
     if made.needs_references and not settings.references:
         raise InputError(f"reward={settings.reward} compares with references, and references=false; name another")
     oracle = Reward(settings.oracle)
-    found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, smoke=smoke, command=sys.argv)
+    found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, smoke=smoke)
     if not PartialState().is_main_process:
         return
     if found is None:
@@ -82,4 +81,4 @@ def _test(settings: "ReinforceConfig", out: str) -> None:
     asked = Settings(metrics=tuple(settings.metrics), inputs=(summaries,), on_bad="skip", seed=settings.seed)
     result = compare(asked)
     print_comparison(result)
-    write_comparison(result, f"{out}/{_TEST}", watch, ["negsample", *sys.argv[1:]])
+    write_comparison(result, f"{out}/{_TEST}", watch)

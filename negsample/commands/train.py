@@ -1,6 +1,5 @@
 """``negsample train``."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,7 +43,7 @@ def train(
     notes = notes_on(settings, config, values, smoke)
     if smoke:
         settings = small_training(settings)
-    found = train_model(settings, Path(out), resume=resume, smoke=smoke, command=sys.argv, notes=notes)
+    found = train_model(settings, Path(out), resume=resume, smoke=smoke, notes=notes)
     if found is None:
         print(f"{out}: the run is finished already")
     elif found:

@@ -1,6 +1,5 @@
 """``negsample transfer``."""
 
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,7 +38,7 @@ def transfer(
         experiment = small_transfer(experiment)
     grid = run_transfer(experiment, Path(out), say=partial(print, flush=True))
     table = transfer_table(grid, printed)
-    page = {"transfer.html": transfer_page(table.content(), sys.argv).encode()}
+    page = {"transfer.html": transfer_page(table.content()).encode()}
     write(
         replace(table, pictures=page),
         Path(out),

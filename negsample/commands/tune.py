@@ -44,7 +44,8 @@ def tune(
     from negsample.train.search.tune import tune as run_trials
 
     watch = Stopwatch()
-    command = ["negsample", *(hide(word, storage) for word in sys.argv[1:])]
+    # The files keep the command line, and it may hold a password.
+    sys.argv[1:] = [hide(word, storage) for word in sys.argv[1:]]
     search = read_search(config)
     _find_corpora(search)
     measure, data = _measure(search)
@@ -60,14 +61,12 @@ def tune(
         measure=measure,
         keep_models=keep_models,
         say=partial(print, flush=True),
-        command=command,
     )
     plain = study_as_plain(search, study, found)
-    atomic_text(Path(out) / "report.html", tune_page(plain, found, command))
+    atomic_text(Path(out) / "report.html", tune_page(plain, found))
     write_run(
         Path(out) / "run.json",
         watch,
-        command=command,
         device="cuda" if torch.cuda.is_available() else "cpu",
         config=plain["search"],
         seed=search.seed,

@@ -27,6 +27,8 @@ ENDINGS = {
     ".parquet": "parquet",
 }
 _KNOWN = ".jsonl[.gz], .json[.gz] (one object a line, or an array), .csv[.gz], .tsv[.gz], .parquet"
+# So many seconds may pass until a file that another machine has written is seen.
+_PATIENCE = 30.0
 
 _HINTS = {
     errno.ENOENT: "no such file or folder; check the path",
@@ -126,9 +128,9 @@ def copy_file(source: Path, target: Path) -> None:
         shutil.copyfile(source, stream.name)
 
 
-def appears(path: Path, seconds: float = 30.0) -> bool:
-    """Whether ``path`` is there, within ``seconds``: a network file system looks for other machines' files after a while."""
-    deadline = time.monotonic() + seconds
+def appears(path: Path) -> bool:
+    """Whether ``path`` comes to be there: a network file system looks for other machines' files after a while."""
+    deadline = time.monotonic() + _PATIENCE
     while not path.exists():
         if time.monotonic() >= deadline:
             return False

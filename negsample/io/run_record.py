@@ -4,7 +4,7 @@ import hashlib
 import platform
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,17 +39,10 @@ class Stopwatch:
         return round(time.monotonic() - self._start, 3)
 
 
-def write_run(
-    path: Path,
-    watch: Stopwatch,
-    *,
-    command: list[str] | None = None,
-    device: str = "cpu",
-    **facts: Mapping[str, Any] | Any,
-) -> None:
+def write_run(path: Path, watch: Stopwatch, *, device: str = "cpu", **facts: Any) -> None:
     """Write ``run.json`` at ``path``: command, time, versions, device, and ``facts`` (config, seed, data fingerprints …)."""
     record = {
-        "command": command if command is not None else sys.argv,
+        "command": ["negsample", *sys.argv[1:]],
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": watch.seconds,
         "device": device,

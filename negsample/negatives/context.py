@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from negsample.negatives.index import PairIndex, index_of
-from negsample.negatives.vocabulary import Vocabulary, vocabulary_of
+from negsample.negatives.vocabulary import Vocabulary, VocabularyCounter
 from negsample.records import Pair
 from negsample.sentences import normalise, split_sentences
 
@@ -92,13 +92,16 @@ def _sentences(text: str) -> tuple[str, ...]:
     return tuple(split_sentences(text))
 
 
-def context_of(pairs: Sequence[Pair], vocabulary: Vocabulary | None = None) -> Context:
-    """Return a context of a few pairs in memory; the vocabulary is theirs unless another is given."""
+def context_of(pairs: Sequence[Pair]) -> Context:
+    """Return a context of a few pairs in memory, with their vocabulary."""
     index = index_of(pairs)
 
     def read(position: int) -> Borrowed:
         pair = pairs[index.number[position]]
         return Borrowed(pair.summary, pair.id)
 
-    words = vocabulary or vocabulary_of(text for pair in pairs for text in (pair.document, pair.summary))
-    return Context(words, index, np.arange(len(index.number)), read)
+    counter = VocabularyCounter()
+    for pair in pairs:
+        counter.add(pair.document)
+        counter.add(pair.summary)
+    return Context(counter.finish(), index, np.arange(len(index.number)), read)

@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,11 +123,3 @@ def check_draw(draw: str) -> None:
 
 def _hash(word: str) -> bytes:
     return digest(word, size=8)
-
-
-def vocabulary_of(texts: Iterable[str], draw: str = "uniform") -> Vocabulary:
-    """Return the vocabulary of ``texts`` (for negatives: the documents and summaries of the training split)."""
-    counter = VocabularyCounter()
-    for text in texts:
-        counter.add(text)
-    return counter.finish(draw)

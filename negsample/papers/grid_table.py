@@ -38,8 +38,6 @@ OFFLINE = (
     "glove(unit=sentence)",
 )
 ROW_HEADS = ("fc", "cnn", "lstm")
-# Encoders of the paper that have to be fetched first (the table's notes say from where).
-DOWNLOADS = ("use", "use-large", "infersent", "word2vec")
 
 
 @dataclass(frozen=True)
@@ -146,12 +144,10 @@ class GridTable(Grid[TableCell]):
         return json.loads((self.out / "cells" / data / "data.json").read_text("utf-8"))
 
     def make_examples(self) -> None:
-        """Make the examples of every cell, unless an earlier start has, or all cells are finished.
+        """Make the examples of every cell, unless an earlier start has.
 
         Raises InputError where the corpus is no longer what finished cells were trained on.
         """
-        if all(self.read(cell) for cell in self.cells):
-            return
         for cell in {cell.data: cell for cell in self.cells}.values():
             self._examples(cell)
 
@@ -229,11 +225,12 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
         grid = dataclasses.replace(stand_ins.small_training(grid, say), encoders=encoders)
     own = {key: value for key, value in grid.as_dict().items() if key not in ("head", "recipe", "log_examples")}
     arguments = {**own, "keep_models": asked.keep_models}
-    makes = ["cells", "work", "encoders.json"]
-    with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=makes):
-        chosen, not_run = _available(out, grid)
-        cells = GridTable(out, grid_cells(spec.recipes, grid, chosen), asked.keep_models)
-        cells.make_examples()
+    with work_folder(out, arguments, name="grid.json", what="a table", alone=False, makes=["cells", "work"]):
+        encoders = grid.encoders or OFFLINE if "rows" in map(takes, grid.heads) else ()
+        cells = GridTable(out, grid_cells(spec.recipes, grid, encoders), asked.keep_models)
+        if not all(map(cells.read, cells.cells)):
+            _check(grid, encoders)
+            cells.make_examples()
     done = [found for _, found in run_cells(cells, say=say)]
     kept = ("pairs", "documents", "fingerprint", "skipped")
     data = {recipe: {key: cells.data(recipe)[key] for key in kept} for recipe in spec.recipes}
@@ -243,8 +240,6 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
         about=f"{about} Test split; 95 % intervals by bootstrap over documents.",
         head="recipe, head",
         digits=1,
-        not_run=not_run,
-        notes=_notes(grid),
         more={"data": data},
     )
     seconds = sum(cell["seconds"] for cell in done)
@@ -253,45 +248,13 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
     return table
 
 
-def _notes(grid: GridConfig) -> list[str]:
-    """Which settings are not the defaults; a head that takes no rows has the encoder of the settings, and no other head has."""
-    told = {"corpus", "limit", "sample", "seed", "negatives", "encoders", "heads", "table"}
-    if all(takes(head) == "rows" for head in grid.heads):
-        told.add("encoder")
-    own = {key: value for key, value in grid.as_dict().items() if key not in told}
-    changed = [f"{key}={value}" for key, value in own.items() if value != getattr(TrainConfig, key)]
-    return [f"Other settings: {', '.join(changed)}."] if changed else []
-
-
-def _available(out: Path, grid: GridConfig) -> tuple[list[str], dict[str, str]]:
-    """Return which encoders can be run, and which not (encoder → reason); see that all heads can be trained.
-
-    Each encoder is loaded once to see; one that was asked for and can't be is an error, unless all it lacks is a download.
-    What was found when the table was begun is kept, so that going on neither loads anything twice nor changes the columns.
-    """
-    path = out / "encoders.json"
-    if path.is_file():
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found["run"], found["missing"]
-    kinds = {head: takes(head) for head in grid.heads}
-    asked = grid.encoders or OFFLINE if "rows" in kinds.values() else ()
-    missing: dict[str, str] = {}
-    for spec in asked:
-        try:
-            make_encoder(spec)
-        except InputError as error:
-            if grid.encoders and spec not in DOWNLOADS:
-                raise
-            missing[spec] = str(error)
-    chosen = [spec for spec in asked if spec not in missing]
-    if asked and not chosen:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items())
-        raise InputError(f"none of the encoders can be run: {reasons}")
+def _check(grid: GridConfig, encoders: Sequence[str]) -> None:
+    """Raise InputError for an encoder of rows that can't be had, a head that can't be trained, or a device that is not there."""
+    for spec in encoders:
+        make_encoder(spec)
     make_accelerator(grid)
-    for head, kind in kinds.items():
+    for head in grid.heads:
         own = grid.cell(head=head).resolved()
         loss_of(own, parse_recipe("crosspair"))
-        if kind != "rows":
+        if takes(head) != "rows":
             parts_of(own)
-    atomic_json(path, {"run": chosen, "missing": missing})
-    return chosen, missing

@@ -77,36 +77,42 @@ class Measured:
         return self.spec.table(records, notes=told, not_run=self.not_run, signatures=known, **facts)
 
 
-def measure(spec: Declared, sources: Sequence[Source], asked: Asked, out: Path) -> Measured:
-    """Score the judged rows of ``sources`` by the metrics of ``spec``; what is in ``out/scores`` already is not done again.
+def measure(
+    spec: Declared,
+    sources: Sequence[Source],
+    asked: Asked,
+    out: Path,
+    models: Mapping[str, Callable[[], Scorer]] = {},
+) -> Measured:
+    """Score the judged rows of ``sources`` by the metrics of ``spec`` and by ``models`` (label → what loads it).
 
-    A row whose metric can't be made (its encoder is not there) is told and left out. Tables of correlations have the trivial
-    metrics besides. Raises InputError for an unknown human score, and where not one metric could be made.
+    What is in ``out/scores`` already is not done again. A row whose metric can't be made (its encoder is not there) is told
+    and left out. Tables of correlations have the trivial metrics besides. Raises InputError for an unknown human score, a
+    model that can't be loaded, and where not one metric could be made.
     """
     people = [_people(source.rows, asked.human, spec.human) for source in sources]
     metrics, not_run = spec.metrics()
     extra = tuple(name for name in TRIVIAL if name != "cosine") if spec.kind == "correlations" else ()
-    metrics |= {name: name for name in extra}
+    makers = {**models, **{label: partial(make_metric, text) for label, text in metrics.items()}}
+    makers |= {name: partial(make_metric, name) for name in extra}
     rows = [row for source in sources for row in source.rows]
     texts = digest(*((row.documents, row.summary, row.references) for row in rows)).hex()
     columns: dict[str, np.ndarray] = {}
     signatures: dict[str, str] = {}
     notes: list[str] = []
-    with Bar(spec.name, total=len(metrics)) as bar:
-        for label, text in metrics.items():
+    with Bar(spec.name, total=len(makers)) as bar:
+        for label, make in makers.items():
             bar.advance(0, note=label)
             try:
-                metric = make_metric(text)
+                scorer = make()
+                signatures[label] = scorer.signature
+                values, told = _kept(out / "scores" / f"{digest(label, size=8).hex()}.json", texts, label, scorer, rows)
+                notes += told
+                columns[label] = values if scorer.higher_is_better else -values
             except InputError as error:
+                if label in models or label in signatures:
+                    raise
                 not_run[label] = str(error)
-                bar.advance()
-                continue
-            path = out / "scores" / f"{digest(label, size=8).hex()}.json"
-            key = digest(metric.signature, texts).hex()
-            values, told = kept(path, key, label, partial(_scores, metric, rows))
-            notes += told
-            columns[label] = values if metric.higher_is_better else -values
-            signatures[label] = metric.signature
             bar.advance()
     if spec.rows and not (columns.keys() - set(extra)):
         raise InputError(f"{spec.name}: not one of its metrics could be made: {'; '.join(not_run.values())}")
@@ -123,29 +129,24 @@ def measure(spec: Declared, sources: Sequence[Source], asked: Asked, out: Path) 
     )
 
 
-def kept(
-    path: Path, key: str, label: str, score: Callable[[], tuple[np.ndarray, Sequence[str | None], str]]
-) -> tuple[np.ndarray, list[str]]:
-    """Return float [n] and lines on what is missing: from the file ``path`` where an earlier run has kept them under ``key``,
-    else by ``score`` (values, reasons, a note or ""), and kept."""
-    found: Any = None
+def _kept(path: Path, texts: str, label: str, scorer: Scorer, rows: Sequence[Judged]) -> tuple[np.ndarray, list[str]]:
+    """The scores of ``rows``, float [n], and lines on what is missing or cut: from the file ``path`` where an earlier run has
+    kept them for the same scorer and ``texts`` (a hash of the rows'), else worked out, and kept."""
+    key, found = digest(scorer.signature, texts).hex(), None
     if path.is_file():
         # One that was cut short is done again.
         with suppress(ValueError):
             found = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(found, dict) or found.get("key") != key:
-        values, reasons, note = score()
-        plain = [float(value) if np.isfinite(value) else None for value in values]
-        lines = [f"no score for {count} × {reason}" for reason, count in Counter(filter(None, reasons)).items()]
-        found = {"key": key, "row": label, "values": plain, "notes": [*lines, *([note] if note else [])]}
+        scored = score_judged(scorer, rows)
+        lines = [f"no score for {count} × {why}" for why, count in Counter(filter(None, scored.reasons)).items()]
+        if cut := int(scored.cut.sum()):
+            lines.append(f"{cut} of {len(rows)} summaries: longer with their document than the model reads, and cut")
+        plain = [float(value) if np.isfinite(value) else None for value in scored.scores]
+        found = {"key": key, "row": label, "values": plain, "notes": lines}
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_json(path, found)
     return np.array(found["values"], dtype=np.float64), [f"{label}: {line}" for line in found["notes"]]
-
-
-def _scores(metric: Scorer, rows: Sequence[Judged]) -> tuple[np.ndarray, Sequence[str | None], str]:
-    columns = score_judged(metric, rows)
-    return columns.scores, columns.reasons, ""
 
 
 def judged_sources(spec: Declared, data: Sequence[str], without: Sequence[str] = ()) -> list[Source]:

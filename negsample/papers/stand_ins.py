@@ -68,16 +68,10 @@ def small_training(config: C, say: Callable[[str], None] = print) -> C:
     ``_BOUNDS`` and ``_MOST``; there is no mixed precision and no language model. ``say`` gets one line that tells every
     change, where there is one. Raises InputError for an unknown head.
     """
-    names = list(dict.fromkeys(stand_in_corpora(config.corpora()).values()))
     changes: dict[str, Any] = {
-        "corpus": names[0] if isinstance(config.corpus, str) else names,
-        "document_field": None,
-        "summary_field": None,
-        "corpus_config": None,
-        "sample": None,
+        **_data(config.corpora(), stand_in_corpora(config.corpora())),
         # None, the head's own default, is a packaged one.
         "encoder": config.encoder and (_WHOLE.get(takes(config.head)) or stand_in_encoder(config.encoder)),
-        "mixed_precision": "no",
         "lm": None,
     }
     for key, most in {**_BOUNDS, **_MOST}.items():
@@ -92,18 +86,12 @@ def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print)
     a pretrained one; reward, mixture and systems stay. ``say`` gets one line that tells every change, where there is one.
     """
     stands = stand_in_corpora([*config.corpora(), *filter(None, [config.unsupervised])])
-    names = list(dict.fromkeys(stands[name] for name in config.corpora()))
     stand = None if config.model is None else CAUSAL if "gpt" in config.model.lower() else SEQ2SEQ
     changes: dict[str, Any] = {
-        "corpus": names[0] if isinstance(config.corpus, str) else names,
+        **_data(config.corpora(), stands),
         "unsupervised": config.unsupervised and stands[config.unsupervised],
-        "document_field": None,
-        "summary_field": None,
-        "corpus_config": None,
-        "sample": None,
         "encoder": stand_in_encoder(config.encoder) if config.policy == "extract" else config.encoder,
         "model": config.model if config.model and Path(config.model).is_dir() else stand,
-        "mixed_precision": "no",
         "limit": min(config.limit or PAIRS, _BOUNDS["limit"]),
         # Systems are compared on two documents or more.
         "validation_share": max(0.2, config.validation_share),
@@ -121,54 +109,49 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
     """
     read = {name: config.domain(name) for name in config.domains}
     stands = stand_in_corpora([name for own in read.values() for name in own.corpora()])
-    told = [", ".join(f"{name} → {stand}" for name, stand in stands.items() if name != stand)]
-    for key, small in (("limit", PAIRS), ("sample", None)):
-        before = list(dict.fromkeys(getattr(own, key) for own in read.values()))
-        told.append(_changes({key: before[0] if len(before) == 1 else before}, {key: small}))
 
     def small_domain(own: TrainConfig) -> dict[str, Any]:
-        names = list(dict.fromkeys(stands[corpus] for corpus in own.corpora()))
-        return {"corpus": names[0] if len(names) == 1 else names, "limit": PAIRS, "on_bad": own.on_bad}
+        return {"corpus": _data(own.corpora(), stands)["corpus"], "limit": PAIRS, "on_bad": own.on_bad}
 
     def small_head(own: HeadSetting) -> dict[str, Any]:
         before = dataclasses.replace(config.common, **own.settings)
         after = small_training(before, say=lambda line: None).as_dict()
         changed = {key: after[key] for key in after if after[key] != getattr(before, key) and key not in DOMAIN_KEYS}
-        told.append(f"{own.label}: {text}" if (text := _changes(before.as_dict(), changed)) else "")
         return {"label": own.label, **own.settings, **changed, "sizes": _small_sizes(own.sizes)}
 
     domains = {name: small_domain(own) for name, own in read.items()}
-    heads = tuple(small_head(own) for own in config.labelled_heads)
-    numbers: dict[str, Any] = {
+    changes = {
+        "sources": {name: domains[name] for name in config.sources},
+        "targets": {name: domains[name] for name in config.target_names},
+        "heads": tuple(map(small_head, config.labelled_heads)),
+        "train": {key: value for key, value in config.train.items() if key not in ("limit", "sample")},
         "sizes": _small_sizes(config.sizes),
         "few_shot": _small_sizes(config.few_shot),
         "seeds": config.all_seeds()[:1],
     }
-    asked = {key: getattr(config, key) for key in numbers} | {"seeds": config.all_seeds()}
-    told += [_changes({key: asked[key]}, {key: numbers[key]}) for key in numbers]
-    say(f"smoke run, figures mean nothing: {'; '.join(filter(None, told)) or 'all is small already'}")
-    sources, targets = ({name: domains[name] for name in names} for names in (config.sources, config.target_names))
-    shared = {key: value for key, value in config.train.items() if key not in ("limit", "sample")}
-    return dataclasses.replace(config, sources=sources, targets=targets, heads=heads, train=shared, **numbers)
+    return _replaced(config, changes, say)
+
+
+def _data(corpora: Sequence[str], stands: Mapping[str, str]) -> dict[str, Any]:
+    """What replaces a configuration's data, and how exactly numbers are kept."""
+    names = list(dict.fromkeys(stands[name] for name in corpora))
+    unset = dict.fromkeys(("document_field", "summary_field", "corpus_config", "sample"))
+    return {"corpus": names[0] if len(names) == 1 else names, **unset, "mixed_precision": "no"}
 
 
 def _replaced(config: S, changes: Mapping[str, Any], say: Callable[[str], None]) -> S:
-    """Make the ``changes``, and say them in one line."""
-    if told := _changes(config.as_dict(), changes):
-        say(f"smoke run, figures mean nothing: {told}")
-    return dataclasses.replace(config, **changes)
-
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any], unset: str = "(unset)") -> str:
-    """Return ``key before → after`` for each key of ``after`` that differs; None is shown as ``unset``."""
+    """Make the ``changes``, and say them in one line: ``key before → after`` for each key that differs."""
 
     def shown(value: Any) -> str:
         if isinstance(value, list | tuple):
             return f"[{', '.join(map(shown, value))}]"
-        return unset if value is None else str(value)
+        return "(unset)" if value is None else str(value)
 
-    changed = [key for key in after if before[key] != after[key]]
-    return ", ".join(f"{key} {shown(before[key])} → {shown(after[key])}" for key in changed)
+    before = {key: shown(value) for key, value in config.as_dict().items()}
+    told = [f"{key} {before[key]} → {shown(new)}" for key, new in changes.items() if before[key] != shown(new)]
+    if told:
+        say(f"smoke run, figures mean nothing: {', '.join(told)}")
+    return dataclasses.replace(config, **changes)
 
 
 def _small_sizes(sizes: Sequence[Any]) -> tuple[Any, ...]:

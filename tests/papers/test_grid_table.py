@@ -67,7 +67,7 @@ def test_a_cell_is_what_its_model_scores_on_the_test_split(table, pairs_file, tm
         assert record.n == len(examples)
         assert 0 <= record.low <= record.value <= record.high <= 100
     assert sum("epochs" in line for line in said) >= 3
-    files = "cells encoders.json grid.json locks p3-table1.csv p3-table1.json p3-table1.md run.json"
+    files = "cells grid.json locks p3-table1.csv p3-table1.json p3-table1.md run.json"
     assert sorted(path.name for path in out.iterdir()) == files.split()
     run = json.loads((out / "run.json").read_text())
     assert run["config"]["corpus"] == str(pairs_file)
@@ -177,16 +177,7 @@ def test_a_changed_corpus_or_a_damaged_cell_is_noticed(table, tmp_path, pairs_fi
         table(*words, corpus=corpus)
 
 
-def test_what_lacks_a_download_is_listed_and_cls_is_a_column_of_its_own(table, tiny_bert, tmp_path, monkeypatch):
-    def unreachable(model=""):
-        raise InputError("the hub can't be reached")
-
-    monkeypatch.setitem(ENCODERS._entries, "use", unreachable)
-    words = ("encoders=[use, letters]", "heads=[fc, cls]", f"encoder={tiny_bert}", "max_length=64")
-    found = table("p3-table1", *words)
+def test_a_head_that_takes_no_rows_has_a_column_of_its_own(table, tiny_bert):
+    found = table("p3-table1", "heads=[fc, cls]", f"encoder={tiny_bert}", "max_length=64")
     measured = [(record.row, record.column) for record in found.records if record.value is not None]
     assert measured == [("crosspair fc", "letters"), ("crosspair cls", str(tiny_bert))]
-    assert found.not_run == {"use": "the hub can't be reached"}
-    assert any(f"encoder={tiny_bert}" in note for note in found.notes)
-    with pytest.raises(InputError, match="none of the encoders can be run"):
-        table("p3-table1", "encoders=[use]", out=tmp_path / "b")

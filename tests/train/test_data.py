@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.io.files import appears
+from negsample.io import files
 from negsample.train import data
 from negsample.train.config import make_config
 from negsample.train.data import BatchOrder, open_split, prepare_split, redrawn, share
@@ -74,7 +74,7 @@ def test_each_text_is_read_once_and_found_again(block, tmp_path, monkeypatch):
 
 
 def test_a_split_that_another_machine_can_not_see(tmp_path, monkeypatch):
-    monkeypatch.setattr(data, "appears", lambda path: appears(path, 0.0))
+    monkeypatch.setattr(files, "_PATIENCE", 0.0)
     with pytest.raises(InputError, match="--out on a file system that all machines share"):
         open_split(tmp_path / "split")
 

@@ -42,7 +42,6 @@ def reinforce(
     *,
     resume: bool = False,
     smoke: bool = False,
-    command: list[str] | None = None,
     say: Callable[[str], None] = print_line,
 ) -> dict[str, Any] | None:
     """Train a summarizer by ``reward`` as a resolved ``config`` says, and leave a model folder at ``out``.
@@ -68,7 +67,7 @@ def reinforce(
         if not hold_folder(accelerator, out, settings, finished, held, what=what, kept=_LEARNED, resume=resume):
             return None
         with own_state():
-            return _run(accelerator, config, reward, oracle, out, watch, smoke, command, say)
+            return _run(accelerator, config, reward, oracle, out, watch, smoke, say)
 
 
 def make_policy(config: ReinforceConfig, oracle: Score) -> Policy:
@@ -92,7 +91,6 @@ def _run(
     out: Path,
     watch: Stopwatch,
     smoke: bool,
-    command: list[str] | None,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     work = out / WORK
@@ -128,7 +126,7 @@ def _run(
     signature = getattr(reward, "signature", "")
     policy.summarizer.save(out, {"training": config.as_dict(), "reward": signature})
     write_run(
-        out / "run.json", watch, command=command, device=str(accelerator.device), seed=config.seed,
+        out / "run.json", watch, device=str(accelerator.device), seed=config.seed,
         smoke=smoke, processes=accelerator.num_processes, reward=signature, config=config.as_dict(), figures=found,
     )  # fmt: skip
     # Written last: with it the run is finished.

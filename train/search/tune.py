@@ -55,7 +55,6 @@ def tune(
     alive: int = 15,
     silent: int = 180,
     say: Callable[[str], None] = print,
-    command: list[str] | None = None,
 ) -> list[FrozenTrial]:
     """Run trials of ``search`` until study ``study_name`` in the storage ``url`` holds ``trials`` finished ones.
 
@@ -78,9 +77,7 @@ def tune(
         with work_folder(out, {"study": study_name}, name="tune.json", what="a study", alone=False):
             study = open_study(open_storage(url, alive, silent), study_name, search)
         study.pruner = search.make_pruner()
-        # The command line may hold a password, so that it is the caller's to give.
-        trained = partial(trainer, resume=True, command=command or [])
-        worker = _Worker(search, study, trials, out, measure, trained, keep_models, say)
+        worker = _Worker(search, study, trials, out, measure, partial(trainer, resume=True), keep_models, say)
         # A network and its optimiser refer to each other, and would fill a GPU until Python looks for such circles.
         collected = torch.cuda.is_available()
         # Optuna's MaxTrialsCallback would count a trial that was run again twice, and look only after the first one.

@@ -200,7 +200,7 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
     for (metric, *rest), value in values.items():
         if metric == "brevity":
             assert value == pytest.approx(values["words", *rest])
-    write_correlation(result, str(tmp_path / "out"), Stopwatch(), ["negsample"])
+    write_correlation(result, str(tmp_path / "out"), Stopwatch())
     scores = [row.fields for row in read_rows(tmp_path / "out" / "scores.parquet")]
     raw = [row["score"] for row in scores if row["name"] == "brevity"]
     assert raw == [-len(row["summary"].split()) for row in judged()]
@@ -366,7 +366,7 @@ def test_furthest_apart_by_hand() -> None:
 def test_the_csv_has_the_promised_columns_and_says_why_a_value_is_missing(tmp_path: Path) -> None:
     rows = judged(systems=3)
     result = correlate.correlate(Settings((write(tmp_path / "made.jsonl", rows),), bootstrap=20))
-    write_correlation(result, str(tmp_path / "out"), Stopwatch(), ["negsample", "correlate"])
+    write_correlation(result, str(tmp_path / "out"), Stopwatch())
     with open(tmp_path / "out" / "agreement.csv", encoding="utf-8", newline="") as stream:
         reader = csv.reader(stream)
         header = next(reader)
@@ -404,7 +404,7 @@ def test_the_csv_has_the_promised_columns_and_says_why_a_value_is_missing(tmp_pa
 def test_equal_settings_give_equal_files(tmp_path: Path) -> None:
     settings = Settings((write(tmp_path / "made.jsonl", judged(5)),), bootstrap=30, seed=7)
     for name in ("one", "two"):
-        write_correlation(correlate.correlate(settings), str(tmp_path / name), Stopwatch(), ["negsample"])
+        write_correlation(correlate.correlate(settings), str(tmp_path / name), Stopwatch())
     for file in ("agreement.json", "agreement.csv", "scores.parquet"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 

@@ -106,7 +106,7 @@ def test_what_is_fitted_survives_its_file(result: FitResult) -> None:
 
 
 def test_the_page_and_the_figures(result: FitResult) -> None:
-    page = fit_page(result, ["negsample", "fit"])
+    page = fit_page(result)
     for part in (
         "Better than coverage",
         "repeated_pairs ×−",

@@ -47,15 +47,15 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("page")
     path = folder / "made.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in _rows()), encoding="utf-8")
-    command = ["negsample", request.param, "x" * 200]
-    if request.param == "correlate":
-        with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["negsample", request.param, "x" * 200])
+        if request.param == "correlate":
             patch.setattr(columns, "BASELINES", ("words", "copied", "tf-recall", "lead-overlap"))
             settings = Settings((str(path),), metrics=("rouge1(value=recall)", "rouge2", "novelty2"), bootstrap=50)
-            text = correlation_page(correlate(settings), command)
-    else:
-        metrics = ("words", "tf-recall")
-        text = comparison_page(compare(CompareSettings(metrics=metrics, inputs=(str(path),), bootstrap=50)), command)
+            text = correlation_page(correlate(settings))
+        else:
+            metrics = ("words", "tf-recall")
+            text = comparison_page(compare(CompareSettings(metrics=metrics, inputs=(str(path),), bootstrap=50)))
     (folder / "report.html").write_text(text, encoding="utf-8")
     return folder / "report.html"
 
