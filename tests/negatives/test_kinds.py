@@ -217,12 +217,10 @@ def test_replace_never_takes_the_word_itself():
             make(kind, Pair("x", "...", "— !"))
 
 
-@pytest.mark.parametrize(
-    ("share", "add", "delete"), [(0.0, 1, 1), (0.01, 1, 1), (0.5, 4, 4), (0.99, 8, 7), (0.9999, 8, 7)]
-)
-def test_bounds_of_k(share, add, delete):
-    assert draw_count(8, 8, Scripted(random=[share])) == add
-    assert draw_count(8, 7, Scripted(random=[share])) == delete
+def test_bounds_of_k():
+    shares = [0.0, 0.01, 0.5, 0.99, 0.9999]
+    assert [draw_count(8, 8, Scripted(random=[share])) for share in shares] == [1, 1, 4, 8, 8]
+    assert [draw_count(8, 7, Scripted(random=[share])) for share in shares] == [1, 1, 4, 7, 7]
 
 
 def test_sentence_delete_leaves_at_least_one_sentence_and_removes_at_least_one():
