@@ -1,6 +1,6 @@
 """The estimator: pairs in, scores out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -230,6 +230,16 @@ class Estimator:
             **score_columns(self, {name: frame[name] for name in frame.columns}, document, summary, prefix)
         )
 
+    def batch(
+        self, columns: Mapping[str, Any], document: str = "document", summary: str = "summary", prefix: str = ""
+    ) -> dict[str, Any]:
+        """For ``datasets``: ``dataset.map(estimator.batch, batched=True)`` adds the columns of ``score_frame``; other names
+        of columns go into ``fn_kwargs``. What ``datasets`` has cached is found again while the model is the same.
+        """
+        from negsample.models.dataframe import score_columns
+
+        return score_columns(self, columns, document, summary, prefix)
+
     # --- what is computed
 
     @property
@@ -290,9 +300,11 @@ class Estimator:
         for start in range(0, len(items), _CHUNK):
             part = slice(start, start + _CHUNK)
             values[part], cut[part] = self._ask_chunk(items[part], batch_size, ask, width)
-        missing = list(np.isnan(values).any(axis=1))
         reason = getattr(self._features, "reason", lambda document, summary: None)
-        reasons = [reason(i.document, i.summary) if gone else None for i, gone in zip(items, missing, strict=True)]
+        reasons = [
+            reason(item.document, item.summary) if np.isnan(row).any() else None
+            for item, row in zip(items, values, strict=True)
+        ]
         return Answers(values, cut, reasons)
 
     def _ask_chunk(self, items: Sequence[Item], batch_size: int, ask: Ask, width: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,10 @@
 """The papers' figures, drawn from the records of a table."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from negsample.eval.report.plots import NO_FORMULAS, picture, style
-from negsample.papers.kinds import PEOPLE
 from negsample.papers.records import Record
-
-if TYPE_CHECKING:
-    pass
 
 # The tasks' colours in Figure 2 of Moeed et al. 2020, and marks that tell them apart without.
 _MARKS = {"Gen-Story": ("tab:green", "o"), "Ref-Story": ("tab:orange", "s"), "Gen-Ref": ("tab:blue", "^")}
@@ -22,10 +18,8 @@ def draw(how: str, records: Sequence[Record]) -> bytes:
         groups: dict[str, list[Record]] = {}
         title, draw_panel = DRAWN[how]
         for record in records:
-            if record.value is not None:
-                groups.setdefault(title(record), []).append(record)
-        if how == "systems":
-            groups = dict(_by_people(groups))
+            if record.value is not None and (name := title(record)) is not None:
+                groups.setdefault(name, []).append(record)
         figure: Figure = Figure(figsize=(6, 3.2 * max(1, len(groups))), layout="constrained")
         panels = figure.subplots(max(1, len(groups)), 1, squeeze=False)[:, 0]
         for (name, own), axes in zip(groups.items(), panels, strict=False):
@@ -34,18 +28,6 @@ def draw(how: str, records: Sequence[Record]) -> bytes:
             if axes.get_legend_handles_labels()[0]:
                 axes.legend(fontsize="x-small")
         return picture(figure)
-
-
-def _by_people(groups: dict[str, list[Record]]) -> Iterator[tuple[str, list[Record]]]:
-    """A panel for each metric of a data set: its systems' means, each with the first human score that is drawn against it."""
-    for dataset, own in groups.items():
-        people: dict[str, Record] = {}
-        for record in own:
-            if record.column.startswith(PEOPLE):
-                people.setdefault(record.row, record)
-        for column in dict.fromkeys(record.column for record in own if not record.column.startswith(PEOPLE)):
-            both = [(people[r.row], r) for r in own if r.column == column and r.row in people]
-            yield f"{dataset} · {column}", [record for pair in both for record in pair]
 
 
 def _bars(axes: Any, own: Sequence[Record]) -> None:
@@ -75,34 +57,36 @@ def _first_tokens(axes: Any, own: Sequence[Record]) -> None:
 
 def _points(axes: Any, own: Sequence[Record]) -> None:
     """Each system's mean human score and mean similarity, with its name."""
-    for people, record in zip(own[::2], own[1::2], strict=True):
-        axes.plot([people.value], [record.value], "o", color="tab:blue")
+    for record in own:
+        place = record.about["people"], record.value
+        axes.plot(*place, "o", color="tab:blue")
         # DUC's lead baseline is summarizer 1, the paper's b.
         baseline = record.row == "1" and record.section.startswith("duc")
-        axes.annotate("b" if baseline else record.row, (people.value, record.value), fontsize="small")
+        axes.annotate("b" if baseline else record.row, place, fontsize="small")
     axes.set(xlabel="people")
 
 
 def _distances(axes: Any, own: Sequence[Record]) -> None:
     """People's mean and the distance of headlines and texts, a colour and a mark for each task."""
-    people = {record.row: record.value for record in own if record.column == "people"}
     for record in own:
-        if record.column == "people":
-            continue
         dataset, task = record.about["dataset"], record.about["task"]
         colour, mark = _MARKS[task]
-        place = people[record.row], record.value
+        place = record.about["people"], record.value
         known = task in axes.get_legend_handles_labels()[1]
         axes.plot(*place, color=colour, marker=mark, linestyle="", label="" if known else task)
         axes.annotate(dataset, place, xytext=(4, 4), textcoords="offset points", fontsize=7)
     axes.set(xlabel="people's mean score", ylabel="Fréchet embedding distance (lower: nearer)")
 
 
-# How → the title of a record's panel, and what draws a panel.
-DRAWN: dict[str, tuple[Callable[[Record], str], Callable[[Any, Sequence[Record]], None]]] = {
+def _beside_people(title: str, record: Record) -> str | None:
+    return None if record.about.get("people") is None else title
+
+
+# How → the title of a record's panel (None: it is not drawn), and what draws a panel.
+DRAWN: dict[str, tuple[Callable[[Record], str | None], Callable[[Any, Sequence[Record]], None]]] = {
     "bars": (lambda record: record.column, _bars),
     "first": (lambda record: record.column, _first_tokens),
     "sampling": (lambda record: f"{record.section}: Pearson over systems", _curves),
-    "systems": (lambda record: record.section, _points),
-    "headline-distances": (lambda record: "", _distances),
+    "systems": (lambda record: _beside_people(f"{record.section} · {record.column}", record), _points),
+    "headline-distances": (lambda record: _beside_people("", record), _distances),
 }

@@ -240,7 +240,6 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
         about=f"{about} Test split; 95 % intervals by bootstrap over documents.",
         head="recipe, head",
         digits=1,
-        notes=_notes(grid),
         more={"data": data},
     )
     seconds = sum(cell["seconds"] for cell in done)
@@ -249,20 +248,13 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
     return table
 
 
-def _notes(grid: GridConfig) -> list[str]:
-    """Which settings are not the defaults; a head that takes no rows has the encoder of the settings, and no other head has."""
-    told = {"corpus", "limit", "sample", "seed", "negatives", "encoders", "heads", "table"}
-    if all(takes(head) == "rows" for head in grid.heads):
-        told.add("encoder")
-    own = {key: value for key, value in grid.as_dict().items() if key not in told}
-    changed = [f"{key}={value}" for key, value in own.items() if value != getattr(TrainConfig, key)]
-    return [f"Other settings: {', '.join(changed)}."] if changed else []
-
-
 def _check(grid: GridConfig, encoders: Sequence[str]) -> None:
     """Raise InputError for an encoder of rows that can't be had, a head that can't be trained, or a device that is not there."""
     for spec in encoders:
-        make_encoder(spec)
+        try:
+            make_encoder(spec)
+        except InputError as error:
+            raise InputError(f"{error} (encoders=[…] without {spec} leaves it out)") from error
     make_accelerator(grid)
     for head in grid.heads:
         own = grid.cell(head=head).resolved()

@@ -208,8 +208,8 @@ def distances(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: 
             value, n = _apart(distance, many, task)
             if value is None:
                 raise InputError(f"{dataset}: fewer than two headlines have a vector; give more")
-            records.append(Record(row, FED, value, n=n, about=about))
             people = float(np.mean([headline.scores[task] for headline in rated]))
+            records.append(Record(row, FED, value, n=n, about={**about, "people": people}))
             records.append(Record(row, "people", people, n=len(rated), about=about))
     if not records:
         raise InputError("no headline has people's scores; give --data FILE with gen_story, ref_story, gen_ref")

@@ -21,7 +21,6 @@ from negsample.papers.records import Record
 from negsample.text import word_count
 
 LETTERS = {"pearson": "P", "spearman": "S", "kendall": "τ"}
-PEOPLE = "people: "
 
 
 @dataclass
@@ -165,10 +164,13 @@ def systems(measured: Measured) -> Found:
     """Each system's mean human score and mean similarity."""
     found = Found()
     for table in measured.tables:
-        columns = {**{PEOPLE + name: column for name, column in table.human.items()}, **table.metrics}
-        for column, values in columns.items():
-            means = zip(table.system_names, _system_means(table, values), strict=True)
-            found.records += [Record(system, column, mean, section=table.dataset) for system, mean in means]
+        names, people = table.system_names, {f"people: {name}": values for name, values in table.human.items()}
+        # A metric's mean is drawn against that of the first human score.
+        first = _system_means(table, next(iter(people.values())))
+        for column, values in {**people, **table.metrics}.items():
+            for system, mean, of_people in zip(names, _system_means(table, values), first, strict=True):
+                about = {} if column in people else {"people": of_people}
+                found.records.append(Record(system, column, mean, section=table.dataset, about=about))
     return found
 
 

@@ -68,16 +68,10 @@ def small_training(config: C, say: Callable[[str], None] = print) -> C:
     ``_BOUNDS`` and ``_MOST``; there is no mixed precision and no language model. ``say`` gets one line that tells every
     change, where there is one. Raises InputError for an unknown head.
     """
-    names = list(dict.fromkeys(stand_in_corpora(config.corpora()).values()))
     changes: dict[str, Any] = {
-        "corpus": names[0] if isinstance(config.corpus, str) else names,
-        "document_field": None,
-        "summary_field": None,
-        "corpus_config": None,
-        "sample": None,
+        **_data(config.corpora(), stand_in_corpora(config.corpora())),
         # None, the head's own default, is a packaged one.
         "encoder": config.encoder and (_WHOLE.get(takes(config.head)) or stand_in_encoder(config.encoder)),
-        "mixed_precision": "no",
         "lm": None,
     }
     for key, most in {**_BOUNDS, **_MOST}.items():
@@ -92,18 +86,12 @@ def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print)
     a pretrained one; reward, mixture and systems stay. ``say`` gets one line that tells every change, where there is one.
     """
     stands = stand_in_corpora([*config.corpora(), *filter(None, [config.unsupervised])])
-    names = list(dict.fromkeys(stands[name] for name in config.corpora()))
     stand = None if config.model is None else CAUSAL if "gpt" in config.model.lower() else SEQ2SEQ
     changes: dict[str, Any] = {
-        "corpus": names[0] if isinstance(config.corpus, str) else names,
+        **_data(config.corpora(), stands),
         "unsupervised": config.unsupervised and stands[config.unsupervised],
-        "document_field": None,
-        "summary_field": None,
-        "corpus_config": None,
-        "sample": None,
         "encoder": stand_in_encoder(config.encoder) if config.policy == "extract" else config.encoder,
         "model": config.model if config.model and Path(config.model).is_dir() else stand,
-        "mixed_precision": "no",
         "limit": min(config.limit or PAIRS, _BOUNDS["limit"]),
         # Systems are compared on two documents or more.
         "validation_share": max(0.2, config.validation_share),
@@ -123,8 +111,7 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
     stands = stand_in_corpora([name for own in read.values() for name in own.corpora()])
 
     def small_domain(own: TrainConfig) -> dict[str, Any]:
-        names = list(dict.fromkeys(stands[corpus] for corpus in own.corpora()))
-        return {"corpus": names[0] if len(names) == 1 else names, "limit": PAIRS, "on_bad": own.on_bad}
+        return {"corpus": _data(own.corpora(), stands)["corpus"], "limit": PAIRS, "on_bad": own.on_bad}
 
     def small_head(own: HeadSetting) -> dict[str, Any]:
         before = dataclasses.replace(config.common, **own.settings)
@@ -143,6 +130,13 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
         "seeds": config.all_seeds()[:1],
     }
     return _replaced(config, changes, say)
+
+
+def _data(corpora: Sequence[str], stands: Mapping[str, str]) -> dict[str, Any]:
+    """What replaces a configuration's data, and how exactly numbers are kept."""
+    names = list(dict.fromkeys(stands[name] for name in corpora))
+    unset = dict.fromkeys(("document_field", "summary_field", "corpus_config", "sample"))
+    return {"corpus": names[0] if len(names) == 1 else names, **unset, "mixed_precision": "no"}
 
 
 def _replaced(config: S, changes: Mapping[str, Any], say: Callable[[str], None]) -> S:

@@ -1,5 +1,6 @@
 """A transfer experiment's figures, with intervals and paired differences, as the records of a table."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,42 +57,31 @@ def transfer_table(grid: Transfer, printed: Sequence[Record] = ()) -> Table:
 
 
 def _records(grid: Transfer) -> Iterator[Record]:
-    """Yield a record for each model, target and figure or difference, those of a recipe, head and size together."""
-    groups: dict[tuple[Any, ...], list[tuple[TransferCell, str, dict[str, Any]]]] = {}
+    """Yield a record for each figure of a model on a target, then for each difference."""
     tested: dict[tuple[Path, str], dict[str, Any]] = {}
     for recipe in grid.settings.mixes:
         for target in grid.settings.target_names:
             own = [(cell, found) for cell, found in grid.finished if cell.recipe == recipe and target in found["test"]]
             tested |= _tested(own, target, grid) if own else {}
-    for cell, _ in grid.finished:
-        for target in grid.settings.target_names:
-            if (one := tested.get((cell.folder, target))) is not None:
-                groups.setdefault((str(cell.recipe), cell.head.label, size_title(cell.size)), []).append(
-                    (cell, target, one)
-                )
-    for names, rows in groups.items():
-        for told, title in _TOLD.items():
-            for cell, target, one in rows:
-                figure = one if told == "value" else one[told]
-                if figure is None:
-                    continue
-                about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
-                about |= {"target": target, "shots": cell.shots, "figure": cell.figure, "told": told}
-                about |= {key: one[key] for key in ("train_pairs", "documents", "seconds")}
-                value, low, high = (
-                    None if figure[key] is None else 100 * figure[key] for key in ("value", "low", "high")
-                )
-                yield Record(
-                    f"{cell.source.name}, then {cell.shots} pairs of {cell.target}" if cell.shots else cell.source.name,
-                    target,
-                    value,
-                    low,
-                    high,
-                    one["n"],
-                    section=f"{', '.join(names)}: {title or TITLES[cell.figure]}",
-                    reason=one["reason"] if told == "value" else "",
-                    about={**about, "seen": target in cell.source.domains},
-                )
+    for told, title in _TOLD.items():
+        for cell, target in itertools.product([cell for cell, _ in grid.finished], grid.settings.target_names):
+            one = tested.get((cell.folder, target))
+            if one is None or (figure := one if told == "value" else one[told]) is None:
+                continue
+            about = {key: value for key, value in cell.about().items() if key not in ("domains", "seed")}
+            about |= {"target": target, "shots": cell.shots, "figure": cell.figure, "told": told}
+            about |= {key: one[key] for key in ("train_pairs", "documents", "seconds")}
+            shots = f", then {cell.shots} pairs of {cell.target}" if cell.shots else ""
+            names = f"{cell.recipe}, {cell.head.label}, {size_title(cell.size)}"
+            yield Record(
+                f"{cell.source.name}{shots}",
+                target,
+                **{key: None if figure[key] is None else 100 * figure[key] for key in ("value", "low", "high")},
+                n=one["n"],
+                section=f"{names}: {title or TITLES[cell.figure]}",
+                reason=one["reason"] if told == "value" else "",
+                about={**about, "seen": target in cell.source.domains},
+            )
 
 
 def _tested(own: Sequence[Finished], target: str, grid: Transfer) -> dict[tuple[Path, str], dict[str, Any]]:
@@ -186,19 +176,17 @@ def _notes(grid: Transfer) -> list[str]:
     ]
     plain = [(cell, found) for cell, found in grid.finished if not cell.shots]
     left = {cell.source.name: found["left_out"] for cell, found in plain if found["left_out"]}
-    # Which heads cut how much of the test pairs.
-    cut: dict[str, np.ndarray] = {}
-    for cell, found in plain:
-        for name, split in found["cut"].items():
-            if name.startswith("test "):
-                cut[cell.head.label] = cut.get(cell.head.label, 0) + np.array([split["cut"], split["pairs"]])
     notes += [
         f"{name}: {count} training documents left out, for they are (or share a summary with) test documents of a target."
         for name, count in left.items()
     ]
-    shares = [f"{head} {100 * some / pairs:.0f} % of test examples" for head, (some, pairs) in cut.items() if some]
-    if shares:
-        notes.append(f"Longer than the model reads, and cut: {', '.join(shares)}.")
+    # Which heads cut how much of the test pairs.
+    for head in grid.settings.labelled_heads:
+        cuts = [found["cut"] for cell, found in plain if cell.head == head]
+        tests = [split for cut in cuts for name, split in cut.items() if name.startswith("test ")]
+        if some := sum(split["cut"] for split in tests):
+            share = 100 * some / sum(split["pairs"] for split in tests)
+            notes.append(f"Longer than head {head.label} reads, and cut: {share:.0f} % of test examples.")
     if len(seeds := grid.settings.all_seeds()) > 1:
         notes.append(f"Means over seeds {', '.join(map(str, seeds))}; intervals are over documents alone.")
     if len(plain) < len(grid.finished):

@@ -103,6 +103,18 @@ def test_a_frame_gets_columns(estimator: Estimator) -> None:
     assert pickle.loads(pickle.dumps(estimator)).signature == estimator.signature
 
 
+def test_a_data_set_gets_columns(estimator: Estimator) -> None:
+    datasets = pytest.importorskip("datasets")
+    documents, summaries = zip(story(1), story(2), strict=True)
+    data = datasets.Dataset.from_dict({"document": documents, "summary": [summaries[0], ""]})
+    found = data.map(estimator.batch, batched=True, batch_size=1)
+    assert found["score"][0] == pytest.approx(float(estimator.score(documents[:1], summaries[:1])[0]))
+    assert np.isnan(found["score"][1])
+    assert list(found["reason"]) == ["", "the summary is blank"]
+    # What datasets hashes, and sends to other processes, is where the estimator lies, and which one it is.
+    assert estimator.fingerprint.encode() in pickle.dumps(estimator)
+
+
 def test_an_assertion_for_tests(estimator: Estimator) -> None:
     (document, good), (_, foreign) = story(1), story(2)
     score = float(estimator.score([document], [good])[0])

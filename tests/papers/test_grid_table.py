@@ -25,10 +25,8 @@ from negsample.train.data import make_examples
 @pytest.fixture
 def letters(tmp_path, monkeypatch):
     """The module of a small encoder, registered while the test runs, with a cache of its own."""
-    folder = tmp_path / "plugin"
-    folder.mkdir()
-    write_plugin(folder)
-    monkeypatch.syspath_prepend(str(folder))
+    write_plugin(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(ENCODERS, "_entries", dict(ENCODERS._entries))
     ENCODERS.register("letters", "letters_encoder:make")
@@ -181,4 +179,3 @@ def test_a_head_that_takes_no_rows_has_a_column_of_its_own(table, tiny_bert):
     found = table("p3-table1", "heads=[fc, cls]", f"encoder={tiny_bert}", "max_length=64")
     measured = [(record.row, record.column) for record in found.records if record.value is not None]
     assert measured == [("crosspair fc", "letters"), ("crosspair cls", str(tiny_bert))]
-    assert any(f"encoder={tiny_bert}" in note for note in found.notes)

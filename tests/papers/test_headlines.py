@@ -1,6 +1,7 @@
 """Headlines of Moeed et al. 2020: tasks, correlations against scipy, means and distances by hand."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from scipy.stats import pearsonr
@@ -26,16 +27,9 @@ JUDGED = [
     | dict(zip(TASKS.values(), score, strict=True))
     for place, (story, made, known, score) in enumerate(zip(STORIES, GENERATED, REFERENCE, SCORES, strict=True))
 ] * 2
-ROWS = [
-    {
-        "story": "storm closed port. ships waited.",
-        "generated": "storm port",
-        "reference": "storm sails",
-        "gen_ref": [2, 4],
-    },
-    {"story": "prices rose in march.", "generated": "prices rose fast", "reference": "prices rose fast"},
-    {"story": "prices rose in march.", "generated": "bread", "reference": "prices rose fast", "draw": 2},
-]
+FIRST = {"story": "storm closed port. ships waited.", "generated": "storm port", "reference": "storm sails"}
+SECOND = {"story": "prices rose in march.", "generated": "prices rose fast", "reference": "prices rose fast"}
+ROWS = [FIRST | {"gen_ref": [2, 4]}, SECOND, SECOND | {"generated": "bread", "draw": 2}]
 
 
 @pytest.fixture
@@ -52,16 +46,13 @@ def write(tmp_path):
 
 def table(name, headlines, out, rows="rouge1  rouge1\n"):
     """A table of headlines by cheap metrics, record by place."""
-    from dataclasses import replace
-
     spec = replace(declared(name).with_parts(["USE=glove(unit=sentence)"]), rows=rows)
     made = KINDS[spec.kind](spec, headlines, Asked(bootstrap=1000), out)
     return made, {(record.row, record.column): record for record in made.records}
 
 
 def test_loading(write):
-    path = write(JUDGED)
-    found = load_headlines(path)
+    found = load_headlines(write(JUDGED))
     assert len(found) == 8
     assert found[0].story.endswith("The owners lost money.")
     assert found[1].scores == {"Gen-Story": 2.0, "Ref-Story": 4.5, "Gen-Ref": 1.0}
@@ -103,10 +94,8 @@ def test_tables_3_and_4(write, tmp_path):
         assert (record.mark == "*") == (expected.pvalue < 0.05 / 6)
     assert {record.row for record in made.records if record.section == TABLE_4} >= {"rouge1", "rouge2"}
     assert found["a rouge1", "Gen-Ref"].n == 4
-    assert (
-        table("p4-table3", headlines[:1] * 3, tmp_path)[1]["a rouge1", "Gen-Ref"].reason == "metric scores are constant"
-    )
-    assert "1 rows" in table("p4-table3", headlines[:2], tmp_path)[1]["a rouge1", "Gen-Ref"].reason
+    for few, why in ((headlines[:1] * 3, "metric scores are constant"), (headlines[:2], "1 rows")):
+        assert why in table("p4-table3", few, tmp_path)[1]["a rouge1", "Gen-Ref"].reason
 
 
 def test_means_by_hand_over_one_headline_a_story(write, tmp_path):
@@ -144,12 +133,8 @@ def test_examples_are_the_stories_with_most_headlines_the_nearest_first(write, t
     assert {place: record.value for place, record in found.items()} == {
         ("1 s", "to story"): 0.5, ("1 s", "to reference"): 1.0, ("2 s", "to story"): 0.0, ("2 s", "to reference"): 0.0,
     }  # fmt: skip
-    assert [text for _, text in made.texts] == [
-        "prices rose in march.",
-        "prices rose fast",
-        "prices rose fast",
-        "bread",
-    ]
+    texts = [text for _, text in made.texts]
+    assert texts == ["prices rose in march.", "prices rose fast", "prices rose fast", "bread"]
 
 
 def test_points_have_peoples_mean_and_the_distance_of_the_larger_corpus(write, tmp_path):
@@ -157,11 +142,8 @@ def test_points_have_peoples_mean_and_the_distance_of_the_larger_corpus(write, t
     rated = [ROWS[n % 2] | dict(zip(TASKS.values(), row, strict=True)) for n, row in enumerate(scores)]
     judged = load_headlines(write(rated), judged=None)
     _, found = table("p4-figure2", judged, tmp_path)
-    assert [(found[f"d {task}", "people"].value, found[f"d {task}", "fed"].n) for task in TASKS] == [
-        (3, 3),
-        (3, 3),
-        (2, 3),
-    ]
+    means = [(found[f"d {task}", "people"].value, found[f"d {task}", "fed"].n) for task in TASKS]
+    assert means == [(3, 3), (3, 3), (2, 3)]
     unscored = {key: value for key, value in ROWS[0].items() if key != "gen_ref"}
     more = load_headlines(write([unscored | {"generated": ROWS[0]["reference"]}, *ROWS[1:]]), judged=None)
     _, others = table("p4-figure2", [*judged, *more], tmp_path)

@@ -88,18 +88,10 @@ def test_people_among_themselves_and_the_learned_metric(tmp_path, monkeypatch):
 def test_statistics_and_system_means_by_hand(tmp_path):
     source = by_hand([("a", "1", "one", 0.2), ("b", "1", "one two", 0.4), ("a", "2", "one two three", 0.9)])
     measured = made(tmp_path, replace(MADE, kind="statistics", rows="words  words"), source)
-    assert {record.row: record.value for record in kinds.statistics(measured).records} == pytest.approx(
-        {
-            "systems": 2,
-            "reference-length": 1.5,
-            "summary-length": 2.0,
-            "document-length": 5.0,
-            "lowest-system": 0.3,
-            "highest-system": 0.9,
-            "sd-of-systems": 0.6 / 2**0.5,
-            "articles-a-system": 1.5,
-        }
-    )
+    names = ("systems", "reference-length", "summary-length", "document-length")
+    names += ("lowest-system", "highest-system", "sd-of-systems", "articles-a-system")
+    expected = dict(zip(names, (2, 1.5, 2.0, 5.0, 0.3, 0.9, 0.6 / 2**0.5, 1.5), strict=True))
+    assert {record.row: record.value for record in kinds.statistics(measured).records} == pytest.approx(expected)
     means = {(record.row, record.column): record.value for record in kinds.systems(measured).records}
     assert means == pytest.approx(
         {("1", "people: kept"): 0.3, ("2", "people: kept"): 0.9, ("1", "words"): 1.5, ("2", "words"): 3.0}
@@ -134,9 +126,8 @@ def test_systems_that_a_paper_leaves_out(tmp_path):
 def test_scores_are_kept(tmp_path, monkeypatch):
     first = made(tmp_path)
     scored = []
-    monkeypatch.setattr(
-        judged, "score_judged", lambda metric, rows: scored.append(metric.name) or score_judged(metric, rows)
-    )
+    once = lambda scorer, rows: scored.append(scorer.name) or score_judged(scorer, rows)  # noqa: E731
+    monkeypatch.setattr(judged, "score_judged", once)
     again = made(tmp_path)
     assert not scored
     for name, column in first.tables[1].metrics.items():

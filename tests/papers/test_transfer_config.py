@@ -13,26 +13,14 @@ from negsample.papers.transfer_config import make_transfer
 BASE = {"sources": {"a": "a.jsonl", "b": "b.jsonl", "c": "c.jsonl"}}
 
 
-def test_defaults():
-    config = make_transfer(BASE)
-    assert config.target_names == ["a", "b", "c"]
-    assert [str(recipe) for recipe in config.mixes] == ["crosspair"]
-    assert [(head.label, head.sizes) for head in config.labelled_heads] == [("fc", (None,))]
-    assert (config.all_seeds(), config.few_shot) == ((0,), ())
-    assert [source.name for source in config.all_sources()] == ["a", "b", "c"]
-
-
-def test_mixture_and_leave_one_out():
+def test_sources_mixture_and_leave_one_out():
     config = make_transfer({**BASE, "mixture": True, "leave_one_out": True, "targets": ["b", "c"]})
     found = {source.name: (source.domains, source.left_out) for source in config.all_sources()}
-    assert found == {
-        "a": (("a",), ""),
-        "b": (("b",), ""),
-        "c": (("c",), ""),
-        "mixture": (("a", "b", "c"), ""),
-        "all but b": (("a", "c"), "b"),
-        "all but c": (("a", "b"), "c"),
-    }
+    every = {name: ((name,), "") for name in "abc"} | {"mixture": (("a", "b", "c"), "")}
+    assert found == {**every, "all but b": (("a", "c"), "b"), "all but c": (("a", "b"), "c")}
+    plain = make_transfer(BASE)
+    assert [source.name for source in plain.all_sources()] == plain.target_names == ["a", "b", "c"]
+    assert (plain.all_seeds(), plain.few_shot) == ((0,), ())
 
 
 def test_domains_take_their_own_options_before_those_of_train():
@@ -151,14 +139,13 @@ def test_smoke_replaces_corpora_and_encoders_and_keeps_the_shape():
     corpora = {name: (domain.corpus, domain.corpus_config) for name, domain in small.domains.items()}
     assert corpora == {"cnn": ("sample:news", None), "patents": ("sample:patents", None)}
     assert small.target_names == ["cnn"]
-    first, second, third = small.sizes
-    assert (third, first == second) == ("all", False)
-    assert all(2 <= size < 16 for size in (first, second, *small.few_shot))
+    assert (small.sizes, small.few_shot, small.seeds) == ((4, 14, "all"), (4,), (3,))
     cls, fc = (small.config_of(head, small.mixes[0], 0) for head in small.labelled_heads)
     assert (cls.encoder, fc.encoder) == ("minilm", "use-multilingual")
-    assert cls.epochs <= 2
+    assert (cls.epochs, cls.max_length, fc.epochs) == (2, 64, 2)
+    (line,) = said
+    assert all(
+        key in line for key in ("sources", "heads", "sizes [30000, 100000, all] → [4, 14, all]", "few_shot [64]")
+    )
+    assert small_transfer(small, say=said.append) == small
     assert len(said) == 1
-    assert "sizes [30000, 100000, all] → [4, 14, all], few_shot [64] → [4], seeds [3, 4] → [3]" in said[0]
-    again = []
-    small_transfer(small, say=again.append)
-    assert not again

@@ -4,7 +4,6 @@ Every entry becomes one Optuna parameter. A setting may have several entries wit
 of its own (``learning_rate[head=cls]``), since a sampler learns nothing from values of ranges that differ.
 """
 
-import dataclasses
 import json
 import typing
 from collections.abc import Mapping, Sequence
@@ -18,22 +17,13 @@ from negsample.errors import InputError
 from negsample.models.build import takes
 from negsample.negatives.recipe import parse_recipe
 from negsample.registry import check_keys, distinct
-from negsample.settings import Settings, convert, field_types, make_settings
+from negsample.settings import convert, field_types
 from negsample.train.config import TrainConfig, make_config
 
 _TYPES = field_types(TrainConfig)
-
-
-@dataclass(frozen=True)
-class Range(Settings):
-    """What the file says of a setting: ``choices``, or numbers from ``low`` to ``high``; ``when`` others have values named."""
-
-    choices: list[Any] | None = None
-    low: Any = None
-    high: Any = None
-    log: bool | None = None
-    step: Any = None
-    when: dict[str, Any] = dataclasses.field(default_factory=dict)
+# What the file says of a setting: ``choices``, or numbers from ``low`` to ``high``; ``when`` others have values named.
+_NUMBERS = ("low", "high", "step")
+_KEYS: dict[str, Any] = {"choices": list[Any], "log": bool, "when": dict[str, Any], **dict.fromkeys(_NUMBERS)}
 
 
 @dataclass(frozen=True)
@@ -115,7 +105,7 @@ def read_space(given: Mapping[str, Any], train: Mapping[str, Any]) -> Space:
         if field == "mixed_precision":
             # Accelerate settles it once for a process.
             raise InputError(f"{at}: can't differ between trials of one process; put it under train")
-        if field == "recipe" and isinstance(spec, dict) and not set(spec) & set(field_types(Range)):
+        if field == "recipe" and isinstance(spec, dict) and not set(spec) & set(_KEYS):
             for kind, value in spec.items():
                 if isinstance(value, dict):
                     entries.append(_entry(field, value, train, f"{at}: {kind}", part=kind))
@@ -132,32 +122,32 @@ def read_space(given: Mapping[str, Any], train: Mapping[str, Any]) -> Space:
 
 
 def _entry(field: str, spec: Any, train: Mapping[str, Any], at: str, *, part: str = "", several: bool = False) -> Entry:
-    asked = make_settings(Range, convert(spec, dict, at), at)
-    check_keys(asked.when, _TYPES, f"{at}: when")
-    when = {key: value if isinstance(value, list) else [value] for key, value in asked.when.items()}
+    number = float if part else _TYPES[field]
+    kinds = _KEYS | dict.fromkeys(_NUMBERS, number)
+    check_keys(given := convert(spec, dict, at), kinds, at)
+    options = {key: convert(value, kinds[key], f"{at}: {key}") for key, value in given.items() if value is not None}
+    tried, when = options.pop("choices", []), options.pop("when", {})
+    check_keys(when, _TYPES, f"{at}: when")
+    when = {key: value if isinstance(value, list) else [value] for key, value in when.items()}
     name = f"recipe.{part}" if part else field
     if several:
         if not when:
             raise InputError(f"{at}: one of several ranges needs a condition: add when: {{head: …}} to each")
         told = [f"{key}={'|'.join(map(str, values))}" for key, values in when.items()]
         name += f"[{','.join(told)}]"
-    number = float if part else _TYPES[field]
     types = typing.get_args(number) or (number,)
-    kind: Any = CategoricalDistribution if asked.choices else IntDistribution if int in types else FloatDistribution
-    if not asked.choices and int not in types and float not in types:
+    kind: Any = CategoricalDistribution if tried else IntDistribution if int in types else FloatDistribution
+    if not tried and int not in types and float not in types:
         raise InputError(f"{at}: is not a number; give choices: […]")
-    numbers = {key: getattr(asked, key) for key in ("low", "high", "step") if getattr(asked, key) is not None}
-    options: dict[str, Any] = {key: convert(value, number, f"{at}: {key}") for key, value in numbers.items()}
-    options |= {"log": asked.log} if asked.log is not None else {}
     # What the storage holds of a choice: plain values as they are, JSON text for the others.
     plain = (type(None), bool, int, float, str)
-    labels = [one if isinstance(one, plain) else json.dumps(one, default=str) for one in asked.choices or []]
-    choices = dict(zip(distinct(labels, f"{at}: choices:"), asked.choices or [], strict=True))
+    labels = [one if isinstance(one, plain) else json.dumps(one, default=str) for one in tried]
+    choices = dict(zip(distinct(labels, f"{at}: choices:"), tried, strict=True))
     try:
         entry = Entry(name, field, part, kind(**options, **({"choices": labels} if labels else {})), choices, when)
     except (TypeError, ValueError) as error:
         raise InputError(f"{at}: {error}") from None
-    for value in asked.choices or (options["low"], options["high"]):
+    for value in tried or (options["low"], options["high"]):
         _check_value(field, part, value, train, at)
     return entry
 

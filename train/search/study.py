@@ -4,11 +4,12 @@ import contextlib
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import optuna
+import pandas
 import yaml
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.storages.journal import JournalFileBackend
@@ -20,7 +21,6 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
-from negsample.io.write import write_table
 from negsample.train.search.settings import Search
 
 # Attributes of a trial: why it failed, and the process that has it.
@@ -33,7 +33,6 @@ _TRIES = 6
 _BUSY_SECONDS = 600
 # A trial that takes its worker with it is given up after so many further attempts.
 _RETRIES = 3
-_FIGURES = ("validation_loss", "accuracy", "pearson")
 
 
 def safe_url(url: str) -> str:
@@ -171,14 +170,9 @@ def best_of(trials: Sequence[FrozenTrial], maximised: bool) -> FrozenTrial | Non
 def write_results(out: Path, search: Search, study: str, trials: Sequence[FrozenTrial]) -> None:
     """Write ``trials.csv``, ``study.json`` and, once a trial is completed, ``best.yaml`` with what it is the best of."""
     plain = study_as_plain(search, study, trials)
-    names = list(dict.fromkeys(name for trial in plain["trials"] for name in trial["parameters"]))
-    columns = ("trial", "state", "value", *_FIGURES, "epochs_run", "seconds", "attempts", *names, "reason")
-    rows = [
-        {**trial["parameters"], **trial["validation"], **{key: trial[key] for key in columns if key in trial}}
-        | {"epochs_run": len(trial["validation_losses"]) or None, "attempts": len(trial["attempts"])}
-        for trial in plain["trials"]
-    ]
-    write_table(out / "trials.csv", [{key: row.get(key) for key in columns} for row in rows], columns)
+    # Whole numbers stay whole where some trials have none.
+    table = pandas.json_normalize(plain["trials"]).convert_dtypes()
+    atomic_text(out / "trials.csv", table.to_csv(index=False, lineterminator="\n"))
     atomic_json(out / "study.json", plain)
     if (best := best_of(trials, search.maximised)) is not None:
         finished = sum(trial.state.is_finished() for trial in trials)
@@ -192,35 +186,33 @@ def study_as_plain(search: Search, study: str, trials: Sequence[FrozenTrial]) ->
     """Return the content of ``study.json``: the search, counts by state, why trials failed, every trial, the best."""
     # Where a high value is best, losses are reported to the pruner with a minus sign.
     sign = -1 if search.maximised else 1
-    plain = {trial.number: _plain(trial, sign) for trial in trials}
+    plain = {
+        trial.number: {
+            "trial": attempts(trial)[0],
+            "state": state_of(trial),
+            "value": trial.value if trial.state == TrialState.COMPLETE else None,
+            "parameters": dict(trial.params),
+            "validation": trial.user_attrs.get("figures", {}),
+            "validation_losses": [sign * value for _, value in sorted(trial.intermediate_values.items())],
+            "attempts": attempts(trial),
+            "worker": trial.user_attrs.get(WORKER, {}),
+            "seconds": trial.user_attrs.get("seconds"),
+            "reason": reason_of(trial) or None,
+        }
+        for trial in trials
+    }
     best = best_of(trials, search.maximised)
-    methods = {kind: search.method(kind) for kind in ("sampler", "pruner")}
     return {
         "study": study,
         "objective": search.title(),
         "direction": "maximise" if search.maximised else "minimise",
         "search": search.content(),
-        **{kind: {"name": name, **options} for kind, (name, options) in methods.items()},
+        "sampler": search.method("sampler")[0],
+        "pruner": search.method("pruner")[0],
         "notes": search.notes(),
-        "states": dict(Counter(map(state_of, trials))),
-        "failures": dict(Counter(filter(None, map(reason_of, trials)))),
+        "states": Counter(map(state_of, trials)),
+        "failures": Counter(filter(None, map(reason_of, trials))),
         "interrupted_attempts": sum(len(attempts(trial)) - 1 for trial in trials),
         "best": None if best is None else plain[best.number],
         "trials": list(plain.values()),
-    }
-
-
-def _plain(trial: FrozenTrial, sign: int) -> Mapping[str, Any]:
-    numbers = attempts(trial)
-    return {
-        "trial": numbers[0],
-        "state": state_of(trial),
-        "value": trial.value if trial.state == TrialState.COMPLETE else None,
-        "parameters": dict(trial.params),
-        "validation": trial.user_attrs.get("figures", {}),
-        "validation_losses": [sign * value for _, value in sorted(trial.intermediate_values.items())],
-        "attempts": numbers,
-        "worker": trial.user_attrs.get(WORKER, {}),
-        "seconds": trial.user_attrs.get("seconds"),
-        "reason": reason_of(trial) or None,
     }
