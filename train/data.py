@@ -86,14 +86,13 @@ def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str
     shutil.rmtree(folder, ignore_errors=True)
     skipped: Counter[str] = Counter()
     report = generate(pairs_of(config, skipped), recipe, folder, **amounts(config))
-    return {
-        "corpora": config.corpora(),
-        "limit": config.limit,
-        "sample": config.sample,
-        "skipped": dict(skipped),
-        "skipped_text": describe_skipped(skipped),
-        **dataclasses.asdict(report),
-    }
+    return {**read_of(config, skipped), **dataclasses.asdict(report)}
+
+
+def read_of(config: Reading, skipped: Counter[str]) -> dict[str, Any]:
+    """Return what was read of ``config``'s corpora, and passed over, as plain values."""
+    read = {"corpora": config.corpora(), "limit": config.limit, "sample": config.sample}
+    return {**read, "skipped": dict(skipped), "skipped_text": describe_skipped(skipped)}
 
 
 class Arrays:

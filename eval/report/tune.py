@@ -43,8 +43,7 @@ def tune_page(found: Mapping[str, Any], trials: Sequence["FrozenTrial"]) -> str:
     """
     names = list(dict.fromkeys(name for trial in found["trials"] for name in trial["parameters"]))
     sign = -1 if found["direction"] == "maximise" else 1
-    order = [(trial["value"] is None, sign * (trial["value"] or 0), trial["trial"]) for trial in found["trials"]]
-    rows = [trial for _, trial in sorted(zip(order, found["trials"], strict=True), key=lambda pair: pair[0])]
+    rows = sorted(found["trials"], key=lambda one: (one["value"] is None, sign * (one["value"] or 0), one["trial"]))
     # The whole title is too long for an axis.
     objective = found["search"]["objective"]
     label = objective.replace("_", " ") if isinstance(objective, str) else "agreement"

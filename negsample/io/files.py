@@ -66,6 +66,17 @@ def failure(name: str, error: OSError) -> InputError:
     return InputError(f"{name}: {_HINTS.get(error.errno or 0) or error.strerror or error}")
 
 
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Turn an OSError of the block, but a reader that has gone away, into the InputError of ``failure``."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise failure(name, error) from error
+
+
 def _open_beside(target: str) -> tuple[str, BinaryIO]:
     """A new, empty file in the folder of ``target``: its path and an open handle."""
     folder = os.path.dirname(target)
@@ -85,7 +96,7 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
     """
     name = str(path)
     target = os.path.realpath(path)
-    try:
+    with explained(name):
         mode = os.stat(target).st_mode if os.path.lexists(target) else None
         if mode is not None and stat.S_ISDIR(mode):
             raise InputError(f"{name}: is a folder; name a file")
@@ -94,19 +105,15 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         if not os.path.isdir(os.path.dirname(target)):
             raise InputError(f"{name}: there is no folder {os.path.dirname(target)}; make it first")
         temporary, handle = _open_beside(target)
-    except OSError as error:
-        raise failure(name, error) from error
     try:
         yield handle
-        try:
+        with explained(name):
             handle.flush()
             os.fsync(handle.fileno())
             handle.close()
             if mode is not None:
                 shutil.copymode(target, temporary)
             os.replace(temporary, target)
-        except OSError as error:
-            raise failure(name, error) from error
     except BaseException:
         with suppress(OSError):
             handle.close()
@@ -143,11 +150,8 @@ def atomic_text(path: str | Path, text: str) -> None:
 
     Raises InputError as ``replacing`` does.
     """
-    with replacing(path) as handle:
-        try:
-            handle.write(text.encode("utf-8", "backslashreplace"))
-        except OSError as error:
-            raise failure(str(path), error) from error
+    with replacing(path) as handle, explained(str(path)):
+        handle.write(text.encode("utf-8", "backslashreplace"))
 
 
 def atomic_json(path: str | Path, value: Any) -> None:
@@ -172,7 +176,7 @@ def check_file(path: str | Path) -> None:
 def check_new(out: str) -> None:
     """InputError where the folder ``out`` holds something, is a file, or can't be made. Nothing is changed."""
     path = Path(out)
-    try:
+    with explained(out):
         if path.is_dir():
             if any(path.iterdir()):
                 raise InputError(f"{out}: is not empty; give another folder with --out")
@@ -183,8 +187,6 @@ def check_new(out: str) -> None:
         probe = nearest / f".negsample-{secrets.token_hex(8)}.part"
         probe.mkdir()
         probe.rmdir()
-    except OSError as error:
-        raise failure(out, error) from error
 
 
 @contextmanager
@@ -196,17 +198,13 @@ def new_folder(out: str) -> Iterator[Path]:
     check_new(out)
     target = Path(out).absolute()
     draft = target.parent / f".{target.name}-{secrets.token_hex(6)}.part"
-    try:
+    with explained(out):
         target.parent.mkdir(parents=True, exist_ok=True)
         draft.mkdir()
-    except OSError as error:
-        raise failure(out, error) from error
     try:
         yield draft
-        try:
+        with explained(out):
             os.replace(draft, target)
-        except OSError as error:
-            raise failure(out, error) from error
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from negsample.errors import InputError
-from negsample.io.files import failure
+from negsample.io.files import explained, failure
 
 # What a byte that is not UTF-8 has become.
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -29,10 +29,8 @@ def check_exists(path: str | Path) -> None:
     """Raise InputError where ``path`` is not there, or is a folder."""
     if str(path) == "-":
         return
-    try:
+    with explained(str(path)):
         os.stat(path)
-    except OSError as error:
-        raise failure(str(path), error) from error
     if os.path.isdir(path):
         raise InputError(f"{path}: is a folder; name a file")
 

@@ -121,15 +121,15 @@ def json_row(where: str, line: str) -> Row:
         reason = f"not UTF-8 (character {spoilt.start() + 1} of the line)"
         return Row(where, {}, RecordError(where, reason, "save it as UTF-8"))
     try:
-        value = json.loads(line)
+        return _object_row(where, json.loads(line), hint)
     except RecursionError:
-        return Row(where, {}, RecordError(where, "nested too deeply", hint))
+        reason = "nested too deeply"
     except json.JSONDecodeError as error:
-        return Row(where, {}, RecordError(where, f"not JSON ({error.msg} at character {error.pos + 1})", hint))
+        reason = f"not JSON ({error.msg} at character {error.pos + 1})"
     except ValueError:
         # json reads integers with int(), which refuses very long ones.
-        return Row(where, {}, RecordError(where, "has a number that is too long", hint))
-    return _object_row(where, value, hint)
+        reason = "has a number that is too long"
+    return Row(where, {}, RecordError(where, reason, hint))
 
 
 def _object_row(where: str, value: Any, hint: str) -> Row:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from negsample.errors import InputError
-from negsample.io.files import failure, format_of, replacing
+from negsample.io.files import explained, format_of, replacing
 
 _FLUSH_EVERY = 32
 _CHUNK_RECORDS = 1000
@@ -34,7 +34,7 @@ class Writer:
         Numbers that are not finite become null, since JSON has none. Raises InputError: a field that a table (CSV, TSV,
         Parquet) has no column for, a value that does not fit, a full or failing disk.
         """
-        with self._failures():
+        with explained(self._name):
             try:
                 self._put({key: _plain(value) for key, value in record.items()})
             except RecursionError:
@@ -45,7 +45,7 @@ class Writer:
 
     def finish(self) -> None:
         """Write what is still held back. Raises InputError where the disk fails."""
-        with self._failures():
+        with explained(self._name):
             self._end()
             self._stream.flush()
             if isinstance(self._stream, gzip.GzipFile):
@@ -55,15 +55,6 @@ class Writer:
         """Close what the garbage collector would close later, with complaints about a file that is gone."""
         if isinstance(self._stream, gzip.GzipFile):
             self._stream.close()
-
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise failure(self._name, error) from error
 
     def _put(self, record: dict[str, Any]) -> None:
         raise NotImplementedError

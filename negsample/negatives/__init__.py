@@ -85,14 +85,6 @@ ALSO_DAMAGES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Kind of negative → what else it damages, for whoever trains an aspect on more than its own kinds."""
 
 
-def kinds_for(aspect: str, also: bool = False) -> tuple[str, ...]:
-    """The kinds that damage ``aspect`` (one of ``ASPECTS``) most, sorted; with ``also`` those that damage it at all.
-
-    Raises KeyError for another aspect.
-    """
-    if aspect not in ASPECTS:
-        raise KeyError(aspect)
-    kinds = {kind for kind, main in ASPECT_OF.items() if main == aspect}
-    if also:
-        kinds |= {kind for kind, others in ALSO_DAMAGES.items() if aspect in others}
-    return tuple(sorted(kinds))
+def kinds_for(aspect: str) -> tuple[str, ...]:
+    """The kinds that damage ``aspect`` (one of ``ASPECTS``), most or also, sorted."""
+    return tuple(sorted(k for k, main in ASPECT_OF.items() if aspect == main or aspect in ALSO_DAMAGES.get(k, ())))

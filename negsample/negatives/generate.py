@@ -16,7 +16,7 @@ from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
 from negsample.negatives.index import PairIndex, PairStore, fingerprint, index_of, padded, summary_digest
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import SPLITS, assign
-from negsample.negatives.vocabulary import Vocabulary, VocabularyCounter, check_draw
+from negsample.negatives.vocabulary import Vocabulary, VocabularyCounter
 from negsample.progress import Bar
 from negsample.records import Example, Pair
 from negsample.seeds import digest, generator
@@ -90,14 +90,9 @@ def generate(
     Memory does not grow with the texts: they are kept in a temporary file. The folder appears when all is complete; an
     exception before that leaves nothing.
 
-    Raises InputError: fewer than one negative, another vocabulary, too few documents or too few different summaries for
-    the splits, a split for which not one negative can be made, a folder that holds something or can't be written, a full
-    disk; and whatever ``pairs`` raises.
+    Raises InputError: too few documents or too few different summaries for the splits, a split for which not one
+    negative can be made, a folder that holds something or can't be written, a full disk; and whatever ``pairs`` raises.
     """
-    for name, value in (("negatives", negatives), ("redraws", redraws)):
-        if value < 1:
-            raise InputError(f"{name} {value}: give 1 or more")
-    check_draw(vocabulary)
     with new_folder(str(out)) as folder, PairStore(folder) as store, Bar("negatives") as bar:
         index = index_of(_stored(pairs, store, bar))
         keys = index.key[index.first[:-1]]

@@ -4,15 +4,15 @@ import hashlib
 import json
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.io.files import failure
+from negsample.io.files import explained
 from negsample.negatives.split import link
 from negsample.records import Pair, document_key
 from negsample.seeds import digest
@@ -119,30 +119,23 @@ class PairStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder = str(folder)
         # Where each pair begins, and where the last one ends.
         self._bounds = array("Q", [0])
-        with self._explained():
+        with explained(self._folder):
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by __exit__
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise failure(str(self._folder), error) from error
 
     def append(self, pair: Pair) -> None:
         """Store ``pair``; its number is how many were stored before. All are stored before the first is read."""
         data = json.dumps([pair.id, pair.document, pair.summary, pair.corpus]).encode("ascii")
-        with self._explained():
+        with explained(self._folder):
             self._file.write(data)
         self._bounds.append(self._bounds[-1] + len(data))
 
     def pair(self, number: int) -> Pair:
         """Return pair ``number``, as it was stored."""
         begin, stop = self._bounds[number : number + 2]
-        with self._explained():
+        with explained(self._folder):
             self._file.seek(begin)
             data = self._file.read(stop - begin)
         if len(data) != stop - begin:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.io.yaml_text import read_mapping
 from negsample.negatives import NEGATIVES
 from negsample.registry import suggestion
 from negsample.spec import parse
@@ -75,20 +76,13 @@ def parse_recipe(spec: str | Mapping[str, Any]) -> Recipe:
         if named.name != "mix" or not (named.arguments or named.options):
             raise InputError(f"no recipe is called {spec!r}; {suggestion(spec, [*NEGATIVES.names(), 'mix:FILE'])}")
         given = {kind: _as_number(weight) for kind, weight in named.options.items()}
-        weights = given or _read(Path(named.arguments[0]), where)
+        weights = given or read_mapping(Path(named.arguments[0]), where, _HINT)
+        if not weights:
+            raise InputError(f"{where}: {_HINT}")
     try:
         return Recipe(weights)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-
-
-def _read(path: Path, where: str) -> dict[Any, Any]:
-    from negsample.io.yaml_text import read_mapping
-
-    found = read_mapping(path, where, _HINT)
-    if not found:
-        raise InputError(f"{where}: {_HINT}")
-    return found
 
 
 def _as_number(text: str) -> float | str:

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from negsample.errors import InputError
 from negsample.seeds import digest
 from negsample.text import fold
 
 MAX_TYPES = 100_000
 # Longer tokens are links, encoded data and the like, or lines of a script that sets no spaces.
 MAX_LETTERS = 100
-DRAWS = ("uniform", "frequency")
 _FOLD_AT = 20_000
 _TRIES = 16
 
@@ -105,20 +103,13 @@ class VocabularyCounter:
             self._counts = {word: self._counts[word] for _, word in kept}
 
     def finish(self, draw: str = "uniform") -> Vocabulary:
-        """The vocabulary so far; ``draw`` is ``"uniform"`` (over types) or ``"frequency"``, else InputError."""
-        check_draw(draw)
+        """The vocabulary so far; ``draw`` is ``"uniform"`` (over types) or ``"frequency"``."""
         self._fold()
         self._prune()
         words = tuple(sorted(self._counts))
         if draw == "uniform":
             return Vocabulary(words)
         return Vocabulary(words, np.cumsum([self._counts[word] for word in words], dtype=np.int64))
-
-
-def check_draw(draw: str) -> None:
-    """Raise InputError for what is neither ``"uniform"`` (over types) nor ``"frequency"``."""
-    if draw not in DRAWS:
-        raise InputError(f"vocabulary {draw!r} is not known; choose {' or '.join(DRAWS)}")
 
 
 def _hash(word: str) -> bytes:

@@ -251,7 +251,10 @@ def run(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = pr
 def _check(grid: GridConfig, encoders: Sequence[str]) -> None:
     """Raise InputError for an encoder of rows that can't be had, a head that can't be trained, or a device that is not there."""
     for spec in encoders:
-        make_encoder(spec)
+        try:
+            make_encoder(spec)
+        except InputError as error:
+            raise InputError(f"{error} (encoders=[…] without {spec} leaves it out)") from error
     make_accelerator(grid)
     for head in grid.heads:
         own = grid.cell(head=head).resolved()

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from negsample.corpora import describe_skipped
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, replacing
 from negsample.negatives.generate import generate
@@ -25,7 +24,7 @@ from negsample.progress import track
 from negsample.records import Pair, document_key
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.data import amounts, make_examples, pairs_of
+from negsample.train.data import amounts, make_examples, pairs_of, read_of
 
 _TRAIN, _VALIDATION, _TEST, _NONE = range(4)
 # Fewer validation documents than this say little about when to stop.
@@ -81,16 +80,12 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
     except InputError as error:
         raise InputError(f"{names}: {error}") from error
     facts = {
-        "corpora": config.corpora(),
-        "limit": config.limit,
-        "sample": config.sample,
+        **read_of(config, skipped),
         "pairs": len(index.number) + index.duplicates,
         "duplicates": index.duplicates,
         "documents": len(index.group),
         "splits": {name: int(np.sum(split == part)) for part, name in enumerate(("train", "validation", "test"))},
         "fingerprint": fingerprint(index),
-        "skipped": dict(skipped),
-        "skipped_text": describe_skipped(skipped),
     }
     if about.is_file() and json.loads(about.read_text(encoding="utf-8"))["fingerprint"] != facts["fingerprint"]:
         raise InputError(f"{names}: {_CHANGED}")

@@ -47,10 +47,10 @@ def test_no_heavy_library_is_read_before_it_is_needed():
 
 
 def test_exit_code_and_error_of_a_real_process(tmp_path):
-    command = [sys.executable, "-m", "negsample.cli", "score", "--model", "nowhere", "-", "-o", "-"]
+    command = [sys.executable, "-m", "negsample.cli", "generate", "corpus=no.jsonl", "--out", "o"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "negsample: nowhere: no such folder; give the folder that 'negsample train --out' wrote\n"
+    assert done.stderr == "negsample: no.jsonl: no such file; check the path\n"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,6 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["train", "corpus=sample", "recipe=crosspairs", "--out", "o"], "crosspair"),
         (["train", "corpus=sample", "head=csl", "--out", "o"], "cls"),
         (["generate", "corpus=cnn_dailymial", "--out", "o"], "cnn_dailymail"),
-        (["generate", "corpus=no.jsonl", "--out", "o"], "no such file"),
         (["evaluate", "--model", "nowhere", "--examples", "x"], "nowhere"),
         (["info", "nowhere"], "nowhere"),
         (["evaluate", "--model", "m", "--examples", "e", "--json", "gone/f.json"], "gone/f.json: there is no folder"),
@@ -75,6 +74,8 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["scroe"], "score"),
         (["train", "corpus=sample", "encoder=infersent(weights=a,vectors=b)", "--out", "o"], "infersent is frozen"),
         (["generate", "--out", "o"], "corpus=PATH"),
+        (["generate", "corpus=sample", "negatives=0", "--out", "o"], "negatives must be at least 1"),
+        (["generate", "corpus=sample", "vocabulary=zipf", "--out", "o"], "vocabulary must be uniform or frequency"),
         (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
     ],
 )

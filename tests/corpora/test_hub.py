@@ -81,14 +81,7 @@ def test_unknown_split_and_configuration(cnn: Path) -> None:
         ("arxiv", "document/{split}-00000-of-00001", "train validation test", "article abstract", {}, None),
         ("arxiv", "section/{split}-00000-of-00001", "train test", "article abstract", {"config": "section"}, None),
         ("big_patent", "all/{split}/0000", "partial-train validation test", "description abstract", {}, None),
-        (
-            "big_patent",
-            "a/{split}/0000",
-            "partial-train",
-            "description abstract",
-            {"config": "a", "split": "train"},
-            None,
-        ),
+        ("big_patent", "a/{split}/0000", "train", "description abstract", {"config": "a", "split": "train"}, None),
     ],
 )
 def test_layouts(

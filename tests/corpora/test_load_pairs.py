@@ -98,25 +98,14 @@ def test_sample_has_four_domains_of_twenty() -> None:
 # --- files
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("data/bbc.jsonl.gz", "bbc"),
-        ("a.b.csv", "a.b"),
-        ("x.parquet", "x"),
-        ("/p/.jsonl", ".jsonl"),
-        ("-", "standard input"),
-    ],
-)
-def test_corpus_name(path: str, name: str) -> None:
-    assert corpus_name(path) == name
+def test_corpus_name() -> None:
+    paths = ("data/bbc.jsonl.gz", "a.b.csv", "x.parquet", "/p/.jsonl", "-")
+    assert [corpus_name(path) for path in paths] == ["bbc", "a.b", "x", ".jsonl", "standard input"]
 
 
 def test_ids_are_the_files_own_or_made_of_corpus_and_texts(tmp_path: Path) -> None:
-    path = lines(
-        tmp_path / "mine.jsonl", pair(1, id="first"), pair(2, id=7), pair(3), pair(4, id=None), pair(5, id=" ")
-    )
-    pairs = list(load_pairs(str(path)))
+    records = [pair(1, id="first"), pair(2, id=7), pair(3), pair(4, id=None), pair(5, id=" ")]
+    pairs = list(load_pairs(str(lines(tmp_path / "mine.jsonl", *records))))
     assert [p.id for p in pairs[:2]] == ["first", "7"]
     assert all(len(p.id) == 16 and int(p.id, 16) >= 0 for p in pairs[2:])
     assert pairs[0] == Pair("first", "Document 1.", "Summary 1.", "mine")
@@ -203,10 +192,8 @@ def test_a_file_of_bad_records_only_is_an_error_even_when_skipping(tmp_path: Pat
 def newsroom(folder: Path) -> Path:
     for split, texts in {"train": ["a", "b"], "dev": ["c"], "test": ["d"]}.items():
         with gzip.open(folder / f"{split}.jsonl.gz", "wt", encoding="utf-8") as file:
-            for text in texts:
-                file.write(
-                    json.dumps({"url": "u", "text": f"text {text}", "summary": f"sum {text}", "density": 1.5}) + "\n"
-                )
+            rows = [{"url": "u", "text": f"text {text}", "summary": f"sum {text}", "density": 1.5} for text in texts]
+            file.writelines(json.dumps(row) + "\n" for row in rows)
     return folder
 
 

@@ -130,15 +130,10 @@ def test_who_is_alone_undoes_what_a_mistake_left_unless_something_is_finished(tm
         fail_after(tmp_path / "empty", 3)
 
 
-def test_a_second_process_is_refused_and_leaves_the_first_its_folder(tmp_path):
-    with alone(tmp_path / "x", 1):
+def test_a_second_process_is_refused_as_is_a_folder_that_was_not_to_be_gone_on_with(tmp_path):
+    with alone(tmp_path / "x", 1, resume=False):
         with pytest.raises(InputError, match="another process is working on this"), alone(tmp_path / "x", 1):
             pass
         assert json.loads((tmp_path / "x" / "a.json").read_text()) == {"size": 1}
-
-
-def test_a_folder_is_gone_on_with_only_where_that_was_asked_for(tmp_path):
-    with alone(tmp_path / "x", 1, resume=False):
-        pass
     with pytest.raises(InputError, match="is not empty; go on with --resume"), alone(tmp_path / "x", 1, resume=False):
         pass

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from negsample.errors import InputError
 from negsample.negatives import vocabulary as module
 from negsample.negatives.vocabulary import MAX_LETTERS, VocabularyCounter, bare
 from negsample.seeds import generator
@@ -37,11 +36,6 @@ def test_draw_unlike_avoids_case_and_punctuation_variants():
     found = vocabulary("Rain RAIN rain snow")
     assert {found.draw_unlike("rain,", generator(seed)) for seed in range(40)} == {"snow"}
     assert vocabulary("Rain rain").draw_unlike("RAIN.", generator(0)) is None
-
-
-def test_unknown_draw_is_refused():
-    with pytest.raises(InputError, match="uniform or frequency"):
-        vocabulary("a", draw="zipf")
 
 
 def test_a_bounded_vocabulary_depends_on_neither_order_nor_frequency(monkeypatch):

@@ -25,10 +25,8 @@ from negsample.train.data import make_examples
 @pytest.fixture
 def letters(tmp_path, monkeypatch):
     """The module of a small encoder, registered while the test runs, with a cache of its own."""
-    folder = tmp_path / "plugin"
-    folder.mkdir()
-    write_plugin(folder)
-    monkeypatch.syspath_prepend(str(folder))
+    write_plugin(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(ENCODERS, "_entries", dict(ENCODERS._entries))
     ENCODERS.register("letters", "letters_encoder:make")

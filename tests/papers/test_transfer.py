@@ -138,8 +138,6 @@ def test_a_source_that_is_too_small_is_told_and_left_out(corpora, tmp_path):
     assert found.not_run["crosspair, fc, far, 60 pairs"] == "far has fewer than 60 training pairs"
     # Nothing to compare with.
     assert not told_of(found, "delta")
-    with pytest.raises(InputError, match=r"nothing can be trained: .*fewer than 900 training pairs"):
-        run_transfer(experiment(corpora, "near", sizes=[900]), tmp_path / "none", say=quiet)
 
 
 def test_few_shot_training_goes_on_from_the_source_s_weights(corpora, tmp_path, tiny_bert):
@@ -217,7 +215,7 @@ def test_an_interrupted_experiment_goes_on_and_repeats_nothing(corpora, tmp_path
 
 def test_a_mistake_before_the_first_training_leaves_the_folder_as_it_was(corpora, tmp_path):
     wrong = experiment(corpora, "near", sizes=[99999])
-    with pytest.raises(InputError, match="nothing can be trained"):
+    with pytest.raises(InputError, match=r"nothing can be trained: .*fewer than 99999 training pairs"):
         run_transfer(wrong, tmp_path / "t", say=quiet)
     assert not (tmp_path / "t").exists()
     assert len(run_transfer(experiment(corpora, "near", sizes=[10]), tmp_path / "t", say=quiet).finished) == 1
@@ -255,7 +253,6 @@ def test_an_encoder_that_has_changed_is_refused(corpora, tmp_path):
 @pytest.mark.parametrize(
     ("pairs", "told"),
     [
-        ([story(1)], "the corpus has 1 document and 3 splits are wanted"),
         ([(story(number)[0], "One summary for all of them.") for number in range(9)], "the summaries repeat so much"),
         ([story(1), ("", "No document.")], "line 2"),
     ],

@@ -70,7 +70,7 @@ def rank(split: Split) -> Ranked:
     """
     original, kinds, labels = split.is_original, split.kinds, split.labels
     judged = [np.ones(len(split), bool)]
-    judged += [np.isin(split.kind_of, [*kinds_for(aspect, also=True), ORIGINAL]) for aspect in ASPECTS]
+    judged += [np.isin(split.kind_of, [*kinds_for(aspect), ORIGINAL]) for aspect in ASPECTS]
     order = np.argsort(split.document_of, kind="stable")
     documents = np.split(order, np.flatnonzero(np.diff(split.document_of[order])) + 1)
     found = [np.empty((0, 2), np.int64)]
