@@ -89,7 +89,7 @@ def _cell(row: Row, shown: Row | None, low: float, high: float, signed: bool) ->
     least, most = shown.get("low"), shown.get("high")
     told = f"n = {shown['n']} of {shown['documents']} documents"
     if signed:
-        clear = least is not None and not least <= 0 <= most
+        clear = least is not None and most is not None and not least <= 0 <= most
         told = "its interval excludes 0" if clear else "its interval holds 0: can't tell"
         home += "loss" if value < 0 else "gain"
         shade = abs(value) / high * _DEEP if high else 0.0

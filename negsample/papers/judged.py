@@ -93,7 +93,8 @@ def measure(
     people = [_people(source.rows, asked.human, spec.human) for source in sources]
     metrics, not_run = spec.metrics()
     extra = tuple(name for name in TRIVIAL if name != "cosine") if spec.kind == "correlations" else ()
-    makers = {**models, **{label: partial(make_metric, text) for label, text in metrics.items()}}
+    makers: dict[str, Callable[[], Scorer]] = dict(models)
+    makers |= {label: partial(make_metric, text) for label, text in metrics.items()}
     makers |= {name: partial(make_metric, name) for name in extra}
     rows = [row for source in sources for row in source.rows]
     texts = digest(*((row.documents, row.summary, row.references) for row in rows)).hex()

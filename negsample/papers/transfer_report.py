@@ -73,10 +73,13 @@ def _records(grid: Transfer) -> Iterator[Record]:
             about |= {key: one[key] for key in ("train_pairs", "documents", "seconds")}
             shots = f", then {cell.shots} pairs of {cell.target}" if cell.shots else ""
             names = f"{cell.recipe}, {cell.head.label}, {size_title(cell.size)}"
+            value, low, high = (None if figure[key] is None else 100 * figure[key] for key in ("value", "low", "high"))
             yield Record(
                 f"{cell.source.name}{shots}",
                 target,
-                **{key: None if figure[key] is None else 100 * figure[key] for key in ("value", "low", "high")},
+                value,
+                low,
+                high,
                 n=one["n"],
                 section=f"{names}: {title or TITLES[cell.figure]}",
                 reason=one["reason"] if told == "value" else "",
