@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from negsample.eval.metrics.base import Results, Score, choice, metric, number
 from negsample.eval.metrics.tokens import content_words, ngram_set, ngrams
-from negsample.models.align.named_features import ASPECTS
+from negsample.models.align.aspects import ASPECTS
 from negsample.scoring.scorer import Item, Scorer
 from negsample.sentences import split_sentences
 from negsample.text import word_count, word_tokens

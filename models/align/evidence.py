@@ -10,7 +10,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.align.alignment import sentence_means
-from negsample.models.align.named_features import SOURCES, lowest_mean, telling_facts
+from negsample.models.align.aspects import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
 from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.language.language_model import PACKAGED, PROMPTS, Asked, framed, lm_folder, load_lm, losses_given

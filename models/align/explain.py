@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from negsample.models.align.alignment import Alignment, DocumentView
-from negsample.models.align.named_features import matches, repeated_runs, telling_facts
+from negsample.models.align.aspects import matches, repeated_runs, telling_facts
 from negsample.models.align.reader import Text
 from negsample.models.align.words import read_words
 from negsample.scoring.scorer import values_at

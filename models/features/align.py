@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from negsample.models.align.alignment import Alignment, DocumentView, align, view
+from negsample.models.align.aspects import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.evidence import Evidence
 from negsample.models.align.judge import Judge
-from negsample.models.align.named_features import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.reader import Reader, Text
 from negsample.models.batching import pad
 from negsample.models.embedding_cache import key

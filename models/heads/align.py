@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from negsample.models.align.alignment import SALIENCE
-from negsample.models.align.named_features import ASPECTS, MATCH_CENTRES, MATCH_SCALES, MATCHES, feature_set
+from negsample.models.align.aspects import ASPECTS, MATCH_CENTRES, MATCH_SCALES, MATCHES, feature_set
 
 # Standardised features bend towards this bound: one odd value must not decide a score.
 _MOST = 4.0

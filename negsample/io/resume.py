@@ -1,4 +1,7 @@
-"""A folder that one experiment fills: begun with its arguments, gone on with by the same ones only, held by a lock."""
+"""A folder that one experiment fills: begun with its arguments, gone on with by the same ones only, held by a lock.
+
+What ``--resume`` rests on; where in its training a run goes on is kept by ``negsample.train.fit.checkpoint``.
+"""
 
 import itertools
 import json

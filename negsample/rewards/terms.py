@@ -1,4 +1,4 @@
-"""What a reward adds up: models, their aspects and metrics, by name and weight."""
+"""The parts of a reward: models, their aspects and metrics, by name and weight (``Reward`` scales and adds them)."""
 
 import math
 from dataclasses import dataclass

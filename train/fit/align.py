@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from negsample.models.align.aspects import ASPECTS
 from negsample.models.align.judge import new_judge
-from negsample.models.align.named_features import ASPECTS
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures, text_of
 from negsample.models.heads.align import Align, untrained

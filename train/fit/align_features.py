@@ -9,7 +9,7 @@ from torch import Tensor
 
 from negsample.errors import InputError
 from negsample.io.files import appears, replacing
-from negsample.models.align.named_features import feature_set
+from negsample.models.align.aspects import feature_set
 from negsample.models.features.align import AlignFeatures, Compared, stack, text_of
 from negsample.progress import Bar
 from negsample.train.data import Split

@@ -9,8 +9,8 @@ import torch
 from lead_damage import lead, shares_that_fall
 
 from negsample.corpora import load_pairs
+from negsample.models.align.aspects import values
 from negsample.models.align.explain import explain
-from negsample.models.align.named_features import values
 from negsample.models.align.reader import Reader
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained

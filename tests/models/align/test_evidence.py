@@ -11,8 +11,8 @@ from tiny_lm import WORDS, build
 
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
+from negsample.models.align.aspects import SOURCES
 from negsample.models.align.evidence import Evidence, Told, evidence_values, load_evidence, new_evidence
-from negsample.models.align.named_features import SOURCES
 from negsample.models.build import new_parts
 from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import untrained

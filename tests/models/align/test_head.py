@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.align.named_features import ASPECTS, MATCH_CENTRES, SOURCES, feature_set
+from negsample.models.align.aspects import ASPECTS, MATCH_CENTRES, SOURCES, feature_set
 from negsample.models.heads.align import Align, Monotone, untrained
 
 N = 5

@@ -13,7 +13,7 @@ from tiny_lm import build
 
 from negsample.errors import InputError
 from negsample.models.align.alignment import SALIENCE
-from negsample.models.align.named_features import ASPECTS, MATCHES, feature_set
+from negsample.models.align.aspects import ASPECTS, MATCHES, feature_set
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
 from negsample.models.heads.align import untrained

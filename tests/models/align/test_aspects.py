@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from negsample.models.align import alignment
 from negsample.models.align.alignment import Alignment, DocumentView, align, first_best, sentence_means, view
-from negsample.models.align.judge import READINGS
-from negsample.models.align.named_features import (
+from negsample.models.align.aspects import (
     ASPECTS,
     FEATURES,
     SOURCES,
@@ -20,6 +19,7 @@ from negsample.models.align.named_features import (
     row,
     values,
 )
+from negsample.models.align.judge import READINGS
 from negsample.models.align.reader import Text
 
 

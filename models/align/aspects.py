@@ -1,4 +1,4 @@
-"""Named features of a pair: each says which aspects it speaks for and whether it may only raise or only lower them.
+"""The four aspects, and the named features that make them up: each says which it speaks for and in which direction.
 
 Centres and scales are plain constants, so that an untrained head can add the features up: the mean over machine-made
 summaries of news, and the spread between the summaries of one document. No human score went into them.
