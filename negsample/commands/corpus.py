@@ -28,18 +28,19 @@ def corpus(
 ) -> None:
     """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.eval.metrics.corpus import corpus_metric
-    from negsample.io.files import atomic_json, check_file, replacing
+    from negsample.io.files import atomic_json, check_file, check_not_read, replacing
     from negsample.models.encoders import make_encoder
 
     if map_file is None and encoder is not None:
         raise InputError(
-            f"--encoder {encoder}: is for the map; give --map FILE too, or --metric NAME:encoder=… instead"
+            f"--encoder {encoder}: is for the map; give --map FILE too, or --metric NAME(encoder=…) instead"
         )
     if map_file is not None and Path(map_file).suffix not in (".svg", ".png"):
         raise InputError(f"--map {map_file}: give a name that ends in .svg or .png")
     for path in (json, map_file):
         if path is not None:
             check_file(path)
+            check_not_read(path, [generated, reference])
     drawn_by = make_encoder(encoder or MAP_ENCODER) if map_file is not None else None
     first, second = read_texts(generated, field), read_texts(reference, field)
     found = corpus_metric(metric, first, second)

@@ -13,7 +13,7 @@ Models = Annotated[
     typer.Option("--model", help="Model folder or org/name[@revision] on the hub; may be repeated.", metavar="MODEL"),
 ]
 Metrics = Annotated[
-    list[str] | None, typer.Option("--metric", help="NAME[:option=value,…]; may be repeated.", metavar="NAME")
+    list[str] | None, typer.Option("--metric", help="NAME or NAME(option=value, …); may be repeated.", metavar="NAME")
 ]
 BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Pairs of 512 tokens computed at a time.")]
 Precision = Annotated[

@@ -28,7 +28,7 @@ def score(
     context: typer.Context,
     model: options.Model = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[:option=value]")
+        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[(option=value)]")
     ] = None,
     inputs: Annotated[
         list[str] | None,
@@ -77,7 +77,7 @@ def score(
     ] = 1024,
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
-    from negsample.io.files import format_of
+    from negsample.io.files import check_not_read, format_of
     from negsample.scoring.files import Settings, write_scores
     from negsample.scoring.gate import Gate, parse_limits
 
@@ -105,8 +105,7 @@ def score(
     read = [path for path in (source, *targets, *references, *inputs) if path is not None]
     if processes and processes.size > 1 and "-" in read:
         raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
-    if output not in (None, "-") and any(_same(output, path) for path in read):
-        raise InputError(f"{output}: is an input too; give another file with -o")
+    check_not_read(output, read)
     records = open_input(inputs, source, targets, references, limit)
     scorer = make_scorer(model, metric, aspects, precision, batch_size)
     gate = Gate(parse_limits(fail_under, scorer.aspects), each) if fail_under else None
@@ -181,11 +180,6 @@ def _score_on(
         print(f"{name}: not read to its end: {reason}")
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(inputs)}: not one record could be scored, for the reasons told")
-
-
-def _same(one: str, other: str) -> bool:
-    """Whether both names mean one file that is there."""
-    return Path(one).is_file() and Path(other).exists() and Path(one).samefile(other)
 
 
 def make_scorer(

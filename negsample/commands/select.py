@@ -27,7 +27,7 @@ def select(
     ] = None,
     model: options.Model = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[:option=value]")
+        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[(option=value)]")
     ] = None,
     source: options.Source = None,
     targets: options.Targets = None,
@@ -40,7 +40,7 @@ def select(
 ) -> None:
     """Keep the best of several candidate summaries of each document, with its lead over the next best."""
     from negsample.commands.score import make_scorer, open_input
-    from negsample.io.files import format_of
+    from negsample.io.files import check_not_read, format_of
     from negsample.io.write import open_writer
     from negsample.scoring.files import Settings, records_of, scored_chunks
     from negsample.scoring.gate import check_name
@@ -48,6 +48,7 @@ def select(
 
     settings = Settings(document_field, summary_field, on_bad)
     nested = format_of(output) == "jsonl"
+    check_not_read(output, [*(inputs or []), source, *(targets or []), *(references or [])])
     given = open_input(inputs or [], source, targets or [], references or [])
     scorer = make_scorer(model, metric, batch_size=batch_size)
     check_name(by, scorer.aspects)

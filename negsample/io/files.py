@@ -8,7 +8,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -171,6 +171,13 @@ def check_file(path: str | Path) -> None:
     # Permissions don't tell all (a read-only file system, root), so that it is tried.
     with suppress(_TriedError), replacing(path):
         raise _TriedError
+
+
+def check_not_read(target: str | None, read: Iterable[str | None]) -> None:
+    """Raise InputError where the file ``target`` is one of those that are ``read``, by whatever path or link."""
+    for path in read if target not in (None, "-") else ():
+        if path is not None and Path(path).is_file() and Path(target).exists() and Path(path).samefile(target):
+            raise InputError(f"{target}: is an input too; give another file")
 
 
 def check_new(out: str) -> None:

@@ -99,13 +99,26 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(pairs_fil
     assert process.returncode == 141
 
 
-def test_scores_do_not_replace_what_they_are_of(negsample, tmp_path):
-    for name in ("d.txt", "s.csv", "p.csv"):
+@pytest.mark.parametrize(
+    "words",
+    [
+        "score --metric words p.csv -o ./p.csv",
+        "score --metric words -s d.txt -t p.csv -o p.csv",
+        "select --metric words p.csv -o link.csv",
+        "explain p.csv --html p.csv",
+        "generate-summaries p.csv --model lead -o ../{here}/p.csv",
+        "corpus p.csv p.csv --json p.csv",
+        "evaluate --model ready --examples p.csv --json link.csv",
+    ],
+)
+def test_what_is_read_is_not_written(negsample, tmp_path, words):
+    for name in ("d.txt", "p.csv"):
         (tmp_path / name).write_text("document,summary\na b,a\n")
-    for inputs, output in ((["p.csv"], "./p.csv"), (["-s", "d.txt", "-t", "s.csv"], "s.csv")):
-        done = negsample("score", "--metric", "words", *inputs, "-o", output, check=2, cwd=tmp_path)
-        assert done.stderr == f"negsample: {output}: is an input too; give another file with -o\n"
-        assert (tmp_path / output).read_text() == "document,summary\na b,a\n"
+    (tmp_path / "link.csv").symlink_to("p.csv")
+    words = words.format(here=tmp_path.name).split()
+    done = negsample(*words, check=2, cwd=tmp_path)
+    assert done.stderr == f"negsample: {words[-1]}: is an input too; give another file\n"
+    assert (tmp_path / "p.csv").read_text() == "document,summary\na b,a\n"
 
 
 def test_an_interrupt_is_told(monkeypatch, capsys):

@@ -103,6 +103,12 @@ def test_a_frame_gets_columns(estimator: Estimator) -> None:
     assert pickle.loads(pickle.dumps(estimator)).signature == estimator.signature
 
 
+def test_a_series_is_read_by_place(estimator: Estimator) -> None:
+    frame = pd.DataFrame([story(n) for n in range(3)], columns=["document", "summary"]).loc[[2, 0]]
+    alike = estimator.score(list(frame.document), list(frame.summary))
+    np.testing.assert_array_equal(estimator.score(frame.document, frame.summary), alike)
+
+
 def test_a_data_set_gets_columns(estimator: Estimator) -> None:
     datasets = pytest.importorskip("datasets")
     documents, summaries = zip(story(1), story(2), strict=True)
