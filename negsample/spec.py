@@ -105,8 +105,11 @@ def build(registry: Registry, text: str, made: type[M]) -> M:
     places = [name for name, p in known.items() if p.kind is not p.KEYWORD_ONLY]
     about = f"{kind} {spec.name!r}"
     if len(spec.arguments) > len(places):
+        argument = spec.arguments[len(places)]
+        if "=" in argument:
+            raise InputError(f"{about}: options stand in parentheses; write {spec.name}({argument})")
         hint = f"known: {', '.join(known)}" if known else "it has no options"
-        raise InputError(f"{about}: {spec.arguments[len(places)]!r} is not an option; write key=value; {hint}")
+        raise InputError(f"{about}: {argument!r} is not an option; write key=value; {hint}")
     given: dict[str, str] = dict(zip(places, spec.arguments, strict=False))
     for option, value in spec.options.items():
         if option in given:
