@@ -175,7 +175,9 @@ def check_file(path: str | Path) -> None:
 
 def check_not_read(target: str | None, read: Iterable[str | None]) -> None:
     """Raise InputError where the file ``target`` is one of those that are ``read``, by whatever path or link."""
-    for path in read if target not in (None, "-") else ():
+    if target is None or target == "-":
+        return
+    for path in read:
         if path is not None and Path(path).is_file() and Path(target).exists() and Path(path).samefile(target):
             raise InputError(f"{target}: is an input too; give another file")
 
