@@ -10,7 +10,7 @@ import typer
 from negsample.errors import InputError
 
 # The file of arguments that an experiment begins its folder with; a run of train has none.
-_EXPERIMENTS = {"grid.json": "table", "transfer-config.json": "transfer"}
+_EXPERIMENTS = {"experiment.json": "experiment", "table_settings.json": "table"}
 
 
 def info(

@@ -63,16 +63,10 @@ def tables(
         str | None,
         typer.Option("--config", help="p3-table1, 2: YAML file with settings, encoders, heads.", metavar="FILE"),
     ] = None,
-    models: Annotated[
-        str | None,
-        typer.Option(
-            "--models",
-            help="p3-table5 to 7: model folders instead of training, such as 'runs/*-*'; none: ROUGE alone.",
-            metavar="GLOB",
-        ),
-    ] = None,
+    rouge_alone: Annotated[
+        bool, typer.Option("--rouge-alone", help="p3-table6, 7: no models are trained; ROUGE alone.")
+    ] = False,
     keep_models: Annotated[bool, typer.Option("--keep-models", help="p3-table1, 2: keep each cell's model.")] = False,
-    precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: Annotated[int | None, typer.Option("--seed", help="Decides every random choice (default 0).")] = None,
     smoke: options.Smoke = False,
@@ -90,9 +84,8 @@ def tables(
     asked = Asked(
         **{key: tuple(given or ()) for key, given in several.items()},
         config=config,
-        models=models,
+        rouge_alone=rouge_alone,
         keep_models=keep_models,
-        precision=precision,
         bootstrap=bootstrap,
         seed=seed,
         smoke=smoke,

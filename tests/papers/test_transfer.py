@@ -18,12 +18,17 @@ from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.io.resume import work_folder
 from negsample.models.encoders import ENCODERS
-from negsample.papers import grid, transfer
+from negsample.papers import transfer
 from negsample.papers.transfer import run_transfer
-from negsample.papers.transfer_config import make_transfer
+from negsample.papers.transfer_config import TransferConfig
 from negsample.papers.transfer_report import published_beside, transfer_table
+from negsample.settings import make_settings
 
 ENCODER = "letters"
+
+
+def make_transfer(values, where="t.yaml"):
+    return make_settings(TransferConfig, values, where)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +60,7 @@ def experiment(corpora, *names, **more):
 
 def opened(config, out):
     """What ``run_transfer`` has before the first training."""
-    with work_folder(out, config.as_dict(), name=transfer.ARGUMENTS, what="a transfer experiment", alone=False):
+    with work_folder(out, config.as_dict(), name="experiment.json", what="a transfer experiment", alone=False):
         return transfer.open_transfer(config, out)
 
 
@@ -243,8 +248,8 @@ def test_an_encoder_that_has_changed_is_refused(corpora, tmp_path):
     found = run_transfer(config, tmp_path, say=quiet)
     first, second = (tmp_path / "cells" / cell.folder / "figures.json" for cell, _ in found.finished)
     text = first.read_text()
-    assert found.finished[0][1]["encoder"]["fingerprint"] in text
-    first.write_text(text.replace(found.finished[0][1]["encoder"]["fingerprint"], "of other weights"))
+    assert found.finished[0][1]["encoder_fingerprint"] in text
+    first.write_text(text.replace(found.finished[0][1]["encoder_fingerprint"], "of other weights"))
     second.unlink()
     with pytest.raises(InputError, match=f"fc, far, seed 0: encoder {ENCODER} has changed"):
         run_transfer(config, tmp_path, say=quiet)
@@ -275,8 +280,8 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(
     config = experiment(corpora, "near", "far")
     path.write_text(json.dumps(config.as_dict()))
     # Looks as often as a test can wait, and says so as after five seconds.
-    monkeypatch.setattr(grid, "POLL_SECONDS", 5)
-    monkeypatch.setattr(grid, "time", SimpleNamespace(sleep=lambda seconds: time.sleep(0.1)))
+    monkeypatch.setattr(transfer, "POLL_SECONDS", 5)
+    monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=lambda seconds: time.sleep(0.1)))
     whole = opened(config, out)
     script = (
         "import sys, time; from pathlib import Path; from negsample.io.resume import trying\n"

@@ -8,9 +8,14 @@ import yaml
 
 from negsample.errors import InputError
 from negsample.papers.stand_ins import small_transfer
-from negsample.papers.transfer_config import make_transfer
+from negsample.papers.transfer_config import TransferConfig
+from negsample.settings import make_settings
 
 BASE = {"sources": {"a": "a.jsonl", "b": "b.jsonl", "c": "c.jsonl"}}
+
+
+def make_transfer(values, where="t.yaml"):
+    return make_settings(TransferConfig, values, where)
 
 
 def test_sources_mixture_and_leave_one_out():
