@@ -48,16 +48,9 @@ def tables(
             metavar="NAME=SPEC",
         ),
     ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="These rows, not the paper's; may be repeated.", metavar="NAME")
-    ] = None,
     human: Annotated[
         list[str] | None,
         typer.Option("--human", help="Only this human score (default: the paper's, else all); may be repeated."),
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option("--without", help="Leave out this system, besides those that the paper does; may be repeated."),
     ] = None,
     config: Annotated[
         str | None,
@@ -80,9 +73,11 @@ def tables(
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
 
-    several = {"data": data, "words": values, "parts": part, "metrics": metric, "human": human, "without": without}
     asked = Asked(
-        **{key: tuple(given or ()) for key, given in several.items()},
+        data=tuple(data or ()),
+        words=tuple(values or ()),
+        parts=tuple(part or ()),
+        human=tuple(human or ()),
         config=config,
         rouge_alone=rouge_alone,
         keep_models=keep_models,

@@ -29,15 +29,14 @@ def transfer(
     from negsample.papers.stand_ins import small_transfer
     from negsample.papers.transfer import run_transfer
     from negsample.papers.transfer_config import read_transfer
-    from negsample.papers.transfer_report import published_beside, transfer_table
+    from negsample.papers.transfer_report import transfer_table
 
     watch = Stopwatch()
     experiment = read_transfer(config)
-    printed = published_beside(experiment)
     if smoke:
         experiment = small_transfer(experiment)
-    grid = run_transfer(experiment, Path(out), say=partial(print, flush=True))
-    table = transfer_table(grid, printed)
+    grid = run_transfer(experiment, Path(out), partial(print, flush=True))
+    table = transfer_table(grid, config)
     page = {"transfer.html": transfer_page(table.content()).encode()}
     write(
         replace(table, pictures=page),

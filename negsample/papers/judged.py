@@ -45,9 +45,7 @@ class Asked:
     words: tuple[str, ...] = ()
     config: str | None = None
     parts: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
     human: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
     rouge_alone: bool = False
     keep_models: bool = False
     bootstrap: int = 1000
@@ -87,23 +85,15 @@ class Measured:
         return self.spec.table(records, notes=told, not_run=self.not_run, signatures=known, **facts)
 
 
-def judged_sources(spec: Declared, data: Sequence[str], without: Sequence[str] = ()) -> list[Source]:
-    """Load the judgments, without the systems named and those that the paper leaves out of a data set, which is told.
-
-    Raises InputError for a system that there is not.
-    """
-    sources = load_sources(data)
-    known = {row.system for source in sources for row in source.rows}
-    for name in without:
-        if name not in known:
-            raise InputError(f"--without {name}: no judgments have that system; {suggestion(name, sorted(known))}")
+def judged_sources(spec: Declared, data: Sequence[str]) -> list[Source]:
+    """Load the judgments, without the systems that the paper leaves out of a data set, which is told."""
     found = []
-    for source in sources:
-        left = {*spec.without.get(source.rows[0].dataset, ()), *without}
+    for source in load_sources(data):
+        left = spec.without.get(source.rows[0].dataset, ())
         rows = tuple(row for row in source.rows if row.system not in left)
         if not rows:
-            raise InputError(f"{source.spec}: no summary is left without system {', '.join(sorted(left))}")
-        if gone := sorted({row.system for row in source.rows} & left):
+            raise InputError(f"{source.spec}: no summary is left without system {', '.join(left)}")
+        if gone := sorted({row.system for row in source.rows}.intersection(left)):
             told = f"left out: system {', '.join(gone)} ({len(source.rows) - len(rows)} summaries)"
             source = replace(source, rows=rows, missing=(*source.missing, told))
         found.append(source)
@@ -124,7 +114,13 @@ def measure(
     and left out. Tables of correlations have the trivial metrics besides. Raises InputError for an unknown human score, a
     model that can't be loaded, and where not one metric could be made.
     """
-    people = [_people(source.rows, asked.human, spec.human) for source in sources]
+    people: dict[str, list[str]] = {}
+    for source in sources:
+        known = list(dict.fromkeys(name for row in source.rows for name in row.scores if not is_mean(name)))
+        for name in asked.human:
+            if name not in known:
+                raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
+        people[source.spec] = [*asked.human] or [name for name in spec.human if name in known] or known
     metrics, not_run = spec.metrics()
     extra = tuple(name for name in TRIVIAL if name != "cosine") if spec.kind == "correlations" else ()
     specs = {**metrics, **{name: name for name in extra}}
@@ -150,11 +146,11 @@ def measure(
         raise InputError(f"{spec.name}: not one of its metrics could be made: {'; '.join(not_run.values())}")
     say(f"{spec.kind} of {len(rows)} summaries")
     tables, start = [], 0
-    for source, scores_of in zip(sources, people, strict=True):
+    for source in sources:
         part = slice(start, start + len(source.rows))
         start = part.stop
         own = {label: values[part] for label, values in columns.items()}
-        tables.append(lv.judged_table(source.name, source.rows, scores_of, own))
+        tables.append(lv.judged_table(source.name, source.rows, people[source.spec], own))
         notes += [f"{source.name}: {line}" for line in source.missing]
     seed = asked.seed or 0
     return Measured(
@@ -178,15 +174,6 @@ def _kept(path: Path, texts: str, label: str, scorer: Scorer, rows: Sequence[Jud
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_json(path, found)
     return np.array(found["values"], dtype=np.float64), [f"{label}: {line}" for line in found["notes"]]
-
-
-def _people(rows: Sequence[Judged], wanted: Sequence[str], of_paper: Sequence[str]) -> list[str]:
-    """The human scores to look at: those wanted, else those of the paper, else all but means that were added."""
-    known = list(dict.fromkeys(name for row in rows for name in row.scores if not is_mean(name)))
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
-    return [*wanted] or [name for name in of_paper if name in known] or known
 
 
 # --- the kinds of tables

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from negsample.errors import InputError
 from negsample.eval.agreement.correlate import Source
@@ -15,17 +16,16 @@ from negsample.papers.drawn import DRAWN, draw
 from negsample.papers.judged import Asked
 from negsample.papers.records import Table, write
 
+Run = Callable[[Declared, Asked, Path, Callable[[str], None]], tuple[Table, dict[str, Any]]]
 ON_PEOPLE = {**judged.KINDS, **headlines.KINDS}
-_HEADLINES = ("data", "parts", "metrics", "bootstrap", "seed")
 # Kind → the options (fields of `Asked`) that its tables have, beside ``smoke``.
 TAKES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(judged.KINDS, (*_HEADLINES, "human", "without")),
-    **dict.fromkeys(headlines.KINDS, _HEADLINES),
+    **dict.fromkeys(ON_PEOPLE, ("data", "parts", "human", "bootstrap", "seed")),
     "grid": ("words", "config", "keep_models", "seed"),
     "tac2010": ("data", "words", "parts", "rouge_alone", "bootstrap", "seed"),
 }
 # Options that are not called as the field of `Asked` that they fill.
-OPTIONS = {"words": "KEY=VALUE", "parts": "--part", "metrics": "--metric"}
+OPTIONS = {"words": "KEY=VALUE", "parts": "--part"}
 
 
 def run_table(name: str, asked: Asked, out: Path, say: Callable[[str], None] = print) -> Table:
@@ -34,21 +34,25 @@ def run_table(name: str, asked: Asked, out: Path, say: Callable[[str], None] = p
     Raises InputError for an unknown table or part, an option that this kind of table has not, and as its kind does.
     """
     spec = declared(name)
-    lacks = {"parts" if not spec.parts else "", "metrics" if not spec.rows else ""}
     called = {key: OPTIONS.get(key, f"--{key.replace('_', '-')}") for key in asdict(asked)}
-    takes = [key for key in (*TAKES[spec.kind], "smoke") if key not in lacks]
+    takes = [key for key in (*TAKES[spec.kind], "smoke") if key != "parts" or spec.parts]
     for key, value in asdict(asked).items():
         if value != getattr(Asked, key) and key not in takes:
             raise InputError(f"{called[key]}: {name} has no such option; it has {', '.join(map(called.get, takes))}")
     if asked.data and asked.smoke:
         raise InputError("--smoke makes its own data; leave --data out")
-    spec = spec.with_parts(asked.parts)
-    if asked.metrics:
-        spec = replace(spec, rows="".join(f"{metric.replace(' ', '')}  {metric}\n" for metric in asked.metrics))
-    if spec.kind not in ON_PEOPLE:
-        return (trained.run_grid if spec.kind == "grid" else trained.run_tac2010)(spec, asked, out, say)
+    spec, watch = spec.with_parts(asked.parts), Stopwatch()
+    special: dict[str, Run] = {"grid": trained.run_grid, "tac2010": trained.run_tac2010}
+    table, facts = special.get(spec.kind, _on_people)(spec, asked, out, say)
+    write(table, out, watch, say=say, smoke=asked.smoke, **facts)
+    return table
 
-    watch, sources, how = Stopwatch(), _sources(spec, asked, say), spec.plot or spec.kind
+
+def _on_people(
+    spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = print
+) -> tuple[Table, dict[str, Any]]:
+    """A table on what people judged, and what goes to its ``run.json``."""
+    sources, how = _sources(spec, asked, say), spec.plot or spec.kind
     config = {"table": spec.name, **asdict(asked), "parts": dict(spec.parts)}
     files = [path for each in asked.data if (path := each if Path(each).exists() else each.partition(":")[2])]
     # Scores are kept for a rerun.
@@ -56,9 +60,7 @@ def run_table(name: str, asked: Asked, out: Path, say: Callable[[str], None] = p
         table = ON_PEOPLE[spec.kind](judged.measure(spec, sources, asked, out, say))
         if how in DRAWN:
             table = replace(table, pictures={f"{spec.name}.svg": draw(how, table.records)})
-        facts = {"config": config, "seed": asked.seed or 0, "data": fingerprints(files), "smoke": asked.smoke}
-        write(table, out, watch, say=say, **facts)
-    return table
+    return table, {"config": config, "seed": asked.seed or 0, "data": fingerprints(files)}
 
 
 def _sources(spec: Declared, asked: Asked, say: Callable[[str], None]) -> list[Source]:
@@ -73,7 +75,7 @@ def _sources(spec: Declared, asked: Asked, say: Callable[[str], None]) -> list[S
             raise InputError("no headlines; give --data FILE with story, generated, reference, and people's scores")
         return sources
     if asked.data:
-        return judged.judged_sources(spec, asked.data, asked.without)
+        return judged.judged_sources(spec, asked.data)
     if spec.kind == "examples":
         return [stand_ins.permuted_source()]
     if asked.smoke:

@@ -190,14 +190,6 @@ def stand_in_encoder(spec: str) -> str:
     return name if name in _PACKAGED else _PARTS.get(name, _ANY_OTHER)
 
 
-def stand_in_encoders(specs: Sequence[str], say: Callable[[str], None] = print) -> tuple[str, ...]:
-    """The packaged encoders in place of ``specs``, each once; ``say`` is told where any differs."""
-    stands = tuple(dict.fromkeys(map(stand_in_encoder, specs)))
-    if stands != tuple(specs):
-        say(f"smoke run: encoders {', '.join(specs)} → {', '.join(stands)}")
-    return stands
-
-
 # --- what people judged
 
 

@@ -8,6 +8,7 @@ score by score, and ROUGE. The three share a folder, and in it the models.
 """
 
 import dataclasses
+import itertools
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -24,13 +25,12 @@ from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import nist_rouge
 from negsample.io.resume import work_folder
-from negsample.io.run_record import Stopwatch
 from negsample.models import load
 from negsample.models.build import takes
 from negsample.papers import stand_ins
 from negsample.papers.declared import Declared
 from negsample.papers.judged import Asked, Measured, figure_record, measure
-from negsample.papers.records import Record, Table, write
+from negsample.papers.records import Record, Table
 from negsample.papers.transfer import Cell, Transfer, run_transfer
 from negsample.papers.transfer_config import DOMAIN_KEYS, TransferConfig
 from negsample.papers.transfer_report import about_domains, figures_of, percent
@@ -41,8 +41,7 @@ from negsample.seeds import digest
 from negsample.settings import make_settings, read_settings, read_words
 from negsample.train.config import TrainConfig, read_config
 
-# Run where none are named; the costliest first, so that two processes end at about the same time. Of the two over the
-# packaged MiniLM, hf has the vectors before they are made unit length, and both live off one pass over the sentences.
+# Encoders where none are named; the costliest first, so that two processes end at about the same time.
 OFFLINE = (
     "sentence-transformer",
     "glove",
@@ -50,7 +49,6 @@ OFFLINE = (
     "hf(special=true,max_length=256)",
     "glove(unit=sentence)",
 )
-ROW_HEADS = ("fc", "cnn", "lstm")
 CORPORA = ("cnn_dailymail", "billsum", "arxiv", "big_patent")
 RECIPES = ("crosspair", "add", "delete", "replace")
 # What the table decides, and how it is said.
@@ -69,14 +67,14 @@ Nist = Mapping[tuple[str, str], Mapping[str, float]]
 
 def experiment(configs: Mapping[str, TrainConfig], **own: Any) -> TransferConfig:
     """The experiment with a source for each of the ``configs`` by name, which differ in what they read alone."""
-    values = [
-        {key: value for key, value in config.as_dict().items() if value is not None} for config in configs.values()
-    ]
-    sources = [{key: one[key] for key in DOMAIN_KEYS if key in one} for one in values]
-    train = {key: value for key, value in values[0].items() if key in TRAINING}
-    return make_settings(
-        TransferConfig, {"sources": dict(zip(configs, sources, strict=True)), "train": train, **own}, "settings"
-    )
+    first, *_ = configs.values()
+
+    def given(config: TrainConfig, keys: Sequence[str]) -> dict[str, Any]:
+        return {key: value for key in keys if (value := getattr(config, key)) != getattr(TrainConfig, key)}
+
+    sources = {name: {"corpus": config.corpus, **given(config, DOMAIN_KEYS)} for name, config in configs.items()}
+    train = given(first, TRAINING)
+    return make_settings(TransferConfig, {"sources": sources, "train": train, **own}, "settings")
 
 
 # --- Tables 1 and 2
@@ -91,7 +89,7 @@ class GridConfig(TrainConfig):
     """
 
     encoders: tuple[str, ...] = ()
-    heads: tuple[str, ...] = ROW_HEADS
+    heads: tuple[str, ...] = ("fc", "cnn", "lstm")
     table: str = ""
 
     def check(self) -> None:
@@ -122,18 +120,11 @@ def read_grid(table: str, path: str | None, words: Sequence[str] = (), seed: int
     return replace(grid, table=table)
 
 
-def run_grid(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = print) -> Table:
-    """Work out a table and write it to ``out``: a row for each recipe and head, a column for each encoder.
-
-    Raises InputError for what is asked wrongly, and as ``run_transfer`` does.
-    """
-    watch = Stopwatch()
+def run_grid(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]) -> tuple[Table, dict[str, Any]]:
+    """A row for each recipe and head, a column for each encoder. Raises InputError as ``run_transfer`` does."""
     if not asked.config and not asked.smoke and not any(word.startswith("corpus=") for word in asked.words):
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
     grid = read_grid(spec.name, asked.config, asked.words, asked.seed)
-    if asked.smoke:
-        encoders = stand_ins.stand_in_encoders(grid.encoders, say)
-        grid = replace(stand_ins.small_training(grid, say), encoders=encoders)
     rows = [head for head in grid.heads if takes(head) == "rows"]
     heads = [
         {"head": head, "encoder": encoder, "label": f"{encoder} {head}"}
@@ -143,26 +134,23 @@ def run_grid(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]
     heads += [{"head": head, "label": head} for head in grid.heads if head not in rows]
     name = ", ".join(grid.corpora())
     settings = experiment({name: grid}, recipes=list(spec.recipes), heads=heads, keep_models=asked.keep_models)
-    arguments = {**grid.as_dict(), "keep_models": asked.keep_models}
-    done = run_transfer(settings, out, say=say, what="a table", arguments=arguments)
+    if asked.smoke:
+        settings = stand_ins.small_transfer(settings, say)
+    done = run_transfer(settings, out, say)
     figures, records = figures_of(done), []
-    places = {head: number for number, head in enumerate(grid.heads)}
-    for cell, found in sorted(
-        done.finished, key=lambda one: (settings.mixes.index(one[0].recipe), places[one[0].config.head])
-    ):
-        figure, column = figures[cell.folder, name], str(cell.config.encoder)
-        about = {"recipe": str(cell.recipe), "head": cell.config.head, "encoder": column, "seconds": found["seconds"]}
-        about |= {"figure": cell.figure, "epochs": len(found["epochs"]), "cut": found["cut"][f"test {name}"]["cut"]}
-        row, reason = f"{cell.recipe} {cell.config.head}", figure["reason"]
-        records.append(Record(row, column, *percent(figure), n=figure["n"], reason=reason, about=about))
-    data = about_domains(done)
-    about = f"{name}{describe_part(grid.as_dict())}, {grid.negatives} negative(s) a pair; seed {grid.seed}."
-    about += " Test split; 95 % intervals by bootstrap over documents."
-    table = spec.table(records, about=about, head="recipe, head", digits=1, more={"data": data})
+    for recipe, head in itertools.product(settings.mixes, grid.heads):
+        for cell, found in done.finished:
+            if (cell.recipe, cell.config.head) == (recipe, head):
+                figure, column = figures[cell.folder, name], str(cell.config.encoder)
+                about = {"recipe": str(recipe), "head": head, "encoder": column, "seconds": found["seconds"]}
+                about |= {"figure": cell.figure, "epochs": len(found["epochs"])}
+                own = {"n": figure["n"], "reason": figure["reason"], "about": about}
+                records.append(Record(f"{recipe} {head}", column, *percent(figure), **own))
+    (data,) = about_domains(done).values()
+    about = f"{', '.join(data['corpora'])}{describe_part(data)}, {grid.negatives} negative(s) a pair; seed {grid.seed}."
+    table = spec.table(records, about=f"{about} Test split.", head="recipe, head", digits=1, more={"data": data})
     seconds = sum(found["seconds"] for _, found in done.finished)
-    facts = {"config": arguments, "seed": grid.seed, "data": data, "smoke": asked.smoke, "cell_seconds": seconds}
-    write(table, out, watch, say=say, **facts)
-    return table
+    return table, {"config": settings.as_dict(), "seed": grid.seed, "data": data, "cell_seconds": seconds}
 
 
 # --- Tables 5 to 7
@@ -181,12 +169,8 @@ def load_tac2010(path: str) -> tuple[Source, Nist]:
     return Source("tac2010", f"tac2010:{path}", tuple(rows), tuple(told)), nist
 
 
-def run_tac2010(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = print) -> Table:
-    """Train the models (unless ``rouge_alone``), score, and write the table.
-
-    Raises InputError for what is asked wrongly, before anything is trained.
-    """
-    watch = Stopwatch()
+def run_tac2010(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]) -> tuple[Table, dict[str, Any]]:
+    """Train the models (unless ``rouge_alone``), and measure them and ROUGE. Raises InputError before anything is trained."""
     name, _, path = "".join(asked.data[:1]).partition(":")
     if not asked.smoke and (name != "tac2010" or len(asked.data) > 1):
         raise InputError("give --data tac2010:DIR, with TAC2010's documents and GuidedSumm2010_eval (from NIST)")
@@ -209,15 +193,14 @@ def run_tac2010(spec: Declared, asked: Asked, out: Path, say: Callable[[str], No
             say(f"smoke run: of the corpora {', '.join(corpora)} alone, of the recipes {', '.join(recipes)}")
             sources = {name: settings.sources[name] for name in corpora}
             settings = stand_ins.small_transfer(replace(settings, sources=sources, recipes=recipes), say)
-        done = run_transfer(settings, out / "models", say=say, what="trainings", arguments=training)
+        done = run_transfer(settings, out / "models", say)
         shutil.rmtree(done.out / "work", ignore_errors=True)
         cells = [cell for cell, _ in done.finished]
         models = {label(cell): partial(_scorer, done, cell) for cell in cells}
     scored = measure(spec, [source], asked, out, say, models)
     table = tac2010_table(scored, cells, nist_columns(spec, source.rows, nist))
-    facts = {"config": {**training, "bootstrap": asked.bootstrap}, "data": {"tac2010": judged}, "smoke": asked.smoke}
-    write(table, out, watch, say=say, seed=scored.seed, **facts)
-    return table
+    config = {**training, "bootstrap": asked.bootstrap}
+    return table, {"config": config, "data": {"tac2010": judged}, "seed": scored.seed}
 
 
 def label(cell: Cell) -> str:
@@ -259,10 +242,8 @@ def nist_columns(spec: Declared, rows: Sequence[Judged], nist: Nist) -> dict[str
 
 
 def tac2010_table(measured: Measured, models: Sequence[Cell], nist: Mapping[str, np.ndarray]) -> Table:
-    """Return the table: rows as above, a section a level, a column for each coefficient and human score; intervals over docsets.
-
-    A mean over a docset's articles stands for their sum (§5.0.1). ``models`` are among what was measured; ``nist``: its
-    scores, float [n].
+    """Return the table of ``models``, which are among what was measured, and ``nist``'s scores, float [n]: a section a level, a
+    column for each coefficient and human score. A mean over a docset's articles stands for their sum (§5.0.1).
     """
     spec, (scored,) = measured.spec, measured.tables
     rouge = [

@@ -107,7 +107,7 @@ class Transfer:
         self.held = held_out(splits[name] for name in settings.target_names)
         self.finished: list[tuple[Cell, dict[str, Any]]] = []
         self._choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
-        self._last: tuple[Any, Any, dict[str, str]] | None = None
+        self._last: tuple[Any, Parts] | None = None
         every = [
             Cell(recipe, head, source, size, settings.config_of(head, recipe, seed))
             for head in settings.labelled_heads
@@ -224,8 +224,7 @@ class Transfer:
         return found
 
     def _parts(self, cell: Cell) -> Parts:
-        """New parts for a training, over the frozen encoder of the cell before where it is the same; the trained ones of its base
-        for a few-shot cell."""
+        """New parts, over the frozen encoder of the cell before where it is the same; those of its base for a few-shot cell."""
         config = cell.config
         if cell.base is not None:
             folder = self.model(cell.base)
@@ -238,21 +237,19 @@ class Transfer:
             load_weights(parts.network, folder, description["weights_sha256"])
             return parts
         key = (takes(config.head), config.encoder, config.lm)
+        if key[0] == "tokens":
+            return parts_of(config)
         if self._last is None or self._last[0] != key:
+            # The one before goes before the next comes.
             self._last = None
-            parts = parts_of(config)
-            if key[0] == "rows":
-                self._last = key, parts.features, parts.encoder
-            elif isinstance(parts.features, AlignFeatures):
-                self._last = key, parts.features.untouched(), parts.encoder
-            return parts
-        _, features, about = self._last
-        if isinstance(features, RowFeatures):
+            self._last = key, parts_of(config)
+        before = self._last[1]
+        if isinstance(features := before.features, RowFeatures):
             features = RowFeatures(features.encoder, config.max_document, config.max_summary, features.cache)
-        else:
+        elif isinstance(features, AlignFeatures):
             # One reader for all keeps what the encoder makes of words, in memory alone.
             features = features.untouched()
-        return Parts(config.head, {}, features, None, dict(about))
+        return Parts(config.head, {}, features, None, dict(before.encoder))
 
     def train(self, cell: Cell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
         """Train a cell, test it, save its scores; return the content of its ``figures.json``."""
@@ -274,6 +271,7 @@ class Transfer:
                 scores[target] = outputs_of(accelerator, config, parts, tests[target], folder, name)["score"]
             path = self.place(cell) / "scores" / f"{file_name(target)}.npy"
             np.save(path, scores[target].astype(np.float32), allow_pickle=False)
+        told = [(split.labels, scores[name], split.kind_of) for name, split in tests.items()]
         found = {
             "recipe": str(cell.recipe),
             "head": cell.head.label,
@@ -285,17 +283,14 @@ class Transfer:
             "encoder_fingerprint": parts.encoder.get("fingerprint"),
             "loss": loss,
             "train_pairs": choice.train_pairs,
-            "train_documents": len(choice.train),
-            "validation_pairs": choice.validation_pairs,
             "left_out": choice.left_out,
             # Intervals are worked out once for all cells, where the same resamples make differences paired.
             "test": {
                 name: as_json(figures(split.labels, scores[name], split.document_of, resamples=0))
                 for name, split in tests.items()
             },
-            "by_kind": _by_kind(tests.values(), scores.values()),
+            "by_kind": by_kind(*(np.concatenate(columns) for columns in zip(*told, strict=True))),
             "cut": cut_of(parts, {**splits, **{f"test {target}": split for target, split in tests.items()}}),
-            "unit": parts.features.unit,
             **facts,
             "training": {key: value for key, value in config.as_dict().items() if key != "corpus"},
             "data": data,
@@ -345,12 +340,6 @@ def _read_splits(folder: Path, parts: Parts, names: Sequence[str]) -> dict[str, 
     return {name: open_split(store / name) for name in names}
 
 
-def _by_kind(splits: Iterable[Split], scores: Iterable[np.ndarray]) -> dict[str, Any]:
-    tests = list(splits)
-    kinds = [split.kind_names[kind] for split in tests for kind in split.kinds]
-    return by_kind(np.concatenate([split.labels for split in tests]), np.concatenate(list(scores)), kinds)
-
-
 def file_name(spec: str) -> str:
     """Return ``spec`` as the name of a folder: itself where it is simple, else with a hash of what was replaced."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", spec).strip(".-")
@@ -362,23 +351,15 @@ def domain_folder(out: Path, name: str) -> Path:
     return out / "domains" / file_name(name)
 
 
-def run_transfer(
-    config: TransferConfig,
-    out: Path,
-    *,
-    say: Callable[[str], None] = print,
-    what: str = "a transfer experiment",
-    arguments: Mapping[str, Any] | None = None,
-) -> Transfer:
+def run_transfer(config: TransferConfig, out: Path, say: Callable[[str], None] = print) -> Transfer:
     """Work out every cell of ``config`` in the folder ``out``; the grid that is returned has them in ``finished``.
 
-    Raises InputError for a folder begun with other ``arguments`` (None: another experiment), a corpus that can't be read, split,
-    or trained on in any size, an encoder that can't be had (the folder is then left as it was found), or a cell that can't be
-    trained, naming it. A corpus that has changed since the experiment was begun is noticed, and refused, where examples are
-    still to be made of it: what is finished is read from ``out``, and the corpora are not read again.
+    Raises InputError for a folder begun with another experiment, a corpus that can't be read, split, or trained on in any size,
+    an encoder that can't be had (the folder is then left as it was found), a cell that can't be trained, naming it, and a corpus
+    that has changed where examples are still to be made of it.
     """
-    arguments = config.as_dict() if arguments is None else arguments
-    with work_folder(out, arguments, name="experiment.json", what=what, alone=False, makes=["domains"]):
+    what = "an experiment"
+    with work_folder(out, config.as_dict(), name="experiment.json", what=what, alone=False, makes=["domains"]):
         grid = open_transfer(config, out)
         if not grid.cells:
             raise InputError(f"nothing can be trained: {': '.join(next(iter(grid.not_run.items())))}")

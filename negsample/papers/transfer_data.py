@@ -40,7 +40,7 @@ class DomainSplit(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What one training reads: document keys, S16, of training and validation, and how many pairs they have.
+    """What one training reads: document keys, S16, of training and validation; and pairs of training.
 
     ``left_out``: training documents of the source that are, or share a summary with, test documents of a target.
     """
@@ -48,15 +48,13 @@ class Choice(NamedTuple):
     train: np.ndarray
     validation: np.ndarray
     train_pairs: int
-    validation_pairs: int
     left_out: int
 
 
 def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
-    """Return the split of a domain, as ``negsample train`` splits it; kept in ``folder``, with what was read.
+    """Return the split of a domain, as ``negsample train`` splits it; kept in ``folder`` and taken from there, unread.
 
-    A split that is kept there is taken as it is, without a look at the corpus. Raises InputError where the corpus can't be
-    read, or not be split, or is read again and has changed since.
+    Raises InputError where the corpus can't be read, or not be split, or is read again and has changed since.
     """
     path, about = folder / "split.npz", folder / "about.json"
     if path.is_file() and about.is_file():
@@ -112,8 +110,7 @@ def choose(domains: Sequence[DomainSplit], held: np.ndarray, size: int | None, s
         return None
     share = Shares().validation / Shares().train
     most = None if size is None else max(_LEAST_VALIDATION, round(share * len(chosen)))
-    kept, count = _first(validation, seed, None, most)
-    return Choice(chosen, kept, pairs, count, left_out)
+    return Choice(chosen, _first(validation, seed, None, most)[0], pairs, left_out)
 
 
 def _without(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -133,10 +130,10 @@ def _first(rows: np.ndarray, seed: int, pairs: int | None, documents: int | None
 
 
 def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Write ``train.jsonl.gz`` and ``validation.jsonl.gz`` of the chosen documents to ``folder``, unless they are there.
+    """Write ``train`` and ``validation.jsonl.gz`` of the chosen documents to ``folder``, and return what was made.
 
-    ``configs`` say how to read each domain. Negatives of training draw texts and words from the chosen training
-    documents alone. Returns what was made, as plain values. Raises InputError where the corpora have changed.
+    Negatives of training draw texts and words from the chosen training documents alone. Raises InputError where the corpora
+    (read as ``configs`` say) have changed.
     """
     about = folder / "about.json"
     if about.is_file():
@@ -164,7 +161,7 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
 
 
 def target_examples(config: TrainConfig, recipe: Recipe, domain: Path, folder: Path) -> None:
-    """Write ``test.jsonl.gz`` of a domain to ``folder``: the examples that ``negsample train`` would be tested on.
+    """Write ``test.jsonl.gz`` of a domain to ``folder``, as ``negsample train`` would be tested on it, unless it is there.
 
     ``domain`` is the folder of ``split_domain``. Raises InputError where the corpus has changed since.
     """

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,22 +13,22 @@ from negsample.models.evaluation import BINARY, GRADED, ONE_DOCUMENT, RESAMPLES,
 from negsample.papers.declared import all_declared
 from negsample.papers.records import Record, Table, beside
 from negsample.papers.transfer import Cell, Transfer, domain_folder, file_name
-from negsample.papers.transfer_config import TransferConfig
 from negsample.resampling import percentile_interval
 
-_CNN_DAILYMAIL = re.compile(r"cnn[_-]?(dm|dailymail)", re.IGNORECASE)
 # What is told of a model and target: its figure, what it loses against the target's own model, what few pairs bring.
 _TOLD = {"value": "", "delta": "Δ, minus the model trained on the target itself", "gain": "gain by pairs of the target"}
 Finished = tuple[Cell, dict[str, Any]]
 
 
-def transfer_table(grid: Transfer, printed: Sequence[Record] = ()) -> Table:
+def transfer_table(grid: Transfer, name: str = "") -> Table:
     """Return a finished experiment as a table: every figure × 100, with its 95 % interval; rows: trained on, columns: tested on.
 
     ``delta`` is a figure minus that of the model trained on the target itself (same recipe, head and size), ``gain`` a
     few-shot figure minus that of the model it went on from; their intervals are paired. Both lack where there is no such
-    model. ``printed``: published figures (``published_beside``).
+    model. What a paper prints of the packaged file ``name`` stands beside.
     """
+    shown = [each for each in all_declared() if each.command == f"transfer --config {name}"]
+    printed = [record for each in shown for record in each.printed_records()]
     config, domains = grid.settings, about_domains(grid)
     return Table(
         "transfer",
@@ -116,13 +115,11 @@ def compare_on(
 ) -> dict[Any, dict[str, Any]]:
     """Return the ``figure`` (``accuracy`` or ``pearson``) of each model on the same examples, and the differences asked for.
 
-    ``labels`` float [n] in [0, 1], ``documents`` int [n]; ``scores``: model → one array [n] for each of its seeds;
-    ``against``: model → name of a difference → the model to subtract, None for none. A model's ``value`` (None with a
-    ``reason`` where it is not defined) is the mean over its seeds; ``low`` and ``high`` are its 95 % interval; each
-    difference by name has the same three, or is None. ``n`` counts examples, and ``documents`` theirs.
-
-    The ``document_resamples`` are the same for all models, and those of ``evaluation.figures``, so that a difference is
-    paired. A resample on which a figure is not defined is left out.
+    ``labels`` float [n] in [0, 1], ``documents`` int [n]; ``scores``: model → one array [n] for each of its seeds, of which the
+    mean counts; ``against``: model → name of a difference → the model to subtract, None for none. A model has ``value`` (None
+    with a ``reason`` where it is not defined), ``low``, ``high``, the numbers ``n`` and ``documents``, and each difference by
+    name, with the first three, or None. The ``document_resamples`` are those of ``evaluation.figures``, the same for all models,
+    so that a difference is paired; one on which a figure is not defined is left out.
     """
     statistic, labels = {**BINARY, **GRADED}[figure], np.asarray(labels, np.float64)
     resamples = [np.arange(len(labels)), *document_resamples(documents, seed, RESAMPLES)]
@@ -173,15 +170,3 @@ def _notes(grid: Transfer) -> Iterator[str]:
         yield f"Means over seeds {', '.join(map(str, seeds))}; intervals are over documents alone."
     if len(plain) < len(grid.finished):
         yield "Few-shot training stops by the target's validation split: 8 documents, or an eighth of the training documents."
-
-
-def published_beside(config: TransferConfig) -> list[Record]:
-    """Return Tables 3 and 4 of Bao et al. 2021 where this is the experiment they show: cross pairing, on CNN/DailyMail."""
-    names = {name: " ".join([name, *config.domains[name].corpora()]) for name in config.target_names}
-    targets = [name for name, text in names.items() if _CNN_DAILYMAIL.search(text)]
-    if not targets or "crosspair" not in map(str, config.mixes):
-        return []
-    # Several targets are samples of it.
-    wanted = ["Table 3", "Table 4"] if len(config.sizes) > 1 or len(targets) > 1 else ["Table 3"]
-    known = {each.what: each for each in all_declared() if each.paper == "Bao et al. 2021"}
-    return [record for what in wanted for record in known[what].printed_records()]

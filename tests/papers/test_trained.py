@@ -21,12 +21,12 @@ from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins, transfer
 from negsample.papers.declared import declared
 from negsample.papers.judged import Asked, measure
+from negsample.papers.run import run_table
 from negsample.papers.trained import (
     PRINTED,
     load_tac2010,
     nist_columns,
     read_grid,
-    run_grid,
     tac2010_experiment,
     tac2010_table,
 )
@@ -62,7 +62,7 @@ def table(letters, pairs_file, tmp_path):
         own = {"corpus": str(pairs_file), "epochs": "1", "encoders": "[letters]", "heads": "[fc]"}
         own |= dict(word.split("=", 1) for word in words)
         asked = Asked(words=tuple(f"{key}={value}" for key, value in own.items()), **asked)
-        return run_grid(declared(name), asked, tmp_path / "t", say)
+        return run_table(name, asked, tmp_path / "t", say)
 
     return run
 
@@ -93,7 +93,7 @@ def test_a_cell_is_what_its_model_scores_on_the_test_split(table, pairs_file, tm
     assert sum("epochs" in line for line in said) == 4
     files = "cells domains experiment.json locks p3-table1.csv p3-table1.json p3-table1.md run.json tests"
     assert sorted(path.name for path in out.iterdir()) == files.split()
-    assert json.loads((out / "run.json").read_text())["config"]["corpus"] == str(pairs_file)
+    assert json.loads((out / "run.json").read_text())["data"]["corpora"] == [str(pairs_file)]
 
 
 def test_examples_are_made_and_texts_encoded_once_for_the_whole_grid(table, letters, monkeypatch):
@@ -146,9 +146,9 @@ def test_finished_it_trains_nothing_and_other_arguments_are_refused_by_name(tabl
     monkeypatch.setattr(transfer.Transfer, "train", None)
     assert table("p3-table1").records == found.records
     for name, change, told in (
-        ("p3-table1", "seed=1", r"seed was 0, is 1\)"),
+        ("p3-table1", "seed=1", "train was .*'seed': 1"),
         ("p3-table1", "heads=[cnn]", "heads was"),
-        ("p3-table2", "seed=0", "table was"),
+        ("p3-table2", "seed=0", "recipes was"),
     ):
         with pytest.raises(InputError, match=told):
             table(name, change)
@@ -286,7 +286,7 @@ def test_a_smoke_run_trains_scores_and_goes_on(tiny_bert, negsample, tmp_path, m
     monkeypatch.setattr(Estimator, "score_pairs", None)
     assert "4 of 4 trainings are finished already" in negsample(*run).stdout
     assert json.loads((tmp_path / "t" / "p3-table5.json").read_text())["records"] == table["records"]
-    assert "settings was" in negsample(*run, "patience=1", check=2).stderr
+    assert "train was" in negsample(*run, "patience=1", check=2).stderr
 
 
 @pytest.mark.parametrize(
