@@ -150,7 +150,8 @@ class FittedEstimator(Estimator):
         values[:, :own] = found.values
         seen = items if self.fitted.references else [Item(item.document, item.summary) for item in items]
         for place, then in enumerate(self.fitted.metrics if items else ()):
-            told = self._metrics[place].score(seen)
+            with self._alone:
+                told = self._metrics[place].score(seen)
             values[:, own + place] = (told.scores * then.direction - then.centre) / then.spread
             reasons = [
                 why or (reason and f"{then.name}: {reason}") for why, reason in zip(reasons, told.reasons, strict=True)
