@@ -15,7 +15,6 @@ import os
 import re
 import secrets
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -47,6 +46,8 @@ _ASKED = 500
 # Keys whose numbers are remembered: some 9 MB.
 _REMEMBERED = 1 << 16
 _ROW_BITS = 40  # a number is file << 40 | row
+# Bytes of vectors that are kept in memory where no file can be written.
+_MOST_IN_MEMORY = 1 << 30
 # Bytes of a mapped file that may count as this process's memory before they are given back, and what reading a row maps.
 _MOST_MAPPED, _AROUND = 1 << 25, 1 << 16
 
@@ -62,10 +63,11 @@ def keys(texts: Sequence[str]) -> np.ndarray:
 
 
 class _Rows:
-    """The vectors of one file; it may grow, and stays readable when it is deleted."""
+    """The vectors of one file, which may grow, and stays readable when it is deleted; or some in memory."""
 
     def __init__(self, path: Path, dim: int) -> None:
         self.path, self.dim, self.touched = path, dim, 0
+        self.map: mmap.mmap | None = None
         self.rows = np.empty((0, dim), np.float32)
 
     def cover(self, count: int) -> None:
@@ -86,7 +88,7 @@ class _Rows:
         # Every page that was touched counts as this process's memory, until the kernel needs the room: a job scheduler that
         # limits memory might end a process that has only read a large cache.
         self.touched += len(numbers) * _AROUND + found.nbytes
-        if self.touched > _MOST_MAPPED and len(self.rows):
+        if self.map is not None and self.touched > _MOST_MAPPED:
             self.map.madvise(mmap.MADV_DONTNEED)
             self.touched = 0
         return found
@@ -122,8 +124,8 @@ class EmbeddingCache:
 
     ``folder`` defaults to one under ``cache_root()`` named after the encoder, its fingerprint and its width. Texts are
     encoded ``chunk`` at a time and each chunk is on disk before the next begins. Where nothing can be kept there (a
-    folder that can't be written, a file system without locks) a warning says so, and vectors are kept in a temporary
-    folder while the object lives. A damaged index is deleted with a warning, and texts are encoded again.
+    folder that can't be written, a full disk, a file system without locks) a warning says so, and vectors, up to a
+    gigabyte, are kept in memory while the object lives. A damaged index is deleted with a warning, and texts are encoded again.
 
     Several processes may use one folder. A text that two of them meet at the same moment is encoded by both; either
     vector serves. One object must not be used by several threads at once.
@@ -139,14 +141,11 @@ class EmbeddingCache:
         self._files: list[_Rows] = []
         # Numbers of keys asked for before: words come again and again.
         self._known: dict[bytes, int] = {}
+        # The place in ``_files`` of what is kept in memory, once nothing can be kept on disk.
+        self._memory: int | None = None
         self.folder = Path(folder) if folder is not None else cache_root() / self._default_name()
-        try:
-            with self._index(write=True):
-                pass
-        except _Unusable as reason:
-            logger.warning("%s; until then each run computes them anew", reason)
-            self._temporary = tempfile.TemporaryDirectory(prefix="negsample-")
-            self.folder = Path(self._temporary.name)
+        with self._or_in_memory(), self._index(write=True):
+            pass
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of ``texts``, encoding those never seen; float32 [n, dim].
@@ -177,11 +176,10 @@ class EmbeddingCache:
         """Return the numbers of keys (uint8 [n, 16]) whose vectors are there, -1 for the others; int64 [n]."""
         whole = np.ascontiguousarray(wanted, dtype=np.uint8).tobytes()
         names = [whole[start : start + KEY_BYTES] for start in range(0, len(whole), KEY_BYTES)]
-        if len(self._known) > _REMEMBERED:
+        if len(self._known) > _REMEMBERED and self._memory is None:
             self._known.clear()
         if new := [name for name in dict.fromkeys(names) if name not in self._known]:
-            with self._index() as opened:
-                self._known.update(opened.find(new))
+            self._known.update(self._find(new))
         return np.fromiter((self._known.get(name, -1) for name in names), np.int64, len(names))
 
     def gather(self, numbers: np.ndarray) -> np.ndarray:
@@ -269,14 +267,46 @@ class EmbeddingCache:
         about = (self.encoder.name, self.encoder.fingerprint, self.dim, file)
         db.execute("INSERT INTO about VALUES (?, ?, ?, ?)", about)
 
+    @contextlib.contextmanager
+    def _or_in_memory(self) -> Iterator[None]:
+        """A block that uses the folder; where that can't be used vectors are kept in memory from then on."""
+        try:
+            yield
+        except _Unusable as reason:
+            logger.warning("%s; until then they are kept in memory, and each run computes them anew", reason)
+            self._memory = len(self._files)
+            self._files.append(_Rows(self.folder, self.dim))
+
+    def _find(self, wanted: Sequence[bytes]) -> dict[bytes, int]:
+        """Key → number, of those that are in the folder."""
+        if self._memory is None:
+            with self._or_in_memory(), self._index() as opened:
+                return opened.find(wanted)
+        return {}
+
     def _encode(self, asked: dict[bytes, str]) -> dict[bytes, int]:
         """Encode the texts by their keys and store them, unless another process has done so meanwhile; their numbers."""
-        with self._index() as opened:
-            found = opened.find(list(asked))
+        found = self._find(list(asked))
         new = {name: readable(text) for name, text in asked.items() if name not in found}
-        if not new:
-            return found
-        vectors = self._vectors(list(new.values()))
+        return found | self._store(list(new), self._vectors(list(new.values()))) if new else found
+
+    def _store(self, names: list[bytes], vectors: np.ndarray) -> dict[bytes, int]:
+        if self._memory is None:
+            with self._or_in_memory():
+                return self._written(names, vectors)
+        kept = self._files[self._memory]
+        first = self._memory << _ROW_BITS | len(kept.rows)
+        if kept.rows.nbytes + vectors.nbytes > _MOST_IN_MEMORY:
+            raise InputError(
+                f"{self.folder}: vectors can't be kept there, and are more than a gigabyte by now; make room there or set "
+                "NEGSAMPLE_CACHE to another folder"
+            )
+        kept.rows = np.concatenate([kept.rows, vectors])
+        stored = {name: first + number for number, name in enumerate(names)}
+        self._known.update(stored)
+        return stored
+
+    def _written(self, names: list[bytes], vectors: np.ndarray) -> dict[bytes, int]:
         with self._index(write=True) as opened:
             file = self._files[opened.slot]
             with file.path.open("r+b") as stream:
@@ -285,10 +315,10 @@ class EmbeddingCache:
                 stream.write(vectors.data)
                 stream.flush()
                 os.fsync(stream.fileno())
-            rows = enumerate(new, opened.stored)
+            rows = enumerate(names, opened.stored)
             opened.db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
-            file.cover(opened.stored + len(new))
-            return found | opened.find(list(new))
+            file.cover(opened.stored + len(names))
+            return opened.find(names)
 
     def _vectors(self, texts: list[str]) -> np.ndarray:
         """What the encoder makes of ``texts``, checked; float32 [n, dim]."""

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
+from negsample.models import embedding_cache
 from negsample.models.embedding_cache import EmbeddingCache, cache_root, clear_cache, find_caches, key, keys
 from negsample.text import readable
 
@@ -318,15 +319,31 @@ def test_clearing_in_the_middle_of_a_run_loses_nothing_for_that_run() -> None:
 
 
 def test_where_nothing_can_be_kept_vectors_are_computed_without_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
+    monkeypatch.setattr(embedding_cache, "_MOST_IN_MEMORY", 4 * 12)
     encoder = Counting()
     cache = EmbeddingCache(encoder, tmp_path / "file" / "c")
-    assert "NEGSAMPLE_CACHE" in caplog.text
-    for _ in range(2):
-        np.testing.assert_array_equal(cache.rows(texts(1, 2)), expected(texts(1, 2)))
-    assert encoder.seen == Counter(texts(1, 2))
+    for wanted in (texts(1, 2), texts(1, 2), texts(3, 2), texts(4)):
+        np.testing.assert_array_equal(cache.rows(wanted), expected(wanted))
+    assert encoder.seen == Counter(texts(1, 2, 3, 4))
+    assert ["NEGSAMPLE_CACHE" in record.message for record in caplog.records] == [True]
+    with pytest.raises(InputError, match="make room there or set NEGSAMPLE_CACHE"):
+        cache.rows(texts(5))
+
+
+def test_a_disk_that_fills_up_is_told_of_and_done_without(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    encoder = Counting()
+    cache = EmbeddingCache(encoder, tmp_path / "c", chunk=2)
+    cache.index(texts(1, 2))
+    (path,) = cache.folder.glob("vectors-*")
+    path.unlink()
+    path.symlink_to("/dev/full")
+    np.testing.assert_array_equal(cache.rows(texts(*range(6))), expected(texts(*range(6))))
+    np.testing.assert_array_equal(cache.rows(texts(4, 2)), expected(texts(4, 2)))
+    assert encoder.seen == Counter(texts(*range(6)))
+    assert ["No space left on device" in record.message for record in caplog.records] == [True]
 
 
 def test_a_folder_of_another_encoder_is_refused(tmp_path: Path) -> None:
