@@ -65,14 +65,10 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
 
 def measure_sample() -> dict[str, Any]:
     """Percentiles of the embedded sample's own summaries, scored by the ready estimator (``percentiles.json``)."""
-    from negsample.corpora import load_pairs
     from negsample.models import load
-    from negsample.models.percentiles import percentiles_of
+    from negsample.models.percentiles import percentiles_of, sample_columns
 
-    pairs = list(load_pairs("sample"))
-    scored = load().score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs])
-    made = percentiles_of(scored.named(), "sample")
-    return {"ready": VERSION, **made}
+    return {"ready": VERSION, **percentiles_of(sample_columns(load()), "sample")}
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def fitted_model(align_model: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
     folder = tmp_path_factory.mktemp("fitted") / "model"
     folder.mkdir()
-    target = FittedTarget("relevance", {"coverage": 1.0, "words": 0.5}, 0.1, ((-2.0, 2.0), (1.0, 5.0)), 0.5, 0.9)
+    target = FittedTarget("relevance", {"coverage": 1.0, "words": 0.5}, 3.1, (1.0, 5.0), 0.5, 0.9)
     words = (FurtherMetric("words", "words", make_metric("words").signature, 1, 10.0, 5.0),)
     fitted = Fitted({"score": 0.8, "words": 0.2}, 0.0, {"relevance": target}, words, False, (), {})
     save_fitted(load(align_model), fitted, folder, "A card.")

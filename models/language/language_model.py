@@ -80,8 +80,11 @@ def _converted(path: Path) -> Path:
     if (target / "config.json").is_file():
         return target
     say(f"negsample: reading {path.name} and keeping it in {target} (once; about a minute)", error=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+    except OSError as error:
+        raise InputError(f"{target}: can't be written ({error}); set NEGSAMPLE_CACHE to another folder") from None
     try:
         with quiet():
             tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
@@ -326,7 +329,7 @@ def _losses_at(
     else:
         logits = _logits_at(model.network, inputs, row, place)
         losses = torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none")
-    return losses.double().cpu().numpy()
+    return losses.cpu().double().numpy()
 
 
 def _blockwise_losses(projection: Any, hidden: Any, targets: Any) -> Any:

@@ -90,7 +90,7 @@ def lines(told: dict[str, Any]) -> list[str]:
     for name, target in told.get("targets", {}).items():
         low, high = target["interval"]
         adds = ", ".join(f"{part} {value:+.2f}" for part, value in list(target["adds"].items())[:_ADDS])
-        out.append(f"{name} {target['value']:.2f} (interval {low:.2f} to {high:.2f}): {adds}")
+        out.append(f"{name} {target['value']:.2f} (interval {low:.2f} to {high:.2f}){adds and f': {adds}'}")
     if "reason" in told:
         return [*out, told["reason"]]
     out.append("summary: support, and the document sentence it rests on")
