@@ -1,7 +1,6 @@
 """``negsample serve``."""
 
 import os
-import sys
 import tempfile
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.terminal import say
 
 
 def serve(
@@ -62,8 +62,8 @@ def serve(
         here = is_loopback(bound.getsockname()[0])
         door = Door(app, limits, token, here)
         outer = CORSMiddleware(door, allow_origins=cors, allow_headers=["*"], allow_methods=["*"]) if cors else door
-        print(f"{address(bound)}   documentation: {address(bound)}/docs   Ctrl-C ends it", flush=True)
-        print(signature, flush=True)
+        say(f"{address(bound)}   documentation: {address(bound)}/docs   Ctrl-C ends it")
+        say(signature)
         if token is None and not here:
-            print("negsample: whoever reaches this address can use it; --token asks for one", file=sys.stderr)
+            say("negsample: whoever reaches this address can use it; --token asks for one", error=True)
         Server(outer).run(sockets=[bound])
