@@ -43,8 +43,8 @@ _TABLES = (
 _WAIT_SECONDS = 60.0
 # Keys asked for in one statement.
 _ASKED = 500
-# Keys whose numbers are remembered: some 9 MB.
-_REMEMBERED = 1 << 16
+# Keys whose numbers are remembered: some 50 MB.
+_REMEMBERED = 1 << 18
 _ROW_BITS = 40  # a number is file << 40 | row
 # Bytes of vectors that are kept in memory where no file can be written.
 _MOST_IN_MEMORY = 1 << 30
@@ -174,13 +174,16 @@ class EmbeddingCache:
 
     def resolve(self, wanted: np.ndarray) -> np.ndarray:
         """Return the numbers of keys (uint8 [n, 16]) whose vectors are there, -1 for the others; int64 [n]."""
-        whole = np.ascontiguousarray(wanted, dtype=np.uint8).tobytes()
-        names = [whole[start : start + KEY_BYTES] for start in range(0, len(whole), KEY_BYTES)]
-        if len(self._known) > _REMEMBERED and self._memory is None:
-            self._known.clear()
-        if new := [name for name in dict.fromkeys(names) if name not in self._known]:
-            self._known.update(self._find(new))
-        return np.fromiter((self._known.get(name, -1) for name in names), np.int64, len(names))
+        names = (
+            np.ascontiguousarray(wanted, dtype=np.uint8).reshape(-1, KEY_BYTES).view(f"V{KEY_BYTES}").ravel().tolist()
+        )
+        numbers = list(map(self._known.get, names))
+        if None in numbers:
+            if len(self._known) > _REMEMBERED and self._memory is None:
+                self._known.clear()
+            self._known.update(self._find([name for name in dict.fromkeys(names) if name not in self._known]))
+            numbers = [self._known.get(name, -1) for name in names]
+        return np.array(numbers, np.int64)
 
     def gather(self, numbers: np.ndarray) -> np.ndarray:
         """Return the vectors of ``numbers`` (any shape), a row of zeros for each -1; float32 [.., dim].
