@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negsample.errors import InputError
 from negsample.models.batching import pad, percentile_length
 from negsample.models.embedding_cache import KEY_BYTES, EmbeddingCache, keys
 from negsample.sentences import split_sentences, words
@@ -54,7 +53,7 @@ class RowFeatures:
         units = [self._units(text) for text in texts]
         flat = [unit for each in units for unit in each]
         wanted = keys(flat)
-        self.cache.index(flat, wanted)
+        self.cache.add(flat, wanted)
         stops = accumulate(map(len, units))
         return [wanted[stop - len(each) : stop].reshape(-1) for each, stop in zip(units, stops, strict=True)]
 
@@ -88,12 +87,10 @@ class RowFeatures:
         return {"document": document, "summary": summary, **masks}
 
     def _pad(self, texts: Sequence[np.ndarray], most: int) -> tuple[Tensor, Tensor]:
-        wanted, mask = pad([text.reshape(-1, KEY_BYTES)[:most] for text in texts])
-        numbers = np.full(mask.shape, -1)
-        numbers[mask] = self.cache.resolve(wanted[mask])
-        if (numbers[mask] < 0).any():
-            raise InputError(f"{self.cache.folder}: vectors were removed while they were in use; run again")
-        return torch.from_numpy(self.cache.gather(numbers)), torch.from_numpy(mask)
+        kept = [text.reshape(-1, KEY_BYTES)[:most] for text in texts]
+        stops = np.cumsum([len(text) for text in kept])
+        padded, mask = pad(np.split(self.cache.vectors(np.concatenate(kept)), stops[:-1]))
+        return torch.from_numpy(padded), torch.from_numpy(mask)
 
     def save(self, folder: Path) -> dict[str, Any]:
         saved = self.encoder.save(folder / "encoder")

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from negsample.models.embedding_cache import cache_root
 from negsample.models.language.model_files import model_folder, one_line, quiet
 from negsample.models.language.networks import Pretrained, load_network, padded, shared_network
 from negsample.models.language.packaged import gemma_file
+from negsample.terminal import say
 from negsample.text import readable
 
 PACKAGED = "packaged"
@@ -78,7 +78,7 @@ def _converted(path: Path) -> Path:
     target = cache_root() / "gguf" / file_digest(path).hex()[:32]
     if (target / "config.json").is_file():
         return target
-    print(f"negsample: reading {path.name} and keeping it in {target} (once; about a minute)", file=sys.stderr)
+    say(f"negsample: reading {path.name} and keeping it in {target} (once; about a minute)", error=True)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.TemporaryDirectory(dir=target.parent, prefix=".", ignore_cleanup_errors=True)
