@@ -14,7 +14,7 @@ from negsample.models.align.aspects import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
 from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.language.language_model import PACKAGED, PROMPTS, Asked, framed, lm_folder, load_lm, losses_given
-from negsample.models.language.model_files import copy_model, fingerprint
+from negsample.models.language.model_files import called, copy_model, fingerprint
 from negsample.models.language.networks import Pretrained
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ class Evidence:
         if copy:
             copy_model(lm_folder(self._source), folder)
         return {
-            "lm": self.lm,
+            "lm": called(self.lm) if copy else self.lm,
             "copied": copy,
             "fingerprint": self.head.fingerprint,
             "prompt": self.prompt,
