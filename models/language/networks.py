@@ -42,25 +42,28 @@ def choice(name: str, value: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def pick_device(device: str = "auto") -> str:
-    """Return the torch device to run on: ``"auto"`` is ``"cuda"`` where there is one, else ``"cpu"``."""
+def pick_device(device: Any = "auto") -> str:
+    """The name of the torch device to run on; ``"auto"`` (or None) is a GPU where there is one.
+
+    Raises InputError, with what there is here, for any other than that.
+    """
     import torch
 
-    choice("device", device.partition(":")[0], ("auto", "cpu", "cuda"))
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(f"device={device!r}, but torch sees no GPU here; use device=cpu or device=auto")
-    return device
+    there = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    there[1:1] = ["cuda"] * (len(there) > 1) + ["mps"] * torch.backends.mps.is_available()
+    if device is None or device == "auto":
+        return "cuda" if "cuda" in there else "cpu"
+    if str(device) not in there:
+        raise InputError(f"device={str(device)!r} is not there; choose one of auto, {', '.join(there)}")
+    return str(device)
 
 
 @dataclass(frozen=True, eq=False)
 class Pretrained:
-    """A network in evaluation mode and its tokenizer.
+    """A network in evaluation mode and its tokenizer; what it answers with is float32, whatever it computes in.
 
     ``limit``: the longest input in tokens, special ones included. ``kind``: one of ``KINDS``, or empty: an encoder, without a
     head. ``fingerprint``: 64 hex digits of weights, tokenizer and configuration, of a network with a head.
-    ``precision``: in which it computes (``negsample.models.precision``); what it answers with is float32.
     """
 
     network: Any
@@ -100,8 +103,8 @@ def load_network(model: str | Path, kind: str = "", device: str = "auto", limit:
     """Return the network in the folder or hub id ``model``, in float32; ``limit`` shortens its longest input (0: its own).
 
     ``kind``: one of ``KINDS``; by default the network without a head, and of an encoder–decoder only the encoder. No code
-    that comes with it is run. Raises InputError where there is no such model, it needs code of its own, its weights are
-    damaged or missing (transformers would make them up), or, of those with a head, its tokenizer is a slow one.
+    that comes with it is run. Raises InputError where it can't be had or loaded so, its weights are damaged or missing
+    (transformers would make them up), or, of those with a head, its tokenizer is a slow one.
     """
     import torch
     import transformers
@@ -163,7 +166,9 @@ def load_pretrained(name: str, attention: str = "sdpa") -> tuple[Any, Any, int]:
     """
     made = load_network(minilm_folder() if name == "minilm" else name, device="cpu")
     made.network.set_attn_implementation(attention)
-    return _without_pooler(made.network), made.tokenizer, made.limit
+    # No head uses the layer, which nothing would train.
+    made.network.pooler = None
+    return made.network, made.tokenizer, made.limit
 
 
 def load_shell(folder: Path, attention: str = "sdpa") -> tuple[Any, Any]:
@@ -184,14 +189,8 @@ def load_shell(folder: Path, attention: str = "sdpa") -> tuple[Any, Any]:
         raise InputError(
             f"{folder}: the encoder's files are damaged or missing ({one_line(error)}); copy the model again"
         ) from None
-    return _without_pooler(network), tokenizer
-
-
-def _without_pooler(network: Any) -> Any:
-    """The network without its pooling layer, which no head uses and which nothing would train."""
-    if getattr(network, "pooler", None) is not None:
-        network.pooler = None
-    return network
+    network.pooler = None
+    return network, tokenizer
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int, device: str) -> tuple[Any, Any]:

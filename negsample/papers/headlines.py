@@ -230,7 +230,7 @@ def examples(measured: Measured) -> Table:
 
 def embedding_map(measured: Measured) -> Table:
     """Figure 1: a map of the generated headlines of two data sets, PCA then t-SNE."""
-    from negsample.eval.report.embedding_map import map_texts
+    from negsample.eval.report.plots import map_texts
     from negsample.models.encoders import make_encoder
 
     sources = [of["Gen-Story"][0] for of in _by_dataset(measured)]

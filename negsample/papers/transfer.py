@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -39,6 +38,7 @@ from negsample.papers.transfer_data import (
     training_examples,
 )
 from negsample.seeds import digest
+from negsample.terminal import say as tell
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, find_corpora, open_split, prepare_split
 from negsample.train.fit.loop import SILENT, own_state
@@ -199,7 +199,7 @@ class Transfer:
             # After five seconds, then once a minute.
             if looks * POLL_SECONDS % 60 == 5:
                 told = f"waiting for other processes to end their trainings ({len(waited)} left)"
-                print(f"{self.out}: {told}", file=sys.stderr)
+                tell(f"{self.out}: {told}", error=True)
         self.finished = [(cell, finished[cell.folder]) for cell in self.cells]
 
     def _train(self, cell: Cell, finished: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
