@@ -83,8 +83,8 @@ def print_correlation(result: "Correlation") -> None:
     from negsample.eval.agreement.levels import level_title
 
     levels = result.settings.shown_levels()
-    titles = (title for level in levels for title in (level_title(level), "given length"))
-    head = ("metric", *titles, "n", "beside trivial")
+    titles = (title for level in levels for title in (level_title(level), "n", "given length"))
+    head = ("metric", *titles, "beside trivial")
     to = console()
     for data in result.datasets:
         for human in data.table.human:
@@ -96,10 +96,10 @@ def print_correlation(result: "Correlation") -> None:
                     interval = ""
                     if figure.low is not None:
                         interval = f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
-                    cells += [number(figure.value) + interval, number(figure.given_length)]
+                    cells += [number(figure.value) + interval, str(figure.n), number(figure.given_length)]
                 name = line.column.name + (" (sign turned)" if line.column.turned else "")
                 told = "baseline" if line.verdict is None and line.column.kind == "baseline" else ""
-                rows.append((name, *cells, str(line.used.n), line.verdict.text if line.verdict else told))
+                rows.append((name, *cells, line.verdict.text if line.verdict else told))
             title = f"{data.source.name} · {human} ({data.head()})"
             print_table(to, head, rows, title=title, texts=("metric", "beside trivial"))
             for reason in data.reasons(human):

@@ -12,10 +12,9 @@ import pytest
 from negsample.eval.agreement import columns
 from negsample.eval.agreement.compare import Settings as CompareSettings
 from negsample.eval.agreement.compare import compare
-from negsample.eval.agreement.correlate import Settings, correlate
+from negsample.eval.agreement.correlate import Correlation, Settings, correlate
+from negsample.eval.agreement.figures import SampleSize
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT
-from negsample.eval.agreement.result import Correlation
-from negsample.eval.agreement.sample_size import SampleSize
 from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import agreement_json, correlation_page
 from negsample.eval.report.page import render
