@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from negsample.eval.agreement.compare import Section, SystemsComparison
-from negsample.eval.report.page import about, render, texts, write_files
+from negsample.eval.report import about, render, texts, write_files
 from negsample.eval.report.plots import shared_scale
 from negsample.io.files import new_folder
 from negsample.io.run_record import Stopwatch, fingerprints, write_run
@@ -22,7 +23,7 @@ def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> N
         contents = {
             "compare.json": plain,
             "compare.csv": (comparison_rows(result), CSV_COLUMNS),
-            "report.html": comparison_page(result),
+            "report.html": partial(comparison_page, result),
         }
         write_files(folder, contents)
         write_run(

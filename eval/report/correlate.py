@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from negsample.eval.agreement.correlate import Correlation, Measured
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, level_title
 from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.eval.judgments import parted
-from negsample.eval.report import plots
-from negsample.eval.report.page import about, render, texts, write_files
+from negsample.eval.report import about, plots, render, texts, write_files
 from negsample.io.files import new_folder
 from negsample.io.run_record import Stopwatch, fingerprints, write_run
 from negsample.number_text import number, p_text
@@ -46,7 +46,7 @@ def write_correlation(result: Correlation, out: str, watch: Stopwatch) -> None:
             "agreement.json": plain,
             "agreement.csv": (agreement_rows(result), CSV_COLUMNS),
             "scores.parquet": (score_rows(result), SCORE_COLUMNS),
-            "report.html": correlation_page(result),
+            "report.html": partial(correlation_page, result),
         }
         write_files(folder, contents)
         write_run(
@@ -267,8 +267,7 @@ def _sampling(data: Measured, human: str, drawn: Sequence[str]) -> dict[str, Any
             curves.append((metric, [(articles, mean, mean - sd, mean + sd) for articles, mean, sd in sizes]))
     if not curves:
         return None
-    ends = "; ".join(f"{name} {number(spots[0][1])} to {number(spots[-1][1])}" for name, spots in curves)
-    description = f"System-level Pearson r with {human} by number of articles drawn, from fewest to all: {ends}"
+    description = f"System-level Pearson r with {human} by number of articles drawn"
     return {
         "plot": plots.curve_plot(curves, (-1.0, 1.0), "articles drawn", "system r", description),
         "names": [name for name, _ in curves],

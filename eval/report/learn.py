@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,7 @@ from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficien
 from negsample.eval.judgments import parted
 from negsample.eval.learn import FITTED, OVERALL, FitResult, TargetResult
 from negsample.eval.metrics.learned import PresetResult
-from negsample.eval.report import plots
-from negsample.eval.report.page import render, write_files
+from negsample.eval.report import plots, render, write_files
 from negsample.io.files import new_folder
 from negsample.io.run_record import Stopwatch, fingerprints, write_run
 from negsample.number_text import interval, number, p_text
@@ -43,7 +43,7 @@ def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, wa
         contents = {
             "fit.json": plain,
             "fit.csv": (fit_table(result), CSV_COLUMNS),
-            "report.html": fit_page(result),
+            "report.html": partial(fit_page, result),
         }
         write_files(folder / "fit", contents)
         write_run(

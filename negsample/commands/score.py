@@ -1,17 +1,17 @@
 """``negsample score``."""
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from negsample.commands import options
-from negsample.commands.terminal import console, print_table
 from negsample.errors import InputError
+from negsample.terminal import say, say_table, screen_width
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
@@ -27,21 +27,17 @@ _SHOWN = 20
 def score(
     context: typer.Context,
     model: options.Model = None,
-    metric: Annotated[
-        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[(option=value)]")
-    ] = None,
+    metric: options.Metric = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Records to score (-: standard input; sample); after -t: further systems.", metavar="INPUT"
-        ),
+        Argument(help="Records to score (-: standard input; sample); after -t: further systems.", metavar="INPUT"),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
-            help="Where the scored records go (-: standard output); without it a table of the first is shown.",
+            help="Where the records go (-: standard output); else the first are shown.",
             metavar="OUTPUT",
         ),
     ] = None,
@@ -51,30 +47,23 @@ def score(
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
     aspects: Annotated[
-        bool | None, typer.Option("--aspects/--no-aspects", help="With the aspects; by default where there are any.")
+        bool | None, Option("--aspects/--no-aspects", help="With the aspects; by default where there are any.")
     ] = None,
-    output_field: Annotated[
-        str, typer.Option("--output-field", help="Field of the score; what goes with it is called after it.")
-    ] = "score",
+    output_field: Annotated[str, Option(help="Field of the score; what goes with it is called after it.")] = "score",
     precision: options.Precision = "float32",
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fail-under", help="Exit 1 where a system's mean is below; may be repeated.", metavar="[ASPECT=]NUMBER"
-        ),
+        Option(help="Exit 1 where a system's mean is below; may be repeated.", metavar="[ASPECT=]NUMBER"),
     ] = None,
-    each: Annotated[bool, typer.Option("--each", help="--fail-under holds for every record.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Score only the first N records.")] = None,
+    each: Annotated[bool, Option("--each", help="--fail-under holds for every record.")] = False,
+    limit: Annotated[int | None, Option(min=1, help="Score only the first N records.")] = None,
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
     on: Annotated[
-        str | None,
-        typer.Option("--on", help="Score files and folders into the folder -o, on Ray.", metavar="ray[:ADDRESS]"),
+        str | None, Option(help="Score files and folders into the folder -o, on Ray.", metavar="ray[:ADDRESS]")
     ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="With --on: actors at most.")] = None,
-    records_per_part: Annotated[
-        int, typer.Option("--records-per-part", min=1, help="With --on: records of an output file.")
-    ] = 1024,
+    workers: Annotated[int | None, Option(min=1, help="With --on: actors at most.")] = None,
+    records_per_part: Annotated[int, Option(min=1, help="With --on: records of an output file.")] = 1024,
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
     from negsample.io.files import check_not_read, format_of
@@ -94,7 +83,7 @@ def score(
         # Actors may begin in folders of their own.
         place = os.path.abspath(model) if model is not None and Path(model).exists() else model
         load = partial(make_scorer, place, metric, aspects, precision, batch_size)
-        _score_on(on, load, inputs, output, settings, workers, records_per_part)
+        _score_on(on, load, inputs, output, settings, workers=workers, size=records_per_part)
         return
     if workers is not None:
         raise InputError("--workers goes with --on ray")
@@ -120,17 +109,16 @@ def score(
     tallies = write_scores(scorer, records, output, settings, processes, see)
     first = not (processes and processes.rank)
     if first:
-        stream = sys.stderr if output == "-" else sys.stdout
         if source is None and output is None:
-            _show(shown, scorer.aspects, summary_field, stream)
+            _show(shown, scorer.aspects, summary_field)
             if more := sum(tally.n + tally.bad.total() for tally in tallies.values()) - len(shown):
-                print(f"… and {more} records more; -o FILE writes all of them", file=stream)
-        print_tallies(tallies, scorer.signature, stream)
+                say(f"… and {more} records more; -o FILE writes all of them")
+        print_tallies(tallies, scorer.signature, error=output == "-")
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(tallies)}: not one record could be scored, for the reasons told")
     if gate is not None and (failures := gate.failures()):
         if first:
-            print("\n".join(failures), file=sys.stderr)
+            say("\n".join(failures), error=True)
         raise typer.Exit(1)
 
 
@@ -140,27 +128,18 @@ def open_input(
     """The records that a command's INPUT, or its -s, -t and -r, mean. Raises InputError where they don't go together."""
     from negsample.scoring.files import lines, table
 
-    if (source is None) != (not targets):
-        raise InputError("-s and -t go together: -s DOCUMENTS.txt -t ONE.txt OTHER.txt …")
+    options.check_texts(source, targets, references)
     if source is not None:
         if limit is not None:
             raise InputError("--limit goes with a table of records")
         return lines(source, [*targets, *inputs], references)
-    if references:
-        raise InputError("-r goes with -s and -t; a table of records has its own 'references'")
     if len(inputs) != 1:
         raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
     return table(inputs[0], limit)
 
 
 def _score_on(
-    on: str,
-    load: "Callable[[], Scorer]",
-    inputs: list[str],
-    output: str | None,
-    settings: "Settings",
-    workers: int | None,
-    size: int,
+    on: str, load: "Callable[[], Scorer]", inputs: list[str], output: str | None, settings: "Settings", **how: Any
 ) -> None:
     from negsample.io.read import SAMPLE_PATH, is_sample
     from negsample.ray import score_on_ray
@@ -173,21 +152,17 @@ def _score_on(
     places = {name: str(SAMPLE_PATH) if is_sample(name) else name for name in inputs}
     names = {name: place if "://" in name else os.path.abspath(place) for name, place in places.items()}
     out = Path(str(output)).absolute()
-    done = score_on_ray(load, list(names.values()), out, settings, address=address or None, workers=workers, size=size)
+    done = score_on_ray(load, list(names.values()), out, settings, address=address or None, **how)
     tallies = {name: done.tallies[place] for name, place in names.items()}
-    print_tallies(tallies, done.signature, sys.stdout)
+    print_tallies(tallies, done.signature)
     for name, reason in done.unread.items():
-        print(f"{name}: not read to its end: {reason}")
+        say(f"{name}: not read to its end: {reason}")
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(inputs)}: not one record could be scored, for the reasons told")
 
 
 def make_scorer(
-    model: str | None,
-    metric: str | None,
-    aspects: bool | None = None,
-    precision: str = "float32",
-    batch_size: int = 32,
+    model: str | None, metric: str | None, aspects: bool | None = None, precision: str = "float32", batch_size: int = 32
 ) -> "Scorer":
     """The metric, the model, or else the ready estimator. Raises InputError for both, and for aspects that aren't there."""
     if model is not None and metric is not None:
@@ -208,15 +183,10 @@ def make_scorer(
     return estimator.scorer(batch_size=batch_size, aspects=aspects is not False)
 
 
-def _show(
-    shown: "list[tuple[Row, dict[str, Any]]]", aspects: Sequence[str], summary_field: str, stream: TextIO
-) -> None:
-    """Print a table of records: name, summary, score and aspects, each with its percentile; 110 columns wide where it goes
-    to no terminal.
-    """
-    to = console(stream, width=110)
+def _show(shown: "list[tuple[Row, dict[str, Any]]]", aspects: Sequence[str], summary_field: str) -> None:
+    """A table of records: name, summary, score and aspects, each with its percentile."""
     # What the numbers leave to the summary.
-    widths = {"record": 12, "summary": max(16, to.width - 14 - 12 * (1 + len(aspects)))}
+    widths = {"record": 12, "summary": max(16, screen_width(110) - 14 - 12 * (1 + len(aspects)))}
     rows = []
     for row, found in shown:
         name = row.fields.get("id")
@@ -224,9 +194,9 @@ def _show(
         cells = [_cell(found["score"], found.get("percentile"))]
         cells += [_cell(found[aspect], found.get(f"{aspect}_percentile")) for aspect in aspects]
         rows.append([str(name), " ".join(str(row.fields.get(summary_field, "")).split()), *cells])
-    print_table(to, ["record", "summary", "score", *aspects], rows, widths=widths)
+    say_table(["record", "summary", "score", *aspects], rows, widths=widths, width=110)
     if any(found.get("percentile") is not None for _, found in shown):
-        print("%: the share of real summaries of the estimator's own corpus that score lower", file=stream)
+        say("%: the share of real summaries of the estimator's own corpus that score lower")
 
 
 def _cell(value: float | None, share: float | None) -> str:
@@ -234,21 +204,19 @@ def _cell(value: float | None, share: float | None) -> str:
     return shown if share is None else f"{shown} {share:>4.0%}"
 
 
-def print_tallies(tallies: dict[str, "Tally"], signature: str, stream: TextIO) -> None:
+def print_tallies(tallies: dict[str, "Tally"], signature: str, *, error: bool = False) -> None:
     """Print one line a system: mean, 95 % interval, n, signature; then what was cut and what has no score."""
     width = max(map(len, tallies))
     for name, tally in tallies.items():
         mean = f"{tally.mean:.4f}" if tally.mean is not None else "–"
         interval = tally.interval
         told = f"95 % interval {interval[0]:.4f} to {interval[1]:.4f}" if interval else "no interval"
-        print(f"{name:<{width}}  mean {mean}  {told}  n {tally.n}  {signature}", file=stream)
+        say(f"{name:<{width}}  mean {mean}  {told}  n {tally.n}  {signature}", error=error)
     for name, tally in tallies.items():
         if tally.cut:
-            print(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", file=stream)
+            say(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", error=error)
         for field, count in tally.replaced.items():
-            print(
-                f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", file=stream
-            )
+            say(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", error=error)
         if tally.bad:
             reasons = ", ".join(f"{count} {reason}" for reason, count in tally.bad.most_common())
-            print(f"{name}: {tally.bad.total()} records without a score: {reasons}", file=stream)
+            say(f"{name}: {tally.bad.total()} records without a score: {reasons}", error=error)

@@ -77,6 +77,10 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["generate", "corpus=sample", "negatives=0", "--out", "o"], "negatives must be at least 1"),
         (["generate", "corpus=sample", "vocabulary=zipf", "--out", "o"], "vocabulary must be uniform or frequency"),
         (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
+        (["score", "--limit", "0", "x.jsonl"], "'--limit'"),
+        (["score", "--metrc", "words"], "--metric). See 'negsample score --help'."),
+        (["scoer"], "'score', 'serve'? See 'negsample --help'."),
+        (["correlate", "--judgments", "tac2009:x", "--out", "o"], "no set of judgments is called 'tac2009'"),
     ],
 )
 def test_wrong_arguments_exit_2_with_one_line(negsample, tmp_path, arguments, told):
@@ -277,15 +281,6 @@ def test_without_a_method_the_packaged_configuration_is_taken(negsample, pairs_f
     assert "packaged configuration 'align'" in done.stdout
     assert (given[0].head, given[0].negatives) == ("align", 1)
     assert len(given[0].recipe) > 10
-
-
-@pytest.mark.parametrize(
-    ("words", "named"), [(["corpus=x", "limit=3"], False), (["head=fc"], True), ([" recipe =add", "seed=1"], True)]
-)
-def test_which_words_name_a_method(words, named):
-    from negsample.commands.train import names_method
-
-    assert names_method(words) is named
 
 
 SAMPLE = "corpus: sample (embedded, 80 pairs); give corpus=PATH for your own"
