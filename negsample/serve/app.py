@@ -63,11 +63,10 @@ class Explanations(BaseModel):
     """The explanations of the pairs, in order; places are counted from 0, those of letters in Unicode characters.
 
     Each has score, aspects, the percentile of both, targets (of a model fitted to people's scores: value, interval, what
-    each input adds) and reason; document: for each of its sentences how far it
-    is covered, whether that is enough (said), by which summary sentence, and its weight; missing: the weighty ones
-    that are left out; summary: for each of its sentences its support, the document sentence that it rests_on, the
-    unsupported words, where they stand (unsupported_at), where repeated runs stand (repeated_at), and faults;
-    repetitions: alike sentences, and runs of words that come again.
+    each input adds) and reason; document: of each sentence how far it is covered, whether that is enough (said), by which
+    summary sentence, and its weight; missing: the weighty ones that are left out; summary: of each sentence its support,
+    the document sentence that it rests_on, the unsupported words, where they stand (unsupported_at), where repeated runs
+    stand (repeated_at), and faults; repetitions: alike sentences, and runs of words that come again.
     """
 
     explanations: list[dict[str, Any]]
@@ -118,8 +117,8 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
     async def answer(request: Request, given: Pairs, explain: bool) -> Response:
         _check(given, limits)
         items = [Item(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
-        if large := [(place, item) for place, item in enumerate(items) if _may_be_too_much(item, limits)]:
-            await asyncio.get_running_loop().run_in_executor(counting, _check_work, large, limits)
+        if any(_may_be_too_much(item, limits) for item in items):
+            await asyncio.get_running_loop().run_in_executor(counting, _check_work, items, limits)
         told = await _unless_gone(request, batcher.answer(items, explain))
         name = "explanations" if explain else "scores"
         body = f'{{"{name}":[{",".join(told)}],"signature":{json.dumps(signature)}}}'
@@ -179,9 +178,11 @@ def _may_be_too_much(item: Item, limits: Limits) -> bool:
     return max(most) > limits.characters or most[0] * most[1] > limits.work
 
 
-def _check_work(items: Sequence[tuple[int, Item]], limits: Limits) -> None:
-    """Raises HTTPException where what is read of a text is too long, or a pair (with its place) would be too much work."""
-    for place, item in items:
+def _check_work(items: Sequence[Item], limits: Limits) -> None:
+    """Raises HTTPException where what is read of a text is too long, or a pair would be too much work."""
+    for place, item in enumerate(items):
+        if not _may_be_too_much(item, limits):
+            continue
         texts = [readable(text) for text in (item.document, item.summary)]
         if (longest := max(map(len, texts))) > limits.characters:
             told = f"a text of {longest} characters, as it is read; at most {limits.characters} are read"

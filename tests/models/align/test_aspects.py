@@ -20,7 +20,6 @@ from negsample.models.align.aspects import (
     row,
     values,
 )
-from negsample.models.align.judge import READINGS
 from negsample.models.align.reader import Text
 
 
@@ -123,7 +122,6 @@ def test_the_list_of_features_is_whole() -> None:
     told = found(DOCUMENT, DOCUMENT)
     assert set(told) == {feature.name for feature in FEATURES if not feature.source}
     assert len(row(told)) == len(feature_set())
-    assert SOURCES["judge"] == READINGS
     assert [len(names) for names in SOURCES.values()] == [3, 7]
     judged = row(told | dict(zip(SOURCES["judge"], (0.25, -1.0, -0.5), strict=True)), ["judge"])
     assert judged[-3:].tolist() == [0.25, -1.0, -0.5]
@@ -229,10 +227,8 @@ def test_means_over_sentences() -> None:
 
 def test_what_a_document_is_seen_as() -> None:
     document = view(text("a b a", "b c", words=E[[0] * 5], vectors=E[:2], weight=0.5))
-    assert document.frequency == {"a": 2, "b": 2, "c": 1}
     assert document.terms == {"a": 1.0, "b": 1.0, "c": 0.5}
     assert document.repeated == {"a": 0.5, "b": 0.5}
-    assert (document.all_terms, document.all_repeated) == (2.5, 1.0)
     assert ("b", "a") in document.bigrams
     assert ("a", "b", "c") in document.trigrams
     place, lead, central, to_mean, _, length = document.salience.T

@@ -31,12 +31,13 @@ def test_stems_bring_possessives_and_plurals_together() -> None:
 
 
 def test_words_of_a_sentence() -> None:
-    words = read_words("The museum paid Ada 1,600 pounds in 1998.", lambda word: float(len(word) > 3))
+    sentence = "The museum paid Ada 1,600 pounds in 1998."
+    words = read_words(sentence, lambda word: float(len(word) > 3))
     assert words.forms == ("the", "museum", "paid", "ada", "1", "600", "pound", "in", "1998")
     assert words.facts.tolist() == [False, False, False, True, True, True, False, False, True]
     assert words.weights.tolist() == [0, 1, 1, 0, 0, 0, 1, 0, 1]
     assert words.ends
-    assert [words.text[begin:stop] for begin, stop in words.spans][3:6] == ["Ada", "1", "600"]
+    assert [sentence[begin:stop] for begin, stop in words.spans][3:6] == ["Ada", "1", "600"]
 
 
 def test_numbers_are_the_same_however_they_are_spaced() -> None:
