@@ -4,12 +4,12 @@ import asyncio
 import json
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
 from starlette.exceptions import HTTPException
 
 import negsample
@@ -36,7 +36,8 @@ class Pair(BaseModel):
 class Pairs(BaseModel):
     """Pairs, each answered for itself; those of one document read it once."""
 
-    pairs: list[Pair]
+    # A body of nothing but faults must not be told them all.
+    pairs: Annotated[list[Pair], FailFast()]
 
 
 class Score(BaseModel):
@@ -114,12 +115,15 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
     # Long texts are counted here, one request after another, while short ones go by.
     counting = ThreadPoolExecutor(1, "negsample-count")
 
-    async def answer(request: Request, given: Pairs, explain: bool) -> Response:
-        _check(given, limits)
+    async def computed(given: Pairs, explain: bool) -> list[str]:
         items = [Item(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
         if any(_may_be_too_much(item, limits) for item in items):
             await asyncio.get_running_loop().run_in_executor(counting, _check_work, items, limits)
-        told = await _unless_gone(request, batcher.answer(items, explain))
+        return await batcher.answer(items, explain)
+
+    async def answer(request: Request, given: Pairs, explain: bool) -> Response:
+        _check(given, limits)
+        told = await _unless_gone(request, computed(given, explain))
         name = "explanations" if explain else "scores"
         body = f'{{"{name}":[{",".join(told)}],"signature":{json.dumps(signature)}}}'
         return Response(body, media_type="application/json")
@@ -166,10 +170,8 @@ def _check(given: Pairs, limits: Limits) -> None:
             if not text.strip():
                 raise HTTPException(422, f"pairs[{number}].{name} is blank; leave the pair out")
             if len(text) > limits.characters:
-                raise HTTPException(
-                    413,
-                    f"pairs[{number}].{name} has {len(text)} characters; at most {limits.characters} are read: shorten it",
-                )
+                told = f"has {len(text)} characters; at most {limits.characters} are read: shorten it"
+                raise HTTPException(413, f"pairs[{number}].{name} {told}")
 
 
 def _may_be_too_much(item: Item, limits: Limits) -> bool:

@@ -105,6 +105,7 @@ BAD: list[tuple[Any, int, str]] = [
     (b'{"pairs": [', 422, "the body is no JSON"),
     (b"", 422, "the body: field required"),
     (b'{"pairs": "\xff\xfe"}', 400, "byte 11 of the body is not UTF-8; send {"),
+    (b'{"pairs": [' + b"1," * 30_000 + b"1]}", 422, "pairs[0]: input should be"),
     (b"[" * 30_000, 400, "nested too deeply; send {"),
     (b'{"pairs": ' + b"9" * 5000 + b"}", 400, "a number of too many digits; send {"),
     ({"pairs": [PAIR] * 9}, 413, "9 pairs; send at most 8 at a time"),
