@@ -1,5 +1,6 @@
 """``negsample reinforce``."""
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,8 @@ def reinforce(
     from accelerate import PartialState
 
     from negsample.rewards import Reward
+    from negsample.scoring.metrics import make_metric
+    from negsample.train.job import told_after
     from negsample.train.reinforce.config import read_reinforce_config
     from negsample.train.reinforce.job import reinforce as train_by_reward
 
@@ -46,15 +49,18 @@ def reinforce(
     )
     if made.needs_references and not settings.references:
         raise InputError(f"reward={settings.reward} compares with references, and references=false; name another")
+    for metric in settings.metrics:
+        make_metric(metric)
     oracle = Reward(settings.oracle)
     found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, smoke=smoke)
     if not PartialState().is_main_process:
         return
     if found is None:
         print(f"{out}: the run is finished already")
-    if not (Path(out) / _TEST).exists():
-        _draw(Path(out))
-        _test(settings, out)
+    if not (Path(out) / _TEST / "report.html").exists():
+        with told_after(Path(out), f"{_CURVE} or {_TEST}/report.html"):
+            _draw(Path(out))
+            _test(settings, out)
     print(f"summarizer: {out}   test: {out}/{_TEST}/report.html, {out}/samples.md, {out}/{_CURVE}")
 
 
@@ -77,6 +83,8 @@ def _test(settings: "ReinforceConfig", out: str) -> None:
     from negsample.io.run_record import Stopwatch
 
     watch = Stopwatch()
+    # What a call that failed has left of it.
+    shutil.rmtree(f"{out}/{_TEST}", ignore_errors=True)
     summaries = f"{out}/summaries.jsonl"
     asked = Settings(metrics=tuple(settings.metrics), inputs=(summaries,), on_bad="skip", seed=settings.seed)
     result = compare(asked)

@@ -39,6 +39,7 @@ def tune(
     from negsample.eval.report.tune import tune_page
     from negsample.io.files import atomic_text
     from negsample.io.run_record import Stopwatch, write_run
+    from negsample.train.job import told_after
     from negsample.train.search.settings import read_search
     from negsample.train.search.study import hide, safe_url, study_as_plain
     from negsample.train.search.tune import tune as run_trials
@@ -63,7 +64,8 @@ def tune(
         say=partial(print, flush=True),
     )
     plain = study_as_plain(search, study, found)
-    atomic_text(Path(out) / "report.html", tune_page(plain, found))
+    with told_after(Path(out), "report.html"):
+        atomic_text(Path(out) / "report.html", tune_page(plain, found))
     write_run(
         Path(out) / "run.json",
         watch,
