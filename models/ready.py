@@ -5,7 +5,6 @@ human judgment has touched. Change what is named here (``VERSION`` too) and run 
 scores the embedded sample anew and writes the percentiles that the package holds.
 """
 
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import untrained
 from negsample.seeds import digest
+from negsample.terminal import say
 
 PERCENTILES = Path(__file__).with_name("ready_percentiles.json")
 # Goes into the signature, and changes with anything that changes a score.
@@ -43,7 +43,7 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
             f"{HUB_MODEL} from the hub, which failed ({error})"
         ) from None
     if not packaged:
-        print(f"the ready estimator reads with {HUB_MODEL} from the hub", file=sys.stderr)
+        say(f"the ready estimator reads with {HUB_MODEL} from the hub", error=True)
     fingerprint = encoder.fingerprint
     encoder = in_precision(encoder, precision)
     network = untrained()

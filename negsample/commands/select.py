@@ -1,13 +1,13 @@
 """``negsample select``."""
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from negsample.commands import options
 from negsample.errors import RecordError
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,16 +74,15 @@ def select(
     with open_writer(output, columns=None if nested else names) as writer:
         for record in records:
             writer.write(record)
-    _tell(chosen, scorer.signature, to_stderr=output == "-")
+    _tell(chosen, scorer.signature, error=output == "-")
 
 
-def _tell(chosen: "list[Choice]", signature: str, to_stderr: bool) -> None:
+def _tell(chosen: "list[Choice]", signature: str, error: bool) -> None:
     """Print how many were chosen, among how many, how clearly, and what could not be judged."""
-    stream = sys.stderr if to_stderr else sys.stdout
     margins = [choice.margin for choice in chosen if not math.isnan(choice.margin)]
     ties = sum(margin == 0 for margin in margins)
     lead = f", mean lead {sum(margins) / len(margins):.4f}, {ties} ties" if margins else ""
     count = sum(choice.candidates for choice in chosen)
-    print(f"{len(chosen)} documents, {count} candidates{lead}  {signature}", file=stream)
+    say(f"{len(chosen)} documents, {count} candidates{lead}  {signature}", error=error)
     if empty := sum(math.isnan(choice.value) for choice in chosen):
-        print(f"{empty} documents without a candidate that has a value: the first stands for all", file=stream)
+        say(f"{empty} documents without a candidate that has a value: the first stands for all", error=error)

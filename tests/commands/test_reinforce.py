@@ -1,6 +1,7 @@
 """``reinforce`` and ``generate-summaries``, from the command line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ def test_what_cannot_be_told_of_a_summarizer_does_not_lose_it(negsample, tmp_pat
         with monkeypatch.context() as patch:
             patch.setattr(module, name, lambda *_: 1 / 0)
             told = negsample(*arguments, "--resume", check=2).stderr
-        assert "what was trained is whole" in told
+        assert re.search("what was trained is whole|training.svg can't be made", told)
         assert len(told.splitlines()) == 1
         assert load_summarizer(str(tmp_path / "out")).summarize(["A baker sold a lamp. It rained."])
     negsample(*arguments, "--resume")
