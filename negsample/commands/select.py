@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from negsample.commands import options
 from negsample.errors import RecordError
@@ -12,27 +12,19 @@ from negsample.terminal import say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from negsample.scoring.select import Choice
-
 
 def select(
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="Where the best go (- for standard output).", metavar="BEST")
-    ],
+    output: Annotated[str, Option("--output", "-o", help="Where the best go (- for standard output).", metavar="BEST")],
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Records, several to a document (- for standard input); after -t: systems.", metavar="INPUT"
-        ),
+        Argument(help="Records, several to a document (- for standard input); after -t: systems.", metavar="INPUT"),
     ] = None,
     model: options.Model = None,
-    metric: Annotated[
-        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[(option=value)]")
-    ] = None,
+    metric: options.Metric = None,
     source: options.Source = None,
     targets: options.Targets = None,
     references: options.References = None,
-    by: Annotated[str, typer.Option("--by", help="Choose by this: score, or an aspect.")] = "score",
+    by: Annotated[str, Option(help="Choose by this: score, or an aspect.")] = "score",
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
     batch_size: options.BatchSize = 32,
@@ -62,27 +54,17 @@ def select(
             yield from zip(records, columns.named()[by].tolist(), strict=True)
 
     chosen = best(scored(), "document_id" if given.systems else document_field)
-    records = [
-        {
-            **choice.record,
-            "margin": None if math.isnan(choice.margin) else round(choice.margin, 7),
-            "candidates": choice.candidates,
-        }
-        for choice in chosen
-    ]
+    records = []
+    for one in chosen:
+        margin = None if math.isnan(one.margin) else round(one.margin, 7)
+        records.append({**one.record, "margin": margin, "candidates": one.candidates})
     names = list(dict.fromkeys(name for record in records for name in record))
     with open_writer(output, columns=None if nested else names) as writer:
         for record in records:
             writer.write(record)
-    _tell(chosen, scorer.signature, error=output == "-")
-
-
-def _tell(chosen: "list[Choice]", signature: str, error: bool) -> None:
-    """Print how many were chosen, among how many, how clearly, and what could not be judged."""
-    margins = [choice.margin for choice in chosen if not math.isnan(choice.margin)]
-    ties = sum(margin == 0 for margin in margins)
-    lead = f", mean lead {sum(margins) / len(margins):.4f}, {ties} ties" if margins else ""
-    count = sum(choice.candidates for choice in chosen)
-    say(f"{len(chosen)} documents, {count} candidates{lead}  {signature}", error=error)
-    if empty := sum(math.isnan(choice.value) for choice in chosen):
-        say(f"{empty} documents without a candidate that has a value: the first stands for all", error=error)
+    margins = [one.margin for one in chosen if not math.isnan(one.margin)]
+    lead = f", mean lead {sum(margins) / len(margins):.4f}, {margins.count(0)} ties" if margins else ""
+    count, beside = sum(one.candidates for one in chosen), output == "-"
+    say(f"{len(chosen)} documents, {count} candidates{lead}  {scorer.signature}", error=beside)
+    if empty := sum(math.isnan(one.value) for one in chosen):
+        say(f"{empty} documents without a candidate that has a value: the first stands for all", error=beside)
