@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from negsample.eval.agreement.correlate import Correlation, Measured
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, level_title
-from negsample.eval.agreement.result import Correlation, Measured
 from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, holm
 from negsample.eval.judgments import parted
 from negsample.eval.report import about, plots, render, texts, write_report

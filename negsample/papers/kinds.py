@@ -11,8 +11,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.agreement import levels as lv
-from negsample.eval.agreement.figures import AgreementFigure, agreement
-from negsample.eval.agreement.sample_size import article_sampling, average_ranks
+from negsample.eval.agreement.figures import AgreementFigure, agreement, article_sampling, average_ranks
 from negsample.eval.agreement.significance import williams
 from negsample.eval.metrics.learned import SPLITS, fit_learned
 from negsample.number_text import number

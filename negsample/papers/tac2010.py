@@ -35,7 +35,6 @@ from negsample.papers.grid_table import GridTable, TableCell
 from negsample.papers.judged import Asked, Measured, measure
 from negsample.papers.kinds import figure_record
 from negsample.papers.records import Record, Table, write
-from negsample.progress import Bar
 from negsample.records import Judged
 from negsample.registry import suggestion
 from negsample.scoring.scorer import Scorer
@@ -238,15 +237,13 @@ def tac2010_table(measured: Measured, models: Sequence[TacModel], nist: Mapping[
         name for label in labels for name in (label.removesuffix(COMPUTED), label) if name in nist or name == label
     ]
     columns = {**scored.metrics, **nist}
-    with Bar("agreement") as bar:
-        figures = agreement(
-            replace(scored, metrics=columns),
-            # The better models are chosen by both coefficients in all three tables.
-            coefficients=("pearson", "spearman") if models else spec.coefficients,
-            bootstrap=measured.bootstrap,
-            seed=measured.seed,
-            progress=lambda done, total: bar.advance(note=f"{done} of {total}"),
-        )
+    figures = agreement(
+        replace(scored, metrics=columns),
+        # The better models are chosen by both coefficients in all three tables.
+        coefficients=("pearson", "spearman") if models else spec.coefficients,
+        bootstrap=measured.bootstrap,
+        seed=measured.seed,
+    )
     of: dict[str, list[AgreementFigure]] = {}
     for figure in figures:
         of.setdefault(figure.metric, []).append(figure)

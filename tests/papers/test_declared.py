@@ -8,7 +8,7 @@ import pytest
 from negsample.cli import app
 from negsample.errors import InputError
 from negsample.eval.agreement.correlation import p_value
-from negsample.eval.agreement.sample_size import average_ranks
+from negsample.eval.agreement.figures import average_ranks
 from negsample.papers.declared import all_declared, declared
 from negsample.papers.headlines import TASKS, times_best
 from negsample.papers.records import Record
