@@ -4,8 +4,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from typer import Option
+from typer import Exit, Option
 
 from negsample.commands import options
 from negsample.errors import InputError
@@ -69,7 +68,7 @@ def reinforce(
             _test(settings, f"{out}/summaries.jsonl", test)
     say(f"summarizer: {out}   test: {test}/report.html, {out}/samples.md, {out}/{_CURVE}")
     if not all(path.exists() for path in wanted):  # of which a line has told
-        raise typer.Exit(2)
+        raise Exit(2)
 
 
 def _test(settings: "ReinforceConfig", summaries: str, out: Path) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
+from typer import Exit, Option
 
 from negsample.errors import InputError
 from negsample.terminal import say
@@ -75,7 +75,7 @@ def tune(
     )
     _print_result(plain, out)
     if not (Path(out) / "report.html").exists():  # of which a line has told
-        raise typer.Exit(2)
+        raise Exit(2)
 
 
 def _find_corpora(search: "Search") -> None:
