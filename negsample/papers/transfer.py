@@ -14,7 +14,7 @@ from negsample.io.files import replacing
 from negsample.io.resume import waiting, work_folder
 from negsample.io.run_record import Stopwatch
 from negsample.models.build import Parts, load_parts, takes
-from negsample.models.evaluation import as_json, by_kind, figures
+from negsample.models.evaluation import by_kind, figures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
@@ -203,7 +203,7 @@ class Transfer(Grid[TransferCell]):
             "left_out": choice.left_out,
             "test": {
                 # Intervals are worked out once for all cells, where the same resamples make differences paired.
-                target: as_json(figures(split.labels, scores[target], split.document_of, resamples=0))
+                target: figures(split.labels, scores[target], split.document_of, resamples=0)
                 for target, split in tests.items()
             },
             "by_kind": {target: _by_kind([tests[target]], [scores[target]]) for target in tests},
