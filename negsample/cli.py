@@ -95,8 +95,10 @@ def main(arguments: list[str] | None = None, processes: "Processes | None" = Non
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     # Ended politely, a command takes its temporary files with it.
-    with contextlib.suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        with contextlib.suppress(ValueError):  # not the main thread
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         with processes or contextlib.nullcontext():
             result: Any = app(arguments, standalone_mode=False, obj=processes)

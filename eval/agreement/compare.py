@@ -16,6 +16,7 @@ from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.records import Judged, document_key
 from negsample.resampling import bootstrap_p, check_resamples, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
+from negsample.text import is_blank
 
 _SHOWN = 3  # documents that a message names
 _DIFFERENT = 5  # documents shown for each system
@@ -262,7 +263,7 @@ def _from_lines(settings: Settings) -> _Gathered:
     gathered = _Gathered(systems=dict.fromkeys(settings.targets))
     paths = [settings.source, *settings.targets, *settings.references]
     for number, texts in aligned_lines(paths):
-        blank = next((path for path, text in zip(paths, texts, strict=True) if not text.strip()), None)
+        blank = next((path for path, text in zip(paths, texts, strict=True) if is_blank(text)), None)
         document, *rest = texts
         summaries, references = rest[: len(settings.targets)], tuple(rest[len(settings.targets) :])
         if blank is not None:

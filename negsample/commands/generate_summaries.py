@@ -41,7 +41,7 @@ def generate_summaries(
     import sys
 
     from negsample.errors import RecordError
-    from negsample.io.files import check_not_read, format_of
+    from negsample.io.files import check_outputs, format_of
     from negsample.io.read import read_rows, text_field
     from negsample.io.write import open_writer
     from negsample.progress import Bar
@@ -50,7 +50,7 @@ def generate_summaries(
     if on_bad not in ("stop", "skip"):
         raise InputError(f"--on-bad {on_bad}: give stop or skip")
     format_of(output)
-    check_not_read(output, [inputs])
+    check_outputs([output], [inputs])
     summarize = make_summarizer(model, words, sentences)
     name = system or (Path(model).name if Path(model).is_dir() else model)
     left_out = empty = done = 0

@@ -32,6 +32,9 @@ References = Annotated[
 
 # --- records
 DocumentField = Annotated[str, typer.Option("--document-field", help="Name of the field that holds the document.")]
+OutputField = Annotated[
+    str, typer.Option("--output-field", help="Field of the score; what goes with it is called after it.")
+]
 SummaryField = Annotated[str, typer.Option("--summary-field", help="Name of the field that holds the summary.")]
 OnBad = Annotated[str, typer.Option("--on-bad", help="A bad record: 'stop' (exit 2) or 'skip' (counted, score null).")]
 

@@ -2,16 +2,13 @@
 
 import math
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from negsample.commands import options
-from negsample.errors import RecordError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from negsample.scoring.select import Choice
 
 
@@ -35,45 +32,28 @@ def select(
     by: Annotated[str, typer.Option("--by", help="Choose by this: score, or an aspect.")] = "score",
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
+    output_field: options.OutputField = "score",
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Keep the best of several candidate summaries of each document, with its lead over the next best."""
-    from negsample.commands.score import make_scorer, open_input
-    from negsample.io.files import check_not_read, format_of
+    from negsample.commands.score import make_scorer, open_input, print_notes
+    from negsample.io.files import check_outputs, format_of
     from negsample.io.write import open_writer
-    from negsample.scoring.files import Settings, records_of, scored_chunks
-    from negsample.scoring.gate import check_name
-    from negsample.scoring.select import best
+    from negsample.scoring.files import Settings
+    from negsample.scoring.select import select_best
 
-    settings = Settings(document_field, summary_field, on_bad)
+    settings = Settings(document_field, summary_field, on_bad, output_field)
     nested = format_of(output) == "jsonl"
-    check_not_read(output, [*(inputs or []), source, *(targets or []), *(references or [])])
+    check_outputs([output], [*(inputs or []), source, *(targets or []), *(references or [])])
     given = open_input(inputs or [], source, targets or [], references or [])
     scorer = make_scorer(model, metric, batch_size=batch_size)
-    check_name(by, scorer.aspects)
-
-    def scored() -> "Iterator[tuple[dict[str, Any], float]]":
-        for rows, columns in scored_chunks(scorer, given.chunks, settings):
-            for row in rows:
-                if taken := {"margin", "candidates"} & row.fields.keys():
-                    raise RecordError(row.where, f"field {min(taken)!r} is what select adds", "rename it")
-            records = records_of(rows, columns, settings, nested, given.unwritten)
-            yield from zip(records, columns.named()[by].tolist(), strict=True)
-
-    chosen = best(scored(), "document_id" if given.systems else document_field)
-    records = [
-        {
-            **choice.record,
-            "margin": None if math.isnan(choice.margin) else round(choice.margin, 7),
-            "candidates": choice.candidates,
-        }
-        for choice in chosen
-    ]
-    names = list(dict.fromkeys(name for record in records for name in record))
+    chosen, tally = select_best(scorer, given, by, settings, nested)
+    names = list(dict.fromkeys(name for choice in chosen for name in choice.record))
     with open_writer(output, columns=None if nested else names) as writer:
-        for record in records:
-            writer.write(record)
+        for choice in chosen:
+            writer.write(choice.record)
+    print_notes({given.name: tally}, sys.stderr if output == "-" else sys.stdout)
     _tell(chosen, scorer.signature, to_stderr=output == "-")
 
 

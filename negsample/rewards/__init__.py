@@ -14,11 +14,12 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.recent import Recent
+from negsample.records import as_list, is_missing, texts_of
 from negsample.rewards.length import Band, Partial, within_spread
 from negsample.rewards.terms import make_terms
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, fault_of, items_of
 from negsample.seeds import digest
-from negsample.text import word_count, word_tokens
+from negsample.text import is_blank, word_count, word_tokens
 
 _LENGTHS = ("free", "partial", "band")
 # So many outputs from one report in the log to the next.
@@ -103,11 +104,11 @@ class Reward:
             raise InputError(f"the data set has no column {document!r} ({there}); name it: Reward(…, document=NAME)")
         if references not in columns and self.needs_references:
             raise InputError(f"this reward compares with references, and there is no column {references!r}; name it")
-        texts = [_text(completion) for completion in completions]
+        texts = [_text(completion) for completion in as_list(completions)]
         found = self.score(
-            [_text(value) for value in columns.get(document, [""] * len(texts))],
+            [_text(value) for value in as_list(columns.get(document, [""] * len(texts)))],
             texts,
-            [_texts(value) for value in columns.get(references, [None] * len(texts))],
+            [[_text(text) for text in texts_of(own)] for own in as_list(columns.get(references, [[]] * len(texts)))],
         )
         if callable(tell := columns.get("log_metric")):
             for name, value in self.report().items():
@@ -123,7 +124,8 @@ class Reward:
         A single estimator or metric that is left free of length gives its own score. Summaries of a document that
         stand in one call are compared with each other where ``length="partial"``.
         """
-        items = _items(documents, summaries, references)
+        items = items_of(documents, summaries, references)
+        documents, summaries = [item.document for item in items], [item.summary for item in items]
         values = self._values(items)
         self._scale(values, documents)
         total = self._sum(values, items)
@@ -151,7 +153,8 @@ class Reward:
         """Settle the scales of several parts on these summaries (several of each document, best of all) instead of the
         first call's."""
         if self._spreads is None:
-            self._scale(self._values(_items(documents, summaries, references)), documents)
+            items = items_of(documents, summaries, references)
+            self._scale(self._values(items), [item.document for item in items])
 
     def state(self) -> dict[str, Any]:
         """What later rewards depend on, in plain values: for a checkpoint."""
@@ -199,7 +202,7 @@ class Reward:
         values = np.full((len(items), len(self._terms)), np.nan)
         # Aspects of one estimator are read at once.
         for scorer in {id(term.scorer): term.scorer for term in self._terms}.values():
-            rows = [row for row, item in enumerate(items) if _has_all(item, scorer.needs)]
+            rows = [row for row, item in enumerate(items) if fault_of(item, scorer.needs) is None]
             if rows:
                 found = scorer.score([items[row] for row in rows])
                 for place, term in enumerate(self._terms):
@@ -208,17 +211,10 @@ class Reward:
         return values
 
 
-def _has_all(item: Item, needs: frozenset[str]) -> bool:
-    there = {"document": bool(item.document.strip()), "references": bool(item.references)}
-    return bool(item.summary.strip()) and all(there[need] for need in needs)
-
-
-def _items(documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]) -> list[Item]:
-    return [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, references, strict=True)]
-
-
 def _text(value: Any) -> str:
-    """The text of a completion or a column: itself, or the content of the last message (TRL's conversational format)."""
+    """The text of a completion or a column: itself ("": missing), or the content of TRL's last message."""
+    if is_missing(value):
+        return ""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and isinstance(value[-1], Mapping):
@@ -227,12 +223,6 @@ def _text(value: Any) -> str:
             return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
         return content or ""
     raise InputError(f"{str(value)[:60]!r} is neither a text nor a list of messages")
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if value is None or value == "":
-        return ()
-    return (value,) if isinstance(value, str) else tuple(_text(one) for one in value)
 
 
 class Watch:
@@ -252,7 +242,7 @@ class Watch:
         self.undefined += undefined
         for document, summary, value, count in zip(documents, summaries, values.tolist(), words.tolist(), strict=True):
             again = times[document, summary] > 1
-            self._rows.append((value, count, not summary.strip(), again, _loops(summary)))
+            self._rows.append((value, count, is_blank(summary), again, _loops(summary)))
 
     def report(self) -> dict[str, float | None]:
         """Mean and spread of the reward, its correlation with the number of words, mean number of words, and shares.
