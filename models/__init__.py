@@ -9,22 +9,22 @@ if TYPE_CHECKING:
 
 
 def load(model: str | Path | None = None, device: str | None = None, precision: str = "float32") -> "Estimator":
-    """The estimator in the folder ``model``, or ``org/name[@revision]`` of the hub, on ``device`` (a GPU where there is
-    one), whether or not it was fitted to people's scores. No network access for a folder; no pickle.
+    """The estimator in the folder ``model``, or ``org/name[@revision]`` of the hub, on ``device`` ("cpu", "cuda:1", …; a GPU
+    where there is one), whether or not it was fitted to people's scores. No network access for a folder; no pickle.
 
     Without ``model``, or for ``"ready"``, it is the ready one (``negsample.models.ready``). ``precision``: ``"bf16"`` lets
     the pretrained networks (encoder, judge, the network of ``cls``) compute in bfloat16, which moves scores a little; a
     language model stays at its own. Raises InputError where the folder is damaged, newer than this code, or of another
     kind, where the hub has no such model, and for ``"bf16"`` where the device has no instructions for it.
     """
-    from negsample.models.estimator import Estimator, device_of
+    from negsample.models.estimator import Estimator
     from negsample.models.folder import load_folder
     from negsample.models.hub import model_path
+    from negsample.models.language.networks import pick_device
     from negsample.models.percentiles import FILE, read_percentiles
     from negsample.models.precision import check_precision
 
-    if precision != "float32":
-        check_precision(precision, device_of(device))
+    check_precision(precision, pick_device(device))
     if model is None or (str(model) == "ready" and not Path(model).exists()):
         from negsample.models.ready import PERCENTILES, ready_parts
 

@@ -17,6 +17,7 @@ from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.models.features.tokens import TokenFeatures
 from negsample.models.heads import HEADS, make_rows_head
+from negsample.models.language.model_files import called
 from negsample.models.language.networks import load_pretrained, load_shell
 from negsample.models.precision import to_bf16
 from negsample.spec import parse
@@ -75,7 +76,7 @@ def new_parts(
             if lm is not None:
                 features.evidence = new_evidence(lm, made, lm_prompt, lm_tokens)
         made_of = {"sources": features.sources} if isinstance(features, AlignFeatures) else {}
-        return Parts(head, made_of, features, None, {"name": encoder, "fingerprint": made.fingerprint})
+        return Parts(head, made_of, features, None, {"name": called(encoder), "fingerprint": made.fingerprint})
     if not Path(encoder).exists() and (name := parse(encoder, "encoder").name) in ENCODERS:
         raise InputError(
             f"encoder {encoder}: {name} is frozen, and head {head} fine-tunes a network; add head=fc (or cnn, lstm, "
@@ -88,7 +89,7 @@ def new_parts(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = HEADS.get(head)(model, freeze=freeze, **options)
-    return Parts(head, options, TokenFeatures(tokenizer, max_length, min_summary), network, {"name": encoder})
+    return Parts(head, options, TokenFeatures(tokenizer, max_length, min_summary), network, {"name": called(encoder)})
 
 
 def make_network(parts: Parts, seed: int) -> nn.Module:

@@ -58,6 +58,6 @@ class ScoreBatches:
         """Score one batch."""
         found = score_columns(load_once(self.model, self.precision), batch, self.document, self.summary, self.prefix)
         columns = {name: batch[name] for name in _names(batch)}
-        if hasattr(batch, "columns"):  # of a table: what stands in it as plain values
+        if hasattr(batch, "column_names"):  # pyarrow's values are objects of its own
             columns = {name: as_list(column) for name, column in columns.items()}
         return {**columns, **found}

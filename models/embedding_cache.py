@@ -1,26 +1,19 @@
 """Every unique text encoded once, its vector kept on disk, shared by runs and processes.
 
-A cache is a folder that belongs to one encoder (its fingerprint and width): ``vectors-….bin`` holds the vectors, float32, end
-to end in the order of writing, so that the sentences of one document lie together; ``index.sqlite`` says which row belongs
-to a text. A text is found by its key, a 16-byte hash that does not depend on the encoder. Vectors are written before
-the index names them, so that a crash loses only the chunk it was in, and neither of them is held in memory.
-
-As blobs in SQLite vectors were read four times as slowly as from the mapped file.
+A cache is a folder that belongs to one encoder (its fingerprint and width), with one SQLite file in it: the vector, float32,
+of each text by its key, a 16-byte hash that does not depend on the encoder. A crash loses only the chunk it was in.
 """
 
 import contextlib
 import logging
-import mmap
 import os
 import re
-import secrets
 import sqlite3
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -31,24 +24,26 @@ from negsample.text import readable
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 KEY_BYTES = 16
 CHUNK = 4096
-_INDEX, _VECTORS = "index.sqlite", "vectors-*.bin"
+_FILE = "vectors.sqlite"
 _TABLES = (
-    "CREATE TABLE vectors (row INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE)",
-    "CREATE TABLE about (name TEXT, fingerprint TEXT, dim INTEGER, file TEXT)",
+    "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)",
+    "CREATE TABLE about (name TEXT, fingerprint TEXT, dim INTEGER)",
     "PRAGMA user_version = 1",
 )
+# A page holds a few vectors of the usual widths.
+_PAGE_BYTES = 8192
 _WAIT_SECONDS = 60.0
+# What is kept in memory where nothing can be kept on disk.
+_SPARE_KILOBYTES = 1 << 20
 # Keys asked for in one statement.
 _ASKED = 500
-# Keys whose numbers are remembered: some 9 MB.
-_REMEMBERED = 1 << 16
-_ROW_BITS = 40  # a number is file << 40 | row
-# Bytes of a mapped file that may count as this process's memory before they are given back, and what reading a row maps.
-_MOST_MAPPED, _AROUND = 1 << 25, 1 << 16
+# Bytes of vectors that stay in memory once read (words come again and again), and what one takes beside its numbers.
+_KEPT_BYTES, _BESIDE = 1 << 26, 200
 
 
 def key(text: str) -> bytes:
@@ -61,69 +56,22 @@ def keys(texts: Sequence[str]) -> np.ndarray:
     return np.frombuffer(b"".join(map(key, texts)), dtype=np.uint8).reshape(len(texts), KEY_BYTES)
 
 
-class _Rows:
-    """The vectors of one file; it may grow, and stays readable when it is deleted."""
-
-    def __init__(self, path: Path, dim: int) -> None:
-        self.path, self.dim, self.touched = path, dim, 0
-        self.rows = np.empty((0, dim), np.float32)
-
-    def cover(self, count: int) -> None:
-        """Map ``count`` rows at least. Raises ``_Damaged`` where the file has fewer."""
-        if count <= len(self.rows):
-            return
-        with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
-            whole = os.fstat(file.fileno()).st_size // (4 * self.dim)
-            if whole >= count:
-                self.map = mmap.mmap(file.fileno(), whole * 4 * self.dim, access=mmap.ACCESS_READ)
-                self.rows = np.frombuffer(self.map, "<f4").reshape(whole, self.dim)
-        if count > len(self.rows):
-            raise _Damaged(f"it names {count} vectors, {self.path.name} has {len(self.rows)}")
-
-    def take(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the rows ``numbers``, copied; [n, dim]."""
-        found = self.rows[numbers]
-        # Every page that was touched counts as this process's memory, until the kernel needs the room: a job scheduler that
-        # limits memory might end a process that has only read a large cache.
-        self.touched += len(numbers) * _AROUND + found.nbytes
-        if self.touched > _MOST_MAPPED and len(self.rows):
-            self.map.madvise(mmap.MADV_DONTNEED)
-            self.touched = 0
-        return found
+def _names(wanted: np.ndarray) -> list[bytes]:
+    names: list[bytes] = np.ascontiguousarray(wanted, np.uint8).view(f"V{KEY_BYTES}").ravel().tolist()
+    return names
 
 
-class _Damaged(sqlite3.DatabaseError):
-    """The index and the vectors do not belong together."""
-
-
-class _Unusable(InputError):
-    """Nothing can be kept in the folder."""
-
-
-class _Open(NamedTuple):
-    """The index within a transaction: ``slot`` numbers the file of vectors that it speaks of, which has ``stored`` rows."""
-
-    db: sqlite3.Connection
-    slot: int
-    stored: int
-
-    def find(self, wanted: Sequence[bytes]) -> dict[bytes, int]:
-        """Key → number, of those that are there."""
-        found: dict[bytes, int] = {}
-        for start in range(0, len(wanted), _ASKED):
-            some = wanted[start : start + _ASKED]
-            marks = ",".join("?" * len(some))
-            found.update(self.db.execute(f"SELECT key, row FROM vectors WHERE key IN ({marks})", some))
-        return {key: self.slot << _ROW_BITS | row for key, row in found.items()}
+def _is_new(db: sqlite3.Connection) -> bool:
+    return db.execute("PRAGMA user_version").fetchone() == (0,)
 
 
 class EmbeddingCache:
     """The vectors of one encoder, encoded when they are first asked for.
 
     ``folder`` defaults to one under ``cache_root()`` named after the encoder, its fingerprint and its width. Texts are
-    encoded ``chunk`` at a time and each chunk is on disk before the next begins. Where nothing can be kept there (a
-    folder that can't be written, a file system without locks) a warning says so, and vectors are kept in a temporary
-    folder while the object lives. A damaged index is deleted with a warning, and texts are encoded again.
+    encoded ``chunk`` at a time and each chunk is on disk before the next begins. Where nothing can be kept there a
+    warning says so; what is there is read, and new vectors are kept in memory (above a gigabyte in a temporary file) while
+    the object lives. A damaged file is deleted with a warning, and texts are encoded again.
 
     Several processes may use one folder. A text that two of them meet at the same moment is encoded by both; either
     vector serves. One object must not be used by several threads at once.
@@ -134,161 +82,153 @@ class EmbeddingCache:
     def __init__(self, encoder: "Encoder", folder: Path | None = None, *, chunk: int = CHUNK) -> None:
         self.encoder = encoder
         self.dim: int = encoder.dim
-        self._chunk = chunk
-        # A number given out names one of these for the life of this object; a second one begins when the cache is cleared.
-        self._files: list[_Rows] = []
-        # Numbers of keys asked for before: words come again and again.
-        self._known: dict[bytes, int] = {}
         self.folder = Path(folder) if folder is not None else cache_root() / self._default_name()
-        try:
-            with self._index(write=True):
-                pass
-        except _Unusable as reason:
-            logger.warning("%s; until then each run computes them anew", reason)
-            self._temporary = tempfile.TemporaryDirectory(prefix="negsample-")
-            self.folder = Path(self._temporary.name)
+        self._chunk = chunk
+        self._kept: dict[bytes, bytes] = {}
+        # What takes the vectors that the folder does not.
+        self._spare: sqlite3.Connection | None = None
+        self._store({})
 
     def rows(self, texts: Sequence[str]) -> np.ndarray:
         """Return the vectors of ``texts``, encoding those never seen; float32 [n, dim].
 
-        Raises InputError as ``index`` does.
+        Raises InputError where the encoder returns anything but finite vectors of its width.
         """
-        return self.gather(self.index(texts))
+        names = [key(text) for text in texts]
+        self._recall(names)
+        for new in self._encoded(names, texts, self._kept):
+            self._kept.update(new)
+        return self._array(names)
 
-    def index(self, texts: Sequence[str], wanted: np.ndarray | None = None) -> np.ndarray:
-        """Return a number for each text, encoding those never seen; int64 [n]. ``wanted``: ``keys(texts)``, where known.
+    def add(self, texts: Sequence[str], wanted: np.ndarray) -> None:
+        """Encode those of ``texts`` that were never seen, for ``vectors``; ``wanted``: ``keys(texts)``. Raises as ``rows``."""
+        names = _names(wanted)
+        for _ in self._encoded(names, texts, {name for (name,) in self._select("key", names)}):
+            pass
 
-        The numbers are for ``gather`` of this object, while it lives; a store on disk keeps ``keys(texts)`` and asks
-        ``resolve``.
+    def vectors(self, wanted: np.ndarray) -> np.ndarray:
+        """Return the vectors of keys (uint8 [n, 16]); float32 [n, dim]. Raises InputError where one is not there."""
+        names = _names(wanted)
+        self._recall(names)
+        try:
+            return self._array(names)
+        except KeyError:
+            raise InputError(f"{self.folder}: vectors were removed while they were in use; run again") from None
 
-        Raises InputError where the encoder returns anything but finite vectors of its width, or the disk is full.
-        """
-        wanted = keys(texts) if wanted is None else wanted
-        numbers = self.resolve(wanted)
-        missing = np.flatnonzero(numbers < 0).tolist()
-        todo = {wanted[place].tobytes(): texts[place] for place in missing}
-        names, found = list(todo), dict[bytes, int]()
-        for start in range(0, len(names), self._chunk):
-            found.update(self._encode({name: todo[name] for name in names[start : start + self._chunk]}))
-        numbers[missing] = [found[wanted[place].tobytes()] for place in missing]
-        return numbers
-
-    def resolve(self, wanted: np.ndarray) -> np.ndarray:
-        """Return the numbers of keys (uint8 [n, 16]) whose vectors are there, -1 for the others; int64 [n]."""
-        whole = np.ascontiguousarray(wanted, dtype=np.uint8).tobytes()
-        names = [whole[start : start + KEY_BYTES] for start in range(0, len(whole), KEY_BYTES)]
-        if len(self._known) > _REMEMBERED:
-            self._known.clear()
-        if new := [name for name in dict.fromkeys(names) if name not in self._known]:
-            with self._index() as opened:
-                self._known.update(opened.find(new))
-        return np.fromiter((self._known.get(name, -1) for name in names), np.int64, len(names))
-
-    def gather(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the vectors of ``numbers`` (any shape), a row of zeros for each -1; float32 [.., dim].
-
-        Raises IndexError for a number that this object did not give out.
-        """
-        numbers = np.asarray(numbers, dtype=np.int64)
-        flat = numbers.ravel()
-        out = np.zeros((flat.size, self.dim), dtype=np.float32)
-        slots = flat >> _ROW_BITS
-        if flat.size and (flat.min() < -1 or slots.max() >= len(self._files)):
-            raise IndexError("a row number that did not come from this cache object")
-        for slot in np.unique(slots[slots >= 0]):
-            where = np.flatnonzero(slots == slot)
-            out[where] = self._files[slot].take(flat[where] & ((1 << _ROW_BITS) - 1))
-        return out.reshape(*numbers.shape, self.dim)
+    def _array(self, names: Sequence[bytes]) -> np.ndarray:
+        # Of a bytearray, because an array of bytes can't be written to.
+        return np.frombuffer(bytearray().join([self._kept[name] for name in names]), "<f4").reshape(-1, self.dim)
 
     def _default_name(self) -> str:
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.encoder.name)
         return f"{name}-{self.encoder.fingerprint[:16]}-d{self.dim}"
 
-    @contextlib.contextmanager
-    def _index(self, *, write: bool = False) -> Iterator[_Open]:
-        """The index, in a transaction that is kept when the block ends well; made where it is not there.
+    def _recall(self, names: Sequence[bytes]) -> None:
+        """Bring the vectors of ``names`` into memory, as far as they are there."""
+        if len(self._kept) * (4 * self.dim + _BESIDE) > _KEPT_BYTES:
+            self._kept = {}
+        self._kept.update(self._select("key, vector", [name for name in names if name not in self._kept]))
 
-        It is opened anew each time, so that a cache that is cleared meanwhile begins again. Raises InputError.
-        """
+    def _select(self, columns: str, names: Sequence[bytes]) -> list[tuple[bytes, ...]]:
+        wanted = list(dict.fromkeys(names))
+
+        def select(db: sqlite3.Connection) -> list[tuple[bytes, ...]]:
+            found = []
+            for start in range(0, len(wanted), _ASKED):
+                some = wanted[start : start + _ASKED]
+                marks = ",".join("?" * len(some))
+                found += db.execute(f"SELECT {columns} FROM vectors WHERE key IN ({marks})", some).fetchall()
+            return found
+
+        if not wanted:
+            return []
+        found = self._in_folder("BEGIN", select) or []
+        return found if self._spare is None else found + select(self._spare)
+
+    def _store(self, vectors: dict[bytes, bytes]) -> None:
+        def insert(db: sqlite3.Connection) -> None:
+            db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", vectors.items())
+
+        if self._spare is None:
+            self._in_folder("BEGIN IMMEDIATE", insert)
+        if self._spare is not None:
+            try:
+                insert(self._spare)
+            except sqlite3.Error as error:
+                raise InputError(
+                    f"{self.folder}: vectors can be kept neither there nor in a temporary file ({error}); make room or set "
+                    "NEGSAMPLE_CACHE to another folder"
+                ) from error
+
+    def _in_folder(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """What ``work`` answers in a transaction that is kept when it ends well; None where the folder can't be used."""
         try:
             try:
-                opened = self._begun(write)
+                return self._attempt(begin, work)
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError as reason:
-                path = self.folder / _INDEX
+                path = self.folder / _FILE
                 logger.warning("%s: damaged (%s); deleted, its texts will be encoded again", path, reason)
                 _delete(self.folder)
-                opened = self._begun(write)
-            with contextlib.closing(opened.db):
-                yield opened
-                opened.db.execute("COMMIT")
+                return self._attempt(begin, work)
         except (OSError, sqlite3.Error) as error:
-            raise _Unusable(
-                f"{self.folder}: vectors can't be kept there ({error}); make room there or set NEGSAMPLE_CACHE to "
-                "another folder"
-            ) from error
+            if self._spare is None:
+                logger.warning(
+                    "%s: vectors can't be kept there (%s); until there is room, or NEGSAMPLE_CACHE names another folder, each "
+                    "run computes them anew",
+                    self.folder,
+                    error,
+                )
+                # A database without a name is in memory, and in a temporary file once it has outgrown that.
+                self._spare = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+                self._spare.execute(f"PRAGMA cache_size = -{_SPARE_KILOBYTES}")
+                self._make(self._spare)
+            return None
 
-    def _begun(self, write: bool) -> _Open:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(self.folder / _INDEX, timeout=_WAIT_SECONDS, isolation_level=None)
-        try:
+    def _attempt(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
+        # The file is opened anew each time, so that a cache that is cleared meanwhile begins again.
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(
+            sqlite3.connect(self.folder / _FILE, timeout=_WAIT_SECONDS, isolation_level=None)
+        ) as db:
             db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            if db.execute("PRAGMA user_version").fetchone() == (0,):
-                if not write:
-                    db.close()
-                    return self._begun(write=True)
-                self._make(db)
-            name, fingerprint, dim, file = db.execute("SELECT * FROM about").fetchone()
-            for what, theirs, ours in (
-                ("fingerprint", fingerprint, self.encoder.fingerprint),
-                ("width", dim, self.dim),
-            ):
-                if theirs != ours:
-                    raise InputError(
-                        f"{self.folder}: holds vectors of encoder {name!r} with {what} {theirs!r}, not {ours!r}; give "
-                        "another folder or clear this one"
-                    )
-            (count,) = db.execute("SELECT coalesce(max(row) + 1, 0) FROM vectors").fetchone()
-            names = [known.path.name for known in self._files]
-            if file not in names:
-                names.append(file)
-                self._files.append(_Rows(self.folder / file, self.dim))
-            self._files[names.index(file)].cover(count)
-            return _Open(db, names.index(file), count)
-        except BaseException:
-            db.close()
-            raise
+            if _is_new(db):
+                db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+                db.execute("BEGIN IMMEDIATE")
+                if _is_new(db):
+                    self._make(db)
+                db.execute("COMMIT")
+            db.execute(begin)
+            name, *theirs = db.execute("SELECT name, fingerprint, dim FROM about").fetchone()
+            if theirs != [self.encoder.fingerprint, self.dim]:
+                raise InputError(
+                    f"{self.folder}: holds vectors of encoder {name!r} with fingerprint {theirs[0]!r} and width {theirs[1]}, "
+                    f"not {self.encoder.fingerprint!r} and {self.dim}; give another folder or clear this one"
+                )
+            answer = work(db)
+            db.execute("COMMIT")
+            return answer
 
     def _make(self, db: sqlite3.Connection) -> None:
-        file = _VECTORS.replace("*", secrets.token_hex(8))
-        (self.folder / file).touch()
         for statement in _TABLES:
             db.execute(statement)
-        about = (self.encoder.name, self.encoder.fingerprint, self.dim, file)
-        db.execute("INSERT INTO about VALUES (?, ?, ?, ?)", about)
+        about = (self.encoder.name, self.encoder.fingerprint, self.dim)
+        db.execute("INSERT INTO about VALUES (?, ?, ?)", about)
 
-    def _encode(self, asked: dict[bytes, str]) -> dict[bytes, int]:
-        """Encode the texts by their keys and store them, unless another process has done so meanwhile; their numbers."""
-        with self._index() as opened:
-            found = opened.find(list(asked))
-        new = {name: readable(text) for name, text in asked.items() if name not in found}
-        if not new:
-            return found
-        vectors = self._vectors(list(new.values()))
-        with self._index(write=True) as opened:
-            file = self._files[opened.slot]
-            with file.path.open("r+b") as stream:
-                # What a killed writer has left behind the last row of the index is written over.
-                stream.seek(opened.stored * 4 * self.dim)
-                stream.write(vectors.data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            rows = enumerate(new, opened.stored)
-            opened.db.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
-            file.cover(opened.stored + len(new))
-            return found | opened.find(list(new))
+    def _encoded(
+        self, names: Sequence[bytes], texts: Sequence[str], known: Container[bytes]
+    ) -> Iterator[dict[bytes, bytes]]:
+        """Encode what is not ``known`` and store it, chunk by chunk: vectors by key."""
+        asked = {name: text for name, text in zip(names, texts, strict=True) if name not in known}
+        new = list(asked)
+        for start in range(0, len(new), self._chunk):
+            some = new[start : start + self._chunk]
+            vectors = self._vectors([readable(asked[name]) for name in some])
+            found = {name: vector.tobytes() for name, vector in zip(some, vectors, strict=True)}
+            self._store(found)
+            yield found
 
     def _vectors(self, texts: list[str]) -> np.ndarray:
         """What the encoder makes of ``texts``, checked; float32 [n, dim]."""
@@ -344,11 +284,11 @@ def find_caches(name: str | None = None) -> list[CacheInfo]:
     A damaged one has no rows. Raises InputError where ``name`` is not there.
     """
     found = []
-    for path in cache_root().glob(f"*/{_INDEX}"):
-        size = sum(own.stat().st_size for own in (path, *path.parent.glob(_VECTORS)))
+    for path in cache_root().glob(f"*/{_FILE}"):
+        size = path.stat().st_size
         about: tuple[str, str, int] = ("?", "?", 0)
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=1)) as db:
-            query = "SELECT name, fingerprint, (SELECT coalesce(max(row) + 1, 0) FROM vectors) FROM about"
+            query = "SELECT name, fingerprint, (SELECT coalesce(max(rowid), 0) FROM vectors) FROM about"
             about = db.execute(query).fetchone() or about
         found.append(CacheInfo(*about, size, path.parent))
     found.sort(key=lambda info: (info.name, info.fingerprint))
@@ -362,8 +302,8 @@ def find_caches(name: str | None = None) -> list[CacheInfo]:
 def clear_cache(name: str | None = None) -> int:
     """Delete the caches of the encoder ``name`` (or the folder of that name), or all, and return the bytes freed.
 
-    Only files that the cache made are deleted. A process that is using them keeps what it has mapped, and goes on in a
-    new cache. Raises InputError where ``name`` is not there.
+    Only files that the cache made are deleted. A process that is using them goes on in a new cache. Raises InputError
+    where ``name`` is not there.
     """
     infos = find_caches(name)
     for info in infos:
@@ -372,11 +312,11 @@ def clear_cache(name: str | None = None) -> int:
 
 
 def _delete(folder: Path) -> None:
-    # Nobody may be in the middle of writing. An index that can't be locked is damaged.
-    with contextlib.closing(sqlite3.connect(folder / _INDEX, timeout=_WAIT_SECONDS)) as db:
+    # Nobody may be in the middle of writing. A file that can't be locked is damaged.
+    with contextlib.closing(sqlite3.connect(folder / _FILE, timeout=_WAIT_SECONDS)) as db:
         with contextlib.suppress(sqlite3.DatabaseError):
             db.execute("BEGIN EXCLUSIVE")
-        for path in (folder / _INDEX, folder / f"{_INDEX}-journal", *folder.glob(_VECTORS)):
+        for path in (folder / _FILE, folder / f"{_FILE}-journal"):
             path.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         folder.rmdir()  # stays where somebody keeps other files in it

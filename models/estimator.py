@@ -1,5 +1,6 @@
 """The estimator: pairs in, scores out."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from negsample.models.align.explain import explain
 from negsample.models.batching import longest_first
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures
+from negsample.models.language.networks import pick_device
 from negsample.models.percentiles import share_below
 from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, items_of, values_at
 from negsample.seeds import digest
@@ -44,7 +46,7 @@ class Estimator:
     """A reference-free estimator of summary quality.
 
     ``Estimator.load()`` is the ready one, ``Estimator.load(folder)`` reads a model folder; ``score(documents, summaries)``
-    answers with one number a pair.
+    answers with one number a pair. Threads may share one: it computes for one of them at a time.
     """
 
     needs: frozenset[str] = frozenset({"document"})
@@ -64,9 +66,11 @@ class Estimator:
         assert parts.network is not None
         self.description = description
         self.precision = precision
-        self.device = device_of(device)
+        self.device = torch.device(pick_device(device))
         self.parts = parts
         self._place = place
+        # Tokenizers, stores of what was read, and caches are not made for threads; products use all cores in any case.
+        self._alone = threading.RLock()
         self._percentiles = percentiles or {}
         self._features = parts.features
         self._network = parts.network.to(self.device).eval()
@@ -192,15 +196,16 @@ class Estimator:
             self.need_aspects()
             raise InputError(f"head {self.description['head']!r} has no aspects to explain a score by")
         items = self._items(documents, summaries, references)
-        answers = self._answers(items, 32)
-        columns = self._columns(answers)
-        return [
-            {
-                **explain(features, self._network, item.document, item.summary, columns, place),
-                **self._explained(answers, columns, place),
-            }
-            for place, item in enumerate(items)
-        ]
+        with self._alone:
+            answers = self._answers(items, 32)
+            columns = self._columns(answers)
+            return [
+                {
+                    **explain(features, self._network, item.document, item.summary, columns, place),
+                    **self._explained(answers, columns, place),
+                }
+                for place, item in enumerate(items)
+            ]
 
     def _explained(self, answers: Answers, columns: Columns, place: int) -> dict[str, Any]:
         """What an explanation of one pair says of the scores themselves."""
@@ -290,14 +295,15 @@ class Estimator:
         """What ``ask`` (the network, or a method of it) says of each pair: float32 [n, width]."""
         values = np.empty((len(items), width), np.float32)
         cut = np.zeros(len(items), bool)
-        for start in range(0, len(items), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            values[part], cut[part] = self._ask_chunk(items[part], batch_size, ask, width)
         reason = getattr(self._features, "reason", lambda document, summary: None)
-        reasons = [
-            reason(item.document, item.summary) if np.isnan(row).any() else None
-            for item, row in zip(items, values, strict=True)
-        ]
+        with self._alone:
+            for start in range(0, len(items), _CHUNK):
+                part = slice(start, start + _CHUNK)
+                values[part], cut[part] = self._ask_chunk(items[part], batch_size, ask, width)
+            reasons = [
+                reason(item.document, item.summary) if np.isnan(row).any() else None
+                for item, row in zip(items, values, strict=True)
+            ]
         return Answers(values, cut, reasons)
 
     def _ask_chunk(self, items: Sequence[Item], batch_size: int, ask: Ask, width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -324,16 +330,6 @@ class Estimator:
         if isinstance(self._features, AlignFeatures):
             cut |= self._features.read_in_part([units[item.document] for item in items])
         return outputs, cut
-
-
-def device_of(device: str | torch.device | None) -> torch.device:
-    """``device``, or a GPU where there is one. Raises InputError for one that is not there."""
-    try:
-        found = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.zeros(1, device=found).item()
-    except (RuntimeError, AssertionError, ImportError, NotImplementedError):
-        raise InputError(f"device {str(device)!r} is not here; give cpu, cuda or cuda:N, or nothing") from None
-    return found
 
 
 def _load_again(place: str, device: str, precision: str, fingerprint: str) -> Estimator:

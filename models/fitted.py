@@ -16,6 +16,7 @@ from negsample.errors import InputError
 from negsample.models.build import Parts
 from negsample.models.estimator import Answers, Estimator
 from negsample.models.folder import save_folder
+from negsample.models.percentiles import percentiles_of, sample_columns
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Columns, Item, Scorer
 from negsample.seeds import digest
@@ -23,24 +24,23 @@ from negsample.seeds import digest
 
 @dataclass(frozen=True)
 class FittedTarget:
-    """A sum of inputs on people's scale: ``offset`` + Σ ``weights``[input]·input is put between ``knots``.
+    """People's score: ``offset`` + Σ ``weights``[input]·input, cut at the ends of the ``scale`` that people used.
 
-    ``knots``: (sums, people's scores), both rising; a sum beyond an end has the score of the end. ``half_width``: half of
-    the interval that holds the score of a new summary with probability ``confidence`` (cut at the ends of the scale).
+    ``half_width``: half of the interval that holds the score of a new summary with probability ``confidence``.
     """
 
     human: str
     weights: Mapping[str, float]
     offset: float
-    knots: tuple[tuple[float, ...], tuple[float, ...]]
+    scale: tuple[float, float]
     half_width: float
     confidence: float
 
-    def answer(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """People's score [n] and its interval [n, 2] for ``sums`` [n]; NaN stays NaN."""
-        values = np.interp(sums, np.array(self.knots[0]), np.array(self.knots[1]))
-        ends = np.stack([values - self.half_width, values + self.half_width], axis=1)
-        return values, np.clip(ends, self.knots[1][0], self.knots[1][-1])
+
+def on_scale(values: np.ndarray, scale: tuple[float, float], half_width: float) -> tuple[np.ndarray, np.ndarray]:
+    """``values`` [n] and the intervals about them [n, 2], both cut at the ends of ``scale``; NaN stays NaN."""
+    values = np.clip(values, *scale)
+    return values, np.clip(np.stack([values - half_width, values + half_width], axis=1), *scale)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Fitted:
         """Read what ``as_plain`` gave. Raises InputError for anything else."""
         try:
             targets = {
-                str(name): FittedTarget(**{**entry, "knots": tuple(map(tuple, entry["knots"]))})
+                str(name): FittedTarget(**{**entry, "scale": tuple(entry["scale"])})
                 for name, entry in data["targets"].items()
             }
             metrics = tuple(FurtherMetric(**entry) for entry in data["metrics"])
@@ -150,7 +150,8 @@ class FittedEstimator(Estimator):
         values[:, :own] = found.values
         seen = items if self.fitted.references else [Item(item.document, item.summary) for item in items]
         for place, then in enumerate(self.fitted.metrics if items else ()):
-            told = self._metrics[place].score(seen)
+            with self._alone:
+                told = self._metrics[place].score(seen)
             values[:, own + place] = (told.scores * then.direction - then.centre) / then.spread
             reasons = [
                 why or (reason and f"{then.name}: {reason}") for why, reason in zip(reasons, told.reasons, strict=True)
@@ -162,7 +163,8 @@ class FittedEstimator(Estimator):
         overall = expit(self._sum(answers.values, self.fitted.score) + self.fitted.offset)
         aspects, intervals = dict(own.aspects), {}
         for name, target in self.fitted.targets.items():
-            answered, intervals[name] = target.answer(self._sum(answers.values, target.weights) + target.offset)
+            answered = self._sum(answers.values, target.weights) + target.offset
+            answered, intervals[name] = on_scale(answered, target.scale, target.half_width)
             aspects[name] = answered.astype(np.float32)
         scores = np.where(np.isnan(overall), own.scores, overall).astype(np.float32)
         return self._ranked(Columns(scores, answers.reasons, answers.cut, aspects, intervals))
@@ -172,8 +174,8 @@ class FittedEstimator(Estimator):
         return values[:, places] @ np.array([float(weight) for weight in weights.values()])
 
     def _explained(self, answers: Answers, columns: Columns, place: int) -> dict[str, Any]:
-        """``targets``: for each the value, its interval, and what each input adds to the sum that it comes from, beside a
-        summary of which every input is at the middle of its scale.
+        """``targets``: for each the value, its interval, and what each input adds to it, beside a summary of which every
+        input is at the middle of its scale.
         """
         told = {}
         for name, target in self.fitted.targets.items():
@@ -197,9 +199,18 @@ _OWN_ENTRIES = frozenset(
 
 
 def save_fitted(estimator: Estimator, fitted: Fitted, folder: Path, card: str) -> None:
-    """Write ``estimator``, as it is, with what was ``fitted``, as a model folder. An earlier fit of it is replaced."""
+    """Write ``estimator``, as it is, with what was ``fitted``, as a model folder. An earlier fit of it is replaced.
+
+    The percentiles of its aspects stay; those of the score and the targets are of the embedded sample's own summaries, and
+    there are none where the fit reads references, which these don't have.
+    """
     facts = {name: value for name, value in estimator.description.items() if name not in _OWN_ENTRIES}
-    save_folder(estimator.parts, folder, {**facts, "fitted": fitted.as_plain()}, card)
+    facts["fitted"] = fitted.as_plain()
+    values = {name: known for name, known in estimator._percentiles.items() if name in estimator._own_aspects}
+    if not fitted.references:
+        made = FittedEstimator(estimator.parts, {**estimator.description, **facts}, estimator.device)
+        values = {**sample_columns(made), **values}
+    save_folder(estimator.parts, folder, facts, card, percentiles_of(values, "sample") if values else None)
 
 
 def _unversioned(signature: str) -> list[str]:

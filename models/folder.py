@@ -88,6 +88,8 @@ def read_description(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     if not folder.is_dir():
+        if folder.exists():
+            raise InputError(f"{folder}: is a file; give the folder that 'negsample train --out' wrote")
         raise InputError(f"{folder}: no such folder; give the folder that 'negsample train --out' wrote")
     try:
         description = json.loads(path.read_text(encoding="utf-8"))

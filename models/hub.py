@@ -1,5 +1,6 @@
 """Estimators on the Hugging Face hub: a model folder fetched by its id, and published under one."""
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from negsample.corpora.hub import KNOWN
 from negsample.errors import InputError
 from negsample.models.folder import read_description
-from negsample.models.language.model_files import check_weights, one_line, quiet
+from negsample.models.language.model_files import called, check_weights, one_line, quiet
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCard
@@ -55,6 +56,12 @@ def publish(folder: Path, name: str, *, public: bool = False, languages: Sequenc
         raise InputError(f"{name!r} is no name on the hub; give org/name")
     description = read_description(folder)
     check_weights(folder, description["weights_sha256"])
+    evidence = description["features"].get("evidence")
+    if evidence and not evidence["copied"] and called(evidence["lm"]) != evidence["lm"]:
+        raise InputError(
+            f"{folder}: reads with the language model {evidence['lm']}, which nobody else has there; train with copy_lm=true "
+            "if its licence allows that, or with the model's id on the hub"
+        )
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -95,10 +102,13 @@ def _corpora(description: dict[str, Any]) -> list[str]:
 
 
 def _unlocated(text: str, description: dict[str, Any]) -> bytes:
-    """``text`` with corpora that are files called by their names alone: where they lay is nobody's business."""
-    for corpus in _corpora(description):
-        if _dataset(corpus) is None and "/" in corpus:
-            text = text.replace(corpus, Path(corpus).name)
+    """``text`` with files and models called by their names alone: where they lay is nobody's business."""
+    names = {corpus: Path(corpus).name for corpus in _corpora(description) if _dataset(corpus) is None}
+    used = [description.get("training", {}).get(name) for name in ("encoder", "lm")]
+    names |= {model: called(model) for model in used if model}
+    for path in sorted(names, key=len, reverse=True):
+        if path != names[path]:
+            text = text.replace(path, names[path]).replace(json.dumps(path)[1:-1], names[path])
     return text.encode()
 
 

@@ -7,11 +7,14 @@ all values are kept, so that a percentile is exact; of more, as many evenly spac
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from negsample.errors import InputError
+
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
 
 FILE = "percentiles.json"
 _MOST = 200
@@ -31,6 +34,14 @@ def percentiles_of(columns: Mapping[str, np.ndarray], corpus: str) -> dict[str, 
         "summaries": {name: len(column) for name, column in finite.items() if len(column)},
         "values": {name: _spaced(column) for name, column in finite.items() if len(column)},
     }
+
+
+def sample_columns(estimator: "Estimator") -> dict[str, np.ndarray]:
+    """What ``estimator`` says of the embedded sample's own summaries: ``score`` and each aspect → float [n]."""
+    from negsample.corpora import load_pairs
+
+    pairs = list(load_pairs("sample"))
+    return estimator.score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs]).named()
 
 
 def _spaced(column: np.ndarray) -> list[float]:

@@ -5,7 +5,6 @@ human judgment has touched. Change what is named here (``VERSION`` too) and run 
 scores the embedded sample anew and writes the percentiles that the package holds.
 """
 
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import untrained
 from negsample.seeds import digest
+from negsample.terminal import say
 
 PERCENTILES = Path(__file__).with_name("ready_percentiles.json")
 # Goes into the signature, and changes with anything that changes a score.
@@ -43,7 +43,7 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
             f"{HUB_MODEL} from the hub, which failed ({error})"
         ) from None
     if not packaged:
-        print(f"the ready estimator reads with {HUB_MODEL} from the hub", file=sys.stderr)
+        say(f"the ready estimator reads with {HUB_MODEL} from the hub", error=True)
     fingerprint = encoder.fingerprint
     encoder = in_precision(encoder, precision)
     network = untrained()
@@ -65,14 +65,10 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
 
 def measure_sample() -> dict[str, Any]:
     """Percentiles of the embedded sample's own summaries, scored by the ready estimator (``percentiles.json``)."""
-    from negsample.corpora import load_pairs
     from negsample.models import load
-    from negsample.models.percentiles import percentiles_of
+    from negsample.models.percentiles import percentiles_of, sample_columns
 
-    pairs = list(load_pairs("sample"))
-    scored = load().score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs])
-    made = percentiles_of(scored.named(), "sample")
-    return {"ready": VERSION, **made}
+    return {"ready": VERSION, **percentiles_of(sample_columns(load()), "sample")}
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from negsample.commands.train import train
 from negsample.commands.transfer import transfer
 from negsample.commands.tune import tune
 from negsample.errors import InputError
+from negsample.terminal import accept_any_text, say
 
 if TYPE_CHECKING:
     from negsample.processes import Processes
@@ -51,7 +52,7 @@ for verb in _VERBS:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"negsample {negsample.__version__}")
+        say(f"negsample {negsample.__version__}")
         raise typer.Exit
 
 
@@ -68,8 +69,7 @@ _FULL = ("No space left", "File too large", "quota exceeded", "PytorchStreamWrit
 
 
 def _fail(message: str, code: int = 2) -> None:
-    line = " ".join(message.split())
-    print(f"negsample: {line}", file=sys.stderr)
+    say(f"negsample: {' '.join(message.split())}", error=True)
     raise SystemExit(code)
 
 
@@ -94,14 +94,19 @@ def main(arguments: list[str] | None = None, processes: "Processes | None" = Non
     ``processes`` share the work where this one is one of several (``accelerate launch -m negsample score``).
     """
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    # Ended politely, a command takes its temporary files with it.
-    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        with contextlib.suppress(ValueError):  # not the main thread
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+    # Where standard output or error is closed, no file that is opened later may come to stand in its place.
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    accept_any_text()
+    # Ended politely, by a kill or with its terminal, a command takes its temporary files with it.
+    with contextlib.suppress(ValueError):  # not the main thread
+        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # Windows has no SIGHUP
+            if signal.getsignal(number) == signal.SIG_DFL:  # not under nohup
                 signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         with processes or contextlib.nullcontext():
-            result: Any = app(arguments, standalone_mode=False, obj=processes)
+            result: Any = app(arguments, standalone_mode=False, obj=processes, prog_name="negsample")
             if result == 130:  # what Typer makes of an interrupt
                 raise KeyboardInterrupt
         # What is still held back is written here, where it is seen that nobody reads it any more.
@@ -130,10 +135,13 @@ def main(arguments: list[str] | None = None, processes: "Processes | None" = Non
         if not hasattr(error, "format_message"):
             raise
         if type(error).__name__ == "NoArgsIsHelpError":
-            with contextlib.suppress(BrokenPipeError):
-                print(error)
+            say(error)
             raise SystemExit(0) from None
-        _fail(f"{error.format_message()} See 'negsample --help'.")
+        context = getattr(error, "ctx", None)
+        told = error.format_message().rstrip(".")
+        _fail(
+            f"{told}{'' if told.endswith('?') else '.'} See '{context.command_path if context else 'negsample'} --help'."
+        )
     else:
         raise SystemExit(result if isinstance(result, int) else 0)
 

@@ -25,7 +25,7 @@ class RecordError(InputError):
     def __reduce__(self) -> tuple[type["RecordError"], tuple[str, str, str]]:
         return RecordError, (self.where, self.reason, self.hint)  # or else pickle would give it the message alone
 
-    def or_skip(self) -> "RecordError":
-        """The error with a word on ``--on-bad skip``, for commands that have it."""
-        more = "mend it, or pass over such records with --on-bad skip"
+    def or_skip(self, how: str = "--on-bad skip") -> "RecordError":
+        """The error with a word on ``how`` such records are passed over."""
+        more = f"mend it, or pass over such records with {how}"
         return RecordError(self.where, self.reason, f"{self.hint}; {more}" if self.hint else more)

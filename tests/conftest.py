@@ -1,10 +1,8 @@
 """Small things that many tests need: a tiny BERT in a folder, pairs, a way to run the command line."""
 
-import io
 import os
-import signal
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 # One thread each for the two processes of the suite: more would wait for one another. Set before torch is loaded.
@@ -13,7 +11,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import hypothesis
 import pytest
-from tests_support import save_untrained, story, write_pairs
+from tests_support import command_line, save_untrained, story, write_pairs
 
 # A busy machine is no failure, and a failure must come back when the test is run again.
 hypothesis.settings.register_profile("here", deadline=None, derandomize=True, print_blob=True)
@@ -74,7 +72,7 @@ def fitted_model(align_model: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
     folder = tmp_path_factory.mktemp("fitted") / "model"
     folder.mkdir()
-    target = FittedTarget("relevance", {"coverage": 1.0, "words": 0.5}, 0.1, ((-2.0, 2.0), (1.0, 5.0)), 0.5, 0.9)
+    target = FittedTarget("relevance", {"coverage": 1.0, "words": 0.5}, 3.1, (1.0, 5.0), 0.5, 0.9)
     words = (FurtherMetric("words", "words", make_metric("words").signature, 1, 10.0, 5.0),)
     fitted = Fitted({"score": 0.8, "words": 0.2}, 0.0, {"relevance": target}, words, False, (), {})
     save_fitted(load(align_model), fitted, folder, "A card.")
@@ -98,35 +96,6 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 @pytest.fixture
-def negsample(monkeypatch: pytest.MonkeyPatch):
-    """Run the command line, as a process would: ``negsample("score", …, cwd=…, input=…) -> CompletedProcess``.
-
-    It runs in this process, since each new one would import torch for seconds; what is about processes (exit, kill,
-    start-up time) is tested with real ones.
-    """
-    from negsample.cli import main
-
-    def run(
-        *arguments: object, check: int | None = 0, cwd: Path | None = None, input: str = ""
-    ) -> subprocess.CompletedProcess:
-        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
-        before = signal.getsignal(signal.SIGTERM)
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(input.encode()), encoding="utf-8"))
-            patch.setattr(sys, "stdout", out)
-            patch.setattr(sys, "stderr", err)
-            patch.setattr(sys, "argv", ["negsample", *map(str, arguments)])
-            if cwd is not None:
-                patch.chdir(cwd)
-            try:
-                main(list(map(str, arguments)))
-                code = 0
-            except SystemExit as stopped:
-                code = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
-            finally:
-                signal.signal(signal.SIGTERM, before)
-        texts = [stream.buffer.getvalue().decode("utf-8") for stream in (out, err)]
-        assert check is None or code == check, texts[1]
-        return subprocess.CompletedProcess(arguments, code, *texts)
-
-    return run
+def negsample() -> Callable[..., subprocess.CompletedProcess]:
+    """Run the command line in this process; exits and kills are tested with real ones."""
+    return command_line

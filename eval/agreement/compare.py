@@ -125,14 +125,19 @@ def compare(settings: Settings) -> SystemsComparison:
     if not settings.models and not settings.metrics:
         raise InputError("nothing to compare by; give --model DIR or --metric NAME")
     check_resamples(settings.bootstrap)
-    scorers, _ = make_scorers(settings.models, settings.metrics, baselines=False, precision=settings.precision)
+    metrics, precision = settings.metrics, settings.precision
+    scorers, _ = make_scorers((), metrics, baselines=False, precision="float32" if settings.models else precision)
     if settings.source is not None:
         found = _from_lines(settings)
         files = (settings.source, *settings.targets, *settings.references)
     else:
-        found = _from_records(settings, any("document" in scorer.needs for scorer in scorers))
+        needed = bool(settings.models) or any("document" in scorer.needs for scorer in scorers)
+        found = _from_records(settings, needed)
         files = settings.inputs
     systems = _in_order(found, settings)
+    # Loaded when it is known that there is something to compare.
+    scorers += make_scorers(settings.models, (), baselines=False, precision=precision)[0] if settings.models else []
+    check_names(scorer.name for scorer in scorers)
     columns = score_columns(scorers, [row for rows in systems.rows for row in rows])
     check_names(column.name for column in columns)
     return SystemsComparison(settings, systems, tuple(_section(column, systems, settings) for column in columns), files)

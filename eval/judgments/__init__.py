@@ -14,7 +14,7 @@ from negsample.registry import Registry
 
 # name → load(path, unusable) -> list[Judged]
 JUDGMENTS = Registry(
-    "judgment",
+    "set of judgments",
     {
         "asap": "negsample.eval.judgments.asap:load",
         "chaganty": "negsample.eval.judgments.chaganty:load",
@@ -27,6 +27,7 @@ JUDGMENTS = Registry(
         "summeval": "negsample.eval.judgments.summeval:load",
         "tac2010": "negsample.eval.judgments.tac2010:load",
     },
+    plural="judgments",
 )
 
 __all__ = ["JUDGMENTS", "Unusable", "load_judgments", "parted"]

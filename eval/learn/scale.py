@@ -5,28 +5,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from negsample.eval.learn.weights import Problem, Weights, fit_weights
-from negsample.models.fitted import FittedTarget
+from negsample.models.fitted import FittedTarget, on_scale
 
 _TINY = 1e-9
-Knots = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class TargetFit:
-    """``weights`` of the raw inputs. ``knots``, ``half_width``: as of `FittedTarget`."""
+    """``weights`` of the raw inputs; people's score is ``level`` + ``slope``·their sum. ``scale``, ``half_width``: as of
+    `FittedTarget`.
+    """
 
     weights: Weights
-    knots: Knots
+    level: float
+    slope: float
+    scale: tuple[float, float]
     half_width: float
 
     def named(self, human: str, names: list[str], confidence: float) -> FittedTarget:
         """As the model folder holds it; ``names`` [K] of the inputs."""
-        raw = {name: float(weight) for name, weight in zip(names, self.weights.raw, strict=True) if weight}
-        return FittedTarget(human, raw, self.weights.offset, self.knots, self.half_width, confidence)
+        raw = self.weights.raw
+        weights = {name: self.slope * float(weight) for name, weight in zip(names, raw, strict=True) if weight}
+        offset = self.level + self.slope * self.weights.offset
+        return FittedTarget(human, weights, offset, self.scale, self.half_width, confidence)
 
     def answer(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As of `FittedTarget`."""
-        return self.named("", [""] * len(self.weights.raw), 0.0).answer(sums)
+        """As of `on_scale`."""
+        return on_scale(self.level + self.slope * sums, self.scale, self.half_width)
 
 
 def fit_target(task: Problem, confidence: float) -> TargetFit:
@@ -36,14 +41,17 @@ def fit_target(task: Problem, confidence: float) -> TargetFit:
     nor the line have seen (Lei et al. 2018, "Distribution-free predictive inference for regression", alg. 2), or the whole
     scale where n is too small for it.
     """
-    sums, errors = np.empty(len(task.people)), np.empty(len(task.people))
+    people = task.people
+    sums, answers = np.empty(len(people)), np.empty(len(people))
     folds = list(task.folds())
     for fitted, left in folds:
         sums[left] = fit_weights(task.part(fitted)).sums(task.inputs[left])
     for fitted, left in folds:
-        errors[left] = task.people[left] - np.interp(sums[left], *line(sums[fitted], task.people[fitted]))
-    width = half_width(errors, confidence, float(np.ptp(task.people)))
-    return TargetFit(fit_weights(task), line(sums, task.people), width)
+        level, slope = line(sums[fitted], people[fitted])
+        answers[left] = np.clip(level + slope * sums[left], people[fitted].min(), people[fitted].max())
+    scale = float(people.min()), float(people.max())
+    width = half_width(people - answers, confidence, scale[1] - scale[0])
+    return TargetFit(fit_weights(task), *line(sums, people), scale, width)
 
 
 def half_width(errors: np.ndarray, confidence: float, scale: float) -> float:
@@ -52,14 +60,12 @@ def half_width(errors: np.ndarray, confidence: float, scale: float) -> float:
     return scale if place > len(errors) else float(np.sort(np.abs(errors))[place - 1])
 
 
-def line(sums: np.ndarray, people: np.ndarray) -> Knots:
-    """The ends of the least-squares line of ``people`` on ``sums`` [n], where it leaves the range of ``people``."""
-    low, high = float(people.min()), float(people.max())
-    centre, level, spread = float(sums.mean()), float(people.mean()), float(sums.std())
-    slope = float(np.mean((sums - centre) * (people - level))) / spread**2 if spread > _TINY else 0.0
-    if low == high or slope <= _TINY * (high - low):
-        return (centre - 1.0, centre + 1.0), (level, level)
-    return (centre + (low - level) / slope, centre + (high - level) / slope), (low, high)
+def line(sums: np.ndarray, people: np.ndarray) -> tuple[float, float]:
+    """Level and slope of the least-squares line of ``people`` on ``sums`` [n]; where it does not rise, their mean and 0."""
+    centred, level, spread = sums - sums.mean(), float(people.mean()), float(sums.std())
+    slope = float(np.mean(centred * (people - level))) / spread**2 if spread > _TINY else 0.0
+    slope = slope if slope > _TINY * float(np.ptp(people)) else 0.0
+    return level - slope * float(sums.mean()), slope
 
 
 @dataclass(frozen=True)

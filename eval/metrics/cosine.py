@@ -7,8 +7,8 @@ Sun & Nenkova's measures: ``enc-2``, ``enc-3``: ``cosine(encoder=use,pool=whole)
 """
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from negsample.spec import split_outside, unquote
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
 
+Alike = Callable[[np.ndarray, np.ndarray], float]
 # The packaged encoders in the place of the paper's seven: two of sentences, word and token vectors by mean and by max.
 OFFLINE = (
     "use-multilingual+sentence-transformer+glove(unit=sentence,pool=mean)+glove(unit=sentence,pool=max)"
@@ -47,7 +48,7 @@ def cosine(
     where the record has any. ``references``: ``max`` or ``mean`` over several (reading: they have one).
     Missing where a text has no vector by one of the encoders.
     """
-    return _by_cosine(encoder, against=against, references=references, pool=pool, first=first)
+    return _by_vectors(encoder, cosine_similarity, first, against=against, references=references, pool=pool)
 
 
 @metric("enc-avg")
@@ -60,20 +61,13 @@ def enc_avg(
     (both), word2vec and ELMo by mean and by max, InferSent. A text longer than an encoder reads loses its end, with a
     warning.
     """
-    return _by_cosine(encoder, against=against, references=references, pool="whole", first=first)
+    return _by_vectors(encoder, cosine_similarity, first, against=against, references=references, pool="whole")
 
 
-def _by_cosine(encoder: str, *, against: str, references: str, pool: str, first: int) -> tuple[Score, str]:
+def _by_vectors(encoder: str, alike: Alike, first: int = 0, **options: str) -> tuple[Score, str]:
     number("first", first, 0, 10**9)
-    encoders = [pooled_encoder(spec, pool) for spec in split_encoders(encoder)]
-    options: dict[str, Any] = {
-        "encoders": encoders,
-        "against": against,
-        "references": references,
-        "pool": pool,
-        "first": first,
-    }
-    return lambda items: score_cosine(items, **options), weights_of(*encoders)
+    encoders = [pooled_encoder(spec, options["pool"]) for spec in split_encoders(encoder)]
+    return lambda items: score_vectors(items, encoders, alike, first=first, **options), weights_of(*encoders)
 
 
 @metric("aes")
@@ -92,10 +86,7 @@ def aes(
     references where the record has any. ``references``: ``max`` or ``mean`` over several (reading: they have one). Missing
     where a text has no vector.
     """
-    made = pooled_encoder(encoder, pool)
-    return lambda items: score_aes(items, encoder=made, against=against, references=references, pool=pool), weights_of(
-        made
-    )
+    return _by_vectors(encoder, angular_similarity, against=against, references=references, pool=pool)
 
 
 def split_encoders(text: str) -> list[str]:
@@ -109,19 +100,20 @@ def split_encoders(text: str) -> list[str]:
     return [unquote(piece) for piece in pieces]
 
 
-def score_cosine(
+def score_vectors(
     items: Sequence[Item],
-    *,
     encoders: Sequence["Encoder"],
+    alike: Alike,
+    *,
     against: str = "document",
     references: str = "max",
     pool: str = "mean",
     first: int = 0,
 ) -> Columns:
-    """Compute ``cosine`` with encoders that are made already."""
+    """Compute the mean over ``encoders``, made already, of how ``alike`` two texts' vectors are; options as of `cosine`."""
     if first:
         items = [Item(first_tokens(item.document, first), item.summary, item.references) for item in items]
-    texts = _texts(items, against)
+    texts = sorted({text for item in items for text in (item.summary, *targets_of(item, against))})
     tables = [unit_vectors(texts, encoder, pool) for encoder in encoders]
 
     def problem(text: str) -> str | None:
@@ -131,25 +123,14 @@ def score_cosine(
         return None
 
     def similarity(summary: str, target: str) -> float:
-        values = [float(table[summary] @ table[target]) for table in tables]  # type: ignore[operator]
-        return sum(min(1.0, max(-1.0, value)) for value in values) / len(values)
+        return sum(alike(table[summary], table[target]) for table in tables) / len(tables)  # type: ignore[arg-type]
 
     return collect(compare_with_targets(item, against, references, problem, similarity) for item in items)
 
 
-def score_aes(
-    items: Sequence[Item], *, encoder: "Encoder", against: str = "auto", references: str = "max", pool: str = "whole"
-) -> Columns:
-    """Compute ``aes`` with an encoder that is made already."""
-    table = unit_vectors(_texts(items, against), encoder, pool)
-
-    def problem(text: str) -> str | None:
-        return NO_VECTOR if table[text] is None else None
-
-    def similarity(summary: str, target: str) -> float:
-        return angular_similarity(table[summary], table[target])  # type: ignore[arg-type]
-
-    return collect(compare_with_targets(item, against, references, problem, similarity) for item in items)
+def cosine_similarity(u: np.ndarray, v: np.ndarray) -> float:
+    """u·v of unit vectors [d], in [−1, 1]."""
+    return min(1.0, max(-1.0, float(u @ v)))
 
 
 def angular_similarity(u: np.ndarray, v: np.ndarray) -> float:
@@ -160,10 +141,6 @@ def angular_similarity(u: np.ndarray, v: np.ndarray) -> float:
     """
     u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
     return float(1 - 2 * np.arctan2(np.linalg.norm(u - v), np.linalg.norm(u + v)) / np.pi)
-
-
-def _texts(items: Sequence[Item], against: str) -> list[str]:
-    return sorted({text for item in items for text in (item.summary, *targets_of(item, against))})
 
 
 def first_tokens(text: str, count: int) -> str:

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from negsample.errors import InputError
 from negsample.eval.metrics.base import choice, number, signature_of
+from negsample.models.language.networks import pick_device
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
 _PACKAGES = {"bert-score": "bert_score", "blanc": "blanc"}
@@ -30,6 +31,7 @@ def external(
     except ImportError as error:
         raise InputError(f"metric 'external:{package}': {error}; pip install {package}") from None
     number("batch", batch, 1, 10**6)
+    device = pick_device(device)
     values = {"bert-score": ("f1", "precision", "recall"), "blanc": ("help", "tune")}[package]
     sides = {"bert-score": ("references", "document"), "blanc": ("document",)}[package]
     options = {

@@ -242,10 +242,10 @@ def _fitted(x: np.ndarray, y: np.ndarray, equal: bool) -> tuple[np.ndarray, floa
     """Weights [K] and intercept b that minimise ‖y − Xw − b‖² + λ‖w‖²; or ones, whatever people say."""
     if equal:
         return np.ones(x.shape[1]), 0.0
-    centre, level = x.mean(axis=0), y.mean()
-    square = (x - centre).T @ (x - centre) + _RIDGE * np.eye(x.shape[1])
-    weights = np.linalg.solve(square, (x - centre).T @ (y - level))
-    return weights, float(level - weights @ centre)
+    from sklearn.linear_model import Ridge
+
+    ridge = Ridge(alpha=_RIDGE, solver="cholesky").fit(x, y)
+    return ridge.coef_, float(ridge.intercept_)
 
 
 def _held_out(x: np.ndarray, y: np.ndarray, groups: np.ndarray, equal: bool, splits: int, seed: int) -> HeldOut:

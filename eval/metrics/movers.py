@@ -26,9 +26,6 @@ from negsample.scoring.scorer import Columns, Item, collect
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
 
-if TYPE_CHECKING:
-    pass
-
 # Characters of text whose vectors are in memory at a time: 250 MB of contextual vectors at 384 dimensions.
 _BLOCK = 500_000
 # Cost matrices up to 5,000 × 5,000 float64: 200 MB, and about half a minute of the solver.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from negsample.eval.agreement.compare import Section, SystemsComparison
@@ -22,7 +23,7 @@ def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> N
         contents = {
             "compare.json": plain,
             "compare.csv": (comparison_rows(result), CSV_COLUMNS),
-            "report.html": comparison_page(result),
+            "report.html": partial(comparison_page, result),
         }
         write_files(folder, contents)
         write_run(

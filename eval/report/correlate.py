@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def write_correlation(result: Correlation, out: str, watch: Stopwatch) -> None:
             "agreement.json": plain,
             "agreement.csv": (agreement_rows(result), CSV_COLUMNS),
             "scores.parquet": (score_rows(result), SCORE_COLUMNS),
-            "report.html": correlation_page(result),
+            "report.html": partial(correlation_page, result),
         }
         write_files(folder, contents)
         write_run(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, wa
         contents = {
             "fit.json": plain,
             "fit.csv": (fit_table(result), CSV_COLUMNS),
-            "report.html": fit_page(result),
+            "report.html": partial(fit_page, result),
         }
         write_files(folder / "fit", contents)
         write_run(

@@ -2,11 +2,11 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
@@ -16,6 +16,9 @@ from negsample.io.run_record import versions
 from negsample.io.write import write_table
 from negsample.number_text import interval, number, p_text, short
 from negsample.records import Judged
+from negsample.terminal import say
+
+T = TypeVar("T")
 
 # Characters of a document that are printed; the rest is counted.
 _DOCUMENT = 1500
@@ -66,9 +69,28 @@ def texts(row: Judged) -> dict[str, Any]:
     }
 
 
+def made(name: str, make: Callable[[], T]) -> T | None:
+    """What ``make`` makes, a page or a picture; where it fails None, and a line on standard error that names it.
+
+    Whatever a font, a template or a plot has to say, it is no reason to lose what was computed or trained.
+    """
+    try:
+        return make()
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        say(f"negsample: {name} can't be made ({why}); all else is there", error=True)
+        return None
+
+
 def write_files(folder: Path, contents: Mapping[str, Any]) -> None:
-    """Write each of ``contents`` under its name in ``folder``: a text, a table ``(rows, columns)``, anything else as JSON."""
+    """Write each of ``contents`` under its name in ``folder``: a table ``(rows, columns)``, a page as the function that
+    makes it (see `made`), anything else as JSON.
+    """
     for name, content in contents.items():
+        if callable(content):
+            content = made(name, content)
+            if content is None:
+                continue
         if isinstance(content, str):
             atomic_text(folder / name, content)
         elif isinstance(content, tuple):

@@ -1,7 +1,9 @@
 """A summary against its document: similarities of sentence vectors and of word vectors, and their best matches."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -9,8 +11,8 @@ from negsample.models.align.reader import Text
 
 # Two document sentences that are this close to the best are equally good; the earlier is taken.
 _TIE = 1e-3
-# Document words compared with a summary at a time: bounds memory for texts of any length.
-_BLOCK = 4096
+# Document words, and similarities, that are worked out at a time: they bound memory for texts of any length.
+_BLOCK, _CELLS = 4096, 1 << 23
 # Inputs of salience.
 SALIENCE = 6
 
@@ -80,46 +82,69 @@ def view(text: Text) -> DocumentView:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Similarities between a document (N sentences, W words) and a summary (M sentences, V words), cosine.
+    """The best matches (cosine) between a document of N sentences and W words and a summary of M sentences and V words.
 
-    ``sentences`` [N, M]; ``covered`` [W], the best match of each document word in the summary; ``word_by_sentence``
-    [N, V], the best match of each summary word in each document sentence (−1 for one without words); ``focus`` [N, M],
-    the weighted mean of it over the words of a summary sentence, the document sentence and the next one taken together;
-    ``rests_on`` [M], the document sentence that each summary sentence matches best; ``support`` [V], best match anywhere.
+    ``covered`` [W], ``support`` [V]: of each word, among those of the other text; ``likeness`` [N], ``likeness_of`` [M]: of
+    sentence vectors, likewise; ``focus`` [M]: of each summary sentence the weighted mean of its words' matches in one
+    document sentence and the next taken together, for the best such; ``rests_on`` [M], ``said_by`` [N]: the sentence of
+    the other text that each matches best, by both.
     """
 
-    sentences: np.ndarray
     covered: np.ndarray
-    word_by_sentence: np.ndarray
+    support: np.ndarray
+    likeness: np.ndarray
+    likeness_of: np.ndarray
     focus: np.ndarray
     rests_on: np.ndarray
-    support: np.ndarray
+    said_by: np.ndarray
 
 
 def align(document: DocumentView, summary: Text) -> Alignment:
-    """Compare ``summary`` with ``document``; memory grows with N · V, not with W · V."""
+    """Compare ``summary`` with ``document``, both with a word; memory grows with the one and the other, not their product."""
     source = document.text
-    n, m, v = len(source.pieces), len(summary.pieces), len(summary.forms)
-    sentences = source.vectors @ summary.vectors.T
-    covered = np.zeros(len(source.forms), np.float32)
-    by_sentence = np.full((n, v), -1.0, np.float32)
-    words = summary.words.astype(np.float32).T
-    if v:
-        for begin, stop in _blocks(source):
-            similar = source.words[begin:stop].astype(np.float32) @ words
-            covered[begin:stop] = similar.max(axis=1)
-            inside = (source.starts >= begin) & (source.starts < stop)
-            rows = np.maximum.reduceat(similar, source.starts[inside] - begin, axis=0)
-            by_sentence[source.worded[inside]] = rows
-    focus = _focus(by_sentence, summary, n, m)
-    return Alignment(
-        sentences=sentences,
-        covered=covered,
-        word_by_sentence=by_sentence,
-        focus=focus,
-        rests_on=first_best(focus + sentences) if n else np.zeros(m, int),
-        support=by_sentence.max(axis=0) if n else np.zeros(v, np.float32),
-    )
+    n = len(source.pieces)
+    covered = np.full(len(source.forms), -np.inf, np.float32)
+    likeness, best = np.full((2, n), -np.inf, np.float32)
+    said_by = np.zeros(n, int)
+    columns = []
+    for begin, part, own_covered, by_sentence in compared(source, summary):
+        sentences = source.vectors @ part.vectors.T
+        pair = by_sentence.copy()
+        np.maximum(pair[:-1], by_sentence[1:], out=pair[:-1])
+        focus = sentence_means(pair, part.weights + 0.05, part)
+        both = focus + sentences
+        columns.append((by_sentence.max(axis=0), sentences.max(axis=0), focus.max(axis=0), first_best(both)))
+        np.maximum(covered, own_covered, out=covered)
+        np.maximum(likeness, sentences.max(axis=1), out=likeness)
+        better = both.max(axis=1) > best
+        said_by[better] = begin + both[better].argmax(axis=1)
+        np.maximum(best, both.max(axis=1), out=best)
+    support, likeness_of, focus_of, rests_on = map(np.concatenate, zip(*columns, strict=True))
+    return Alignment(covered, support, likeness, likeness_of, focus_of, rests_on, said_by)
+
+
+def compared(source: Text, summary: Text) -> Iterator[tuple[int, Text, np.ndarray, np.ndarray]]:
+    """Stretches of ``summary`` (V words) against all of ``source`` (N sentences, W words).
+
+    Of each: its first sentence; it; the best match of each source word in it, [W] (−∞ where it has no word); and of each
+    of its words in each source sentence, [N, V] (−1 for a sentence without words).
+    """
+    units = max(1, _CELLS // max(len(source.pieces), min(len(source.forms), _BLOCK)))
+    sizes = np.cumsum(1 + np.bincount(summary.place, minlength=len(summary.pieces)))
+    bounds = [0, *(1 + np.flatnonzero(np.diff(sizes // units))).tolist(), len(summary.pieces)]
+    for begin, stop in pairwise(bounds):
+        part = summary if stop - begin == len(summary.pieces) else summary.stretch(begin, stop)
+        covered = np.full(len(source.forms), -np.inf, np.float32)
+        by_sentence = np.full((len(source.pieces), len(part.forms)), -1.0, np.float32)
+        if part.forms:
+            words = part.words.astype(np.float32).T
+            for first, last in _blocks(source):
+                similar = source.words[first:last].astype(np.float32) @ words
+                covered[first:last] = similar.max(axis=1)
+                inside = (source.starts >= first) & (source.starts < last)
+                rows = np.maximum.reduceat(similar, source.starts[inside] - first, axis=0)
+                by_sentence[source.worded[inside]] = rows
+        yield begin, part, covered, by_sentence
 
 
 def _blocks(text: Text) -> list[tuple[int, int]]:
@@ -141,14 +166,6 @@ def sentence_means(values: np.ndarray, weights: np.ndarray, text: Text, empty: f
         sums = np.add.reduceat(values * weights, text.starts, axis=-1)
         out[..., text.worded] = sums / np.maximum(np.add.reduceat(weights, text.starts), 1e-6)
     return out
-
-
-def _focus(by_sentence: np.ndarray, summary: Text, n: int, m: int) -> np.ndarray:
-    if not n or not len(summary.forms):
-        return np.zeros((n, m), np.float32)
-    pair = by_sentence.copy()
-    np.maximum(pair[:-1], by_sentence[1:], out=pair[:-1])
-    return sentence_means(pair, summary.weights + 0.05, summary)
 
 
 def first_best(scores: np.ndarray) -> np.ndarray:

@@ -116,7 +116,7 @@ def matches(document: DocumentView, summary: Text, alignment: Alignment) -> np.n
     weights = source.weights + _LEAST_WEIGHT
     return np.stack(
         [
-            alignment.sentences.max(axis=1),
+            alignment.likeness,
             sentence_means(alignment.covered, weights, source),
             sentence_means(named, weights, source),
         ],
@@ -153,7 +153,7 @@ def _support(document: DocumentView, summary: Text, alignment: Alignment) -> dic
     known = np.array([form in document.frequency for form in summary.forms], np.float32)
     facts = telling_facts(summary)
     lengths = np.bincount(summary.place, minlength=len(summary.pieces))
-    focus = alignment.focus.max(axis=0)
+    focus = alignment.focus
     pairs = grams(summary.forms, 2)
     return {
         "token_support": float(np.average(alignment.support, weights=weights)),
@@ -162,7 +162,7 @@ def _support(document: DocumentView, summary: Text, alignment: Alignment) -> dic
         "fact_support": float(known[facts].mean()) if facts.any() else 1.0,
         "sentence_support": float(np.average(focus, weights=lengths)),
         "weakest_sentence": float(focus[summary.worded].min()),
-        "weakest_likeness": float(alignment.sentences.max(axis=0)[summary.worded].min()),
+        "weakest_likeness": float(alignment.likeness_of[summary.worded].min()),
         "known_pairs": float(np.mean([pair in document.bigrams for pair in pairs])) if pairs else 1.0,
     }
 

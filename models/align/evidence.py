@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.align.alignment import sentence_means
+from negsample.models.align.alignment import compared, sentence_means
 from negsample.models.align.aspects import SOURCES, lowest_mean, telling_facts
 from negsample.models.align.words import pieces, read_words
 from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.language.language_model import PACKAGED, PROMPTS, Asked, framed, lm_folder, load_lm, losses_given
-from negsample.models.language.model_files import copy_model, fingerprint
+from negsample.models.language.model_files import called, copy_model, fingerprint
 from negsample.models.language.networks import Pretrained
 
 if TYPE_CHECKING:
@@ -176,8 +176,10 @@ class Evidence:
         later = np.flatnonzero(np.cumsum(sizes) > self.most_tokens // 2)
         best = np.zeros(len(sentences))
         if pair.alignment is not None:
-            weights = pair.summary.weights + _LEAST_WEIGHT
-            best = sentence_means(pair.alignment.word_by_sentence, weights, pair.summary, -1.0).max(axis=1)
+            best = np.full(len(sentences), -1.0)
+            for _, part, _, by_sentence in compared(pair.document.text, pair.summary):
+                means = sentence_means(by_sentence, part.weights + _LEAST_WEIGHT, part, -1.0)
+                best = np.maximum(best, means.max(axis=1))
         room, chosen = self.most_tokens - self.most_tokens // 2, []
         for place in sorted(later.tolist(), key=lambda place: (-round(float(best[place]), 3), place)):
             if sizes[place] <= room:
@@ -226,15 +228,18 @@ class Evidence:
             " ".join(summary.pieces), add_special_tokens=self._decodes, return_offsets_mapping=True, verbose=False
         )
         begins, stops = np.array(read["offset_mapping"], int).reshape(-1, 2).T
-        known = iter(telling_facts(summary).tolist())
-        facts, place, start = np.zeros(len(begins), bool), np.zeros(len(begins), int), 0
-        for number, piece in enumerate(summary.pieces):
-            # A token that begins with the space before a sentence is of that sentence.
-            place[begins >= max(0, start - 1)] = number
-            for begin, stop in read_words(piece, lambda _: 0.0).spans:
-                if next(known):
-                    facts |= (begins < start + stop) & (stops > start + begin)
-            start += len(piece) + 1
+        lengths = [len(piece) + 1 for piece in summary.pieces]
+        starts = np.cumsum([0, *lengths])[:-1]
+        # A token that begins with the space before a sentence is of that sentence.
+        place = np.searchsorted(starts - 1, begins, side="right") - 1
+        spans = [
+            (start + begin, start + stop)
+            for start, piece in zip(starts.tolist(), summary.pieces, strict=True)
+            for begin, stop in read_words(piece, lambda _: 0.0).spans
+        ]
+        told = np.array(spans, int).reshape(-1, 2)[telling_facts(summary)].T
+        # More have begun before a token ends than have ended where it begins.
+        facts = np.searchsorted(told[0], stops, side="left") > np.searchsorted(told[1], begins, side="right")
         return tuple(read["input_ids"]), place, facts
 
     def marks(self, pairs: Sequence["PairView"]) -> np.ndarray:
@@ -270,7 +275,7 @@ class Evidence:
         if copy:
             copy_model(lm_folder(self._source), folder)
         return {
-            "lm": self.lm,
+            "lm": called(self.lm) if copy else self.lm,
             "copied": copy,
             "fingerprint": self.head.fingerprint,
             "prompt": self.prompt,

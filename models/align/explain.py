@@ -1,7 +1,7 @@
 """Why a pair scores as it does: what is covered, what each sentence rests on, what has no support, what is repeated."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _UNSUPPORTED = 0.7
 _TELLING = 0.25
 # Two sentences of a summary that are more alike than this say the same.
-_SAME = 0.85
+_SAME, _MOST_ALIKE = 0.85, 1000
 # A salient document sentence is called missing below this match.
 _COVERED = 0.6
 _MOST_MISSING = 3
@@ -53,29 +53,29 @@ def explain(
     if pair.alignment is None:
         told["reason"] = features.reason(document, summary)
         return {**told, "document": [], "missing": [], "summary": [], "repetitions": {"sentences": [], "phrases": []}}
-    weights = _salience(network, pair.document)
-    covered = _covered(pair.document, pair.summary, pair.alignment)
-    order = np.argsort(-weights, kind="stable")
-    likely = order[: max(1, len(order) // 4)]
-    source, own = pair.document.text.pieces, pair.summary.pieces
+    document_view, read, found = pair.document, pair.summary, pair.alignment
+    weights = _salience(network, document_view)
+    # The mean of the match by word vectors and by word forms.
+    covered = np.clip(matches(document_view, read, found)[:, 1:].mean(axis=1), 0, 1)
+    likely = np.argsort(-weights, kind="stable")[: max(1, len(weights) // 4)]
+    source = document_view.text.pieces
     told["document"] = [
         {
             "sentence": show(0, len(sentence)),
             "covered": round(float(covered[n]), 4),
             "said": bool(covered[n] >= _COVERED),
-            "by": int(np.argmax(pair.alignment.focus[n] + pair.alignment.sentences[n])),
+            "by": int(found.said_by[n]),
             "weight": round(float(weights[n]), 4),
         }
         for n, (sentence, show) in enumerate(zip(source, as_written(document, source), strict=True))
     ]
     told["missing"] = [int(n) for n in likely if covered[n] < _COVERED][:_MOST_MISSING]
-    runs = repeated_runs(pair.summary)
+    runs = repeated_runs(read)
     again = {word for places in runs.values() for words in places for word in words}
     told["summary"] = [
-        _sentence(pair.document, pair.summary, pair.alignment, m, again, show)
-        for m, show in enumerate(as_written(summary, own))
+        _sentence(document_view, read, found, m, again, show) for m, show in enumerate(as_written(summary, read.pieces))
     ]
-    told["repetitions"] = {"sentences": _alike(pair.summary), "phrases": list(runs)}
+    told["repetitions"] = {"sentences": _alike(read.vectors), "phrases": list(runs)}
     return told
 
 
@@ -88,12 +88,6 @@ def _salience(network: nn.Module, document: DocumentView) -> np.ndarray:
     return weights[0].mean(dim=1).cpu().numpy()
 
 
-def _covered(document: DocumentView, summary: Text, alignment: Alignment) -> np.ndarray:
-    """Mean of the match by word vectors and by word forms, [N] in [0, 1]."""
-    found = matches(document, summary, alignment)
-    return np.clip((found[:, 1] + found[:, 2]) / 2, 0, 1)
-
-
 def _sentence(
     document: DocumentView,
     summary: Text,
@@ -103,28 +97,32 @@ def _sentence(
     show: Callable[[int, int], str],
 ) -> dict[str, Any]:
     """What is told of sentence ``place``; ``show`` gives a part of it as the user wrote it, ``again``: repeated words."""
-    piece = summary.pieces[place]
-    own = np.flatnonzero(summary.place == place)
+    own = summary.stretch(place, place + 1)
+    (piece,), (ends,), (whole,) = own.pieces, own.ends, own.whole
+    spans = read_words(piece, lambda _: 0.0).spans
+    first = int(np.searchsorted(summary.place, place))
     faults = []
-    if not summary.ends[place]:
+    if not ends:
         faults.append("no end mark")
-    if len(own) < 5 and summary.whole[place]:
-        faults.append("short" if summary.ends[place] else "fragment")
-    if _doubled(piece):
+    if len(spans) < 5 and whole:
+        faults.append("short" if ends else "fragment")
+    if _doubled([piece[begin:stop].lower() for begin, stop in spans]):
         faults.append("a word stands twice in a row")
-    spans = dict(zip(own.tolist(), read_words(piece, lambda _: 0.0).spans, strict=True))
-    unsupported = _unsupported(document, summary, alignment, piece, spans)
+    weak = (alignment.support[first : first + len(spans)] < _UNSUPPORTED) & (own.weights > _TELLING)
+    doubtful = zip(own.forms, telling_facts(own) | weak, spans, strict=True)
+    unsupported = list(
+        dict.fromkeys(_whole(piece, *span) for form, bad, span in doubtful if bad and form not in document.frequency)
+    )
     # Words that follow one another are one stretch.
-    said = enumerate(word for word in spans if word in again)
+    said = enumerate(word for word in range(len(spans)) if first + word in again)
     runs = [[word for _, word in run] for _, run in groupby(said, lambda item: item[1] - item[0])]
-    repeated = [(spans[run[0]][0], spans[run[-1]][1]) for run in runs]
     return {
         "sentence": show(0, len(piece)),
-        "support": round(float(np.clip(alignment.focus[:, place].max(), 0, 1)), 4),
+        "support": round(float(np.clip(alignment.focus[place], 0, 1)), 4),
         "rests_on": int(alignment.rests_on[place]),
         "unsupported": list(dict.fromkeys(show(begin, stop) for begin, stop in unsupported)),
         "unsupported_at": [_shown_at(show, *span) for span in unsupported],
-        "repeated_at": [_shown_at(show, *span) for span in repeated],
+        "repeated_at": [_shown_at(show, spans[run[0]][0], spans[run[-1]][1]) for run in runs],
         "faults": faults,
     }
 
@@ -135,33 +133,23 @@ def _shown_at(show: Callable[[int, int], str], begin: int, stop: int) -> list[in
     return [end - len(show(begin, stop)), end]
 
 
-def _unsupported(
-    document: DocumentView, summary: Text, alignment: Alignment, piece: str, spans: Mapping[int, tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """Where the unsupported words of ``piece`` stand; ``spans``: of each of its words."""
-    facts = telling_facts(summary)
-    told = []
-    for word, span in spans.items():
-        unknown = summary.forms[word] not in document.frequency
-        weak = alignment.support[word] < _UNSUPPORTED and summary.weights[word] > _TELLING
-        if unknown and (facts[word] or weak):
-            told.append(_whole(piece, *span))
-    return list(dict.fromkeys(told))
-
-
 def _whole(piece: str, begin: int, stop: int) -> tuple[int, int]:
     """The word, or all of the number of which it is a part."""
     number = next((found for found in _NUMBER.finditer(piece) if found.start() <= begin and stop <= found.end()), None)
     return number.span() if number else (begin, stop)
 
 
-def _doubled(piece: str) -> bool:
+def _doubled(words: list[str]) -> bool:
     """Whether a word stands twice in a row; numbers, and scripts in which each character is a word, aside."""
-    said = [piece[begin:stop].lower() for begin, stop in read_words(piece, lambda _: 0.0).spans]
-    return any(a == b and a.isalpha() and (len(a) > 1 or a.isascii()) for a, b in pairwise(said))
+    return any(a == b and a.isalpha() and (len(a) > 1 or a.isascii()) for a, b in pairwise(words))
 
 
-def _alike(summary: Text) -> list[list[int]]:
-    alike = summary.vectors @ summary.vectors.T
-    first, second = np.nonzero(np.triu(alike > _SAME, 1))
-    return [[int(a), int(b)] for a, b in zip(first, second, strict=True)]
+def _alike(vectors: np.ndarray) -> list[list[int]]:
+    """Pairs of sentences (places, the earlier first) that say the same: in order, the first thousand."""
+    pairs: list[list[int]] = []
+    for place, own in enumerate(vectors):
+        later = place + 1 + np.flatnonzero(vectors[place + 1 :] @ own > _SAME)
+        pairs += [[place, int(other)] for other in later]
+        if len(pairs) > _MOST_ALIKE:
+            break
+    return pairs[:_MOST_ALIKE]

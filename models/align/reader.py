@@ -45,6 +45,16 @@ class Text:
     facts: np.ndarray
     words: np.ndarray
 
+    def stretch(self, begin: int, stop: int) -> "Text":
+        """The sentences from ``begin`` to ``stop`` alone."""
+        own, said = slice(begin, stop), slice(*np.searchsorted(self.place, [begin, stop]))
+        worded = slice(*np.searchsorted(self.worded, [begin, stop]))
+        return Text(
+            self.pieces[own], self.ends[own], self.whole[own], self.vectors[own],
+            self.forms[said], self.place[said] - begin, self.starts[worded] - said.start, self.worded[worded] - begin,
+            self.weights[said], self.facts[said], self.words[said],
+        )  # fmt: skip
+
 
 class WordStates:
     """The encoder as the embedding cache sees it; the word vectors of what it encodes are kept beside.

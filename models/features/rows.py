@@ -5,7 +5,6 @@ batch, so that memory does not grow with the corpus.
 """
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negsample.errors import InputError
 from negsample.models.batching import pad, percentile_length
 from negsample.models.embedding_cache import KEY_BYTES, EmbeddingCache, keys
 from negsample.sentences import split_sentences, words
@@ -22,10 +20,6 @@ from negsample.text import readable
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
-
-# Rows whose numbers are remembered, and what a text itself costs in rows: some 40 MB at most, whatever the corpus.
-_REMEMBERED = 1 << 22
-_TEXT = 48
 
 
 class RowFeatures:
@@ -49,8 +43,6 @@ class RowFeatures:
         self.max_summary = max_summary
         self.unit = encoder.unit
         self.cache = cache if cache is not None else EmbeddingCache(encoder)
-        self._met: dict[bytes, np.ndarray] = {}
-        self._met_units = 0
 
     def _units(self, text: str) -> list[str]:
         text = readable(text)
@@ -61,7 +53,7 @@ class RowFeatures:
         units = [self._units(text) for text in texts]
         flat = [unit for each in units for unit in each]
         wanted = keys(flat)
-        self.cache.index(flat, wanted)
+        self.cache.add(flat, wanted)
         stops = accumulate(map(len, units))
         return [wanted[stop - len(each) : stop].reshape(-1) for each, stop in zip(units, stops, strict=True)]
 
@@ -101,24 +93,10 @@ class RowFeatures:
         }
 
     def _pad(self, texts: Sequence[np.ndarray], most: int) -> tuple[Tensor, Tensor]:
-        found = self._resolve([text.reshape(-1, KEY_BYTES)[:most] for text in texts])
-        numbers, mask = pad(found, -1)
-        return torch.from_numpy(self.cache.gather(numbers)), torch.from_numpy(mask)
-
-    def _resolve(self, texts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The cache's numbers for each text's keys, looked up when the text is first met (an epoch meets it again)."""
-        if self._met_units > _REMEMBERED:
-            self._met, self._met_units = {}, 0
-        names = [blake2b(text.tobytes(), digest_size=KEY_BYTES).digest() for text in texts]
-        new = {name: text for name, text in zip(names, texts, strict=True) if name not in self._met}
-        if new:
-            found = self.cache.resolve(np.concatenate(list(new.values())))
-            if (found < 0).any():
-                raise InputError(f"{self.cache.folder}: vectors were removed while they were in use; run again")
-            ends = np.cumsum([len(text) for text in new.values()])
-            self._met.update(zip(new, np.split(found, ends[:-1]), strict=True))
-            self._met_units += len(found) + _TEXT * len(new)
-        return [self._met[name] for name in names]
+        kept = [text.reshape(-1, KEY_BYTES)[:most] for text in texts]
+        stops = np.cumsum([len(text) for text in kept])
+        padded, mask = pad(np.split(self.cache.vectors(np.concatenate(kept)), stops[:-1]))
+        return torch.from_numpy(padded), torch.from_numpy(mask)
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write the encoder (or the reference to its package) into ``folder/encoder``."""

@@ -3,7 +3,6 @@
 import copy
 import json
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from negsample.models.embedding_cache import cache_root
 from negsample.models.language.model_files import model_folder, one_line, quiet
 from negsample.models.language.networks import Pretrained, load_network, padded, shared_network
 from negsample.models.language.packaged import gemma_file
+from negsample.terminal import say
 from negsample.text import readable
 
 PACKAGED = "packaged"
@@ -79,9 +79,12 @@ def _converted(path: Path) -> Path:
     target = cache_root() / "gguf" / file_digest(path).hex()[:32]
     if (target / "config.json").is_file():
         return target
-    print(f"negsample: reading {path.name} and keeping it in {target} (once; about a minute)", file=sys.stderr)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+    say(f"negsample: reading {path.name} and keeping it in {target} (once; about a minute)", error=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+    except OSError as error:
+        raise InputError(f"{target}: can't be written ({error}); set NEGSAMPLE_CACHE to another folder") from None
     try:
         with quiet():
             tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
@@ -326,7 +329,7 @@ def _losses_at(
     else:
         logits = _logits_at(model.network, inputs, row, place)
         losses = torch.nn.functional.cross_entropy(logits.float(), wanted, reduction="none")
-    return losses.double().cpu().numpy()
+    return losses.cpu().double().numpy()
 
 
 def _blockwise_losses(projection: Any, hidden: Any, targets: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -155,6 +156,17 @@ def copy_model(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     with replacing(target / "model.safetensors") as stream:
         save_file(tensors, stream.name, metadata={"format": "pt"})
+
+
+def called(model: str) -> str:
+    """How others are told of ``model`` (``hf:/home/ann/bert``): of a path here its last part is left (``hf:bert``)."""
+
+    def name(found: re.Match[str]) -> str:
+        path = Path(found[0])
+        here = found[0].startswith(("/", "~", ".")) or path.expanduser().exists()
+        return path.name if here else found[0]
+
+    return re.sub(r"[^:(),=]*/[^:(),=]*", name, model)
 
 
 def fingerprint(name: str, options: Mapping[str, Any], parts: Iterable[tuple[str, Any]]) -> str:

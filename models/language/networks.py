@@ -42,16 +42,20 @@ def choice(name: str, value: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def pick_device(device: str = "auto") -> str:
-    """Return the torch device to run on: ``"auto"`` is ``"cuda"`` where there is one, else ``"cpu"``."""
+def pick_device(device: Any = "auto") -> str:
+    """The name of the torch device to run on; ``"auto"`` (or None) is a GPU where there is one.
+
+    Raises InputError, with what there is here, for any other than that.
+    """
     import torch
 
-    choice("device", device.partition(":")[0], ("auto", "cpu", "cuda"))
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(f"device={device!r}, but torch sees no GPU here; use device=cpu or device=auto")
-    return device
+    there = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    there[1:1] = ["cuda"] * (len(there) > 1) + ["mps"] * torch.backends.mps.is_available()
+    if device is None or device == "auto":
+        return "cuda" if "cuda" in there else "cpu"
+    if str(device) not in there:
+        raise InputError(f"device={str(device)!r} is not there; choose one of auto, {', '.join(there)}")
+    return str(device)
 
 
 @dataclass(frozen=True, eq=False)

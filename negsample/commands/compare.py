@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands import options
-from negsample.commands.terminal import console, print_table
 from negsample.errors import InputError
 from negsample.number_text import number, p_text
+from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
     from negsample.eval.agreement.compare import SystemsComparison
@@ -67,16 +67,17 @@ def compare(
         seed=seed,
     )
     result = compare_systems(settings)
-    # Shown first: what was found is not lost where it can't be written.
-    print_comparison(result)
+    try:
+        print_comparison(result)
+    finally:  # neither where it can't be shown nor where it can't be written is lost what was found
+        if out is not None:
+            write_comparison(result, out, watch)
     if out is not None:
-        write_comparison(result, out, watch)
-        print(f"\nreport: {out}/report.html   figures: {out}/compare.csv, compare.json")
+        say(f"\nreport: {out}/report.html   figures: {out}/compare.csv, compare.json")
 
 
 def print_comparison(result: "SystemsComparison") -> None:
     """A table for each model and metric, best system first, with the documents that differ most."""
-    to = console()
     head = ("rank", "system", "mean", "95 % interval", "difference", "95 % interval", "p", "p (Holm)", "n")
     for section in result.sections:
         rows = [
@@ -94,20 +95,20 @@ def print_comparison(result: "SystemsComparison") -> None:
             for s in sorted(section.systems, key=lambda s: (s.rank, -s.mean))
         ]
         turned = " (sign turned: lower is better)" if section.column.turned else ""
-        print_table(to, head, rows, title=section.column.name + turned, texts=("system",))
+        say_table(head, rows, title=section.column.name + turned, texts=("system",))
         for system, found in section.different.items():
             shown = ", ".join(
                 f"{result.systems.documents[section.documents[d.document]]} ({number(d.difference)})"
                 for d in found[:_SHOWN]
             )
             if shown:
-                to.print(f"  {system} differs most on: {shown}")
+                say(f"  {system} differs most on: {shown}")
         for reason, count in section.left_out.items():
-            to.print(f"  left out: {count} × {reason}")
-        to.print(f"  {section.column.signature}")
-        to.print()
+            say(f"  left out: {count} × {reason}")
+        say(f"  {section.column.signature}")
+        say()
     for reason, count in result.systems.left_out.items():
-        to.print(f"left out: {count} × {reason}")
+        say(f"left out: {count} × {reason}")
 
 
 def _interval(low: float | None, high: float | None) -> str:

@@ -7,6 +7,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.terminal import say
 
 MAP_ENCODER = "use-multilingual"
 
@@ -41,15 +42,16 @@ def corpus(
     drawn_by = make_encoder(encoder or MAP_ENCODER) if map_file is not None else None
     first, second = read_texts(generated, field), read_texts(reference, field)
     found = corpus_metric(metric, first, second)
-    # Shown first: what was found is not lost where it can't be written.
     direction = "higher" if found["higher_is_better"] else "lower"
-    print(f"{found['metric']}: {found['value']:.6f} ({direction} is better)")
-    print(f"{found['generated']} texts against {found['reference']}")
-    for reason, count in found["missing"].items():
-        print(f"{count} texts left out: {reason}")
-    print(found["signature"])
-    if json is not None:
-        atomic_json(json, found)
+    try:
+        say(f"{found['metric']}: {found['value']:.6f} ({direction} is better)")
+        say(f"{found['generated']} texts against {found['reference']}")
+        for reason, count in found["missing"].items():
+            say(f"{count} texts left out: {reason}")
+        say(found["signature"])
+    finally:  # neither where it can't be shown nor where it can't be written is lost what was found
+        if json is not None:
+            atomic_json(json, found)
     if map_file is not None and drawn_by is not None:
         from negsample.eval.report.embedding_map import map_texts
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands import options
-from negsample.commands.terminal import console, print_table
 from negsample.number_text import number
+from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
     from negsample.eval.agreement.correlate import Correlation
@@ -68,10 +68,11 @@ def correlate(
         seed=seed,
     )
     result = measure_agreement(settings)
-    # Shown first: what was found is not lost where it can't be written.
-    print_correlation(result)
-    write_correlation(result, out, watch)
-    print(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
+    try:
+        print_correlation(result)
+    finally:  # neither where it can't be shown nor where it can't be written is lost what was found
+        write_correlation(result, out, watch)
+    say(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -85,7 +86,6 @@ def print_correlation(result: "Correlation") -> None:
     levels = result.settings.shown_levels()
     titles = (title for level in levels for title in (level_title(level), "given length"))
     head = ("metric", *titles, "n", "beside trivial")
-    to = console()
     for data in result.datasets:
         for human in data.table.human:
             rows = []
@@ -101,14 +101,14 @@ def print_correlation(result: "Correlation") -> None:
                 told = "baseline" if line.verdict is None and line.column.kind == "baseline" else ""
                 rows.append((name, *cells, str(line.used.n), line.verdict.text if line.verdict else told))
             title = f"{data.source.name} · {human} ({data.head()})"
-            print_table(to, head, rows, title=title, texts=("metric", "beside trivial"))
+            say_table(head, rows, title=title, texts=("metric", "beside trivial"))
             for reason in data.reasons(human):
-                to.print(f"  {reason}")
-            to.print()
+                say(f"  {reason}")
+            say()
         for note in data.notes():
-            to.print(f"  {data.source.name}: {note}")
+            say(f"  {data.source.name}: {note}")
     for level, found in result.ranks.items():
         ranks = ", ".join(f"{r.metric} {r.rank:.2f} ({r.datasets})" for r in found)
-        to.print(f"average rank over data sets (their number), {level_title(level)}: {ranks}")
+        say(f"average rank over data sets (their number), {level_title(level)}: {ranks}")
     for note in result.notes:
-        to.print(note)
+        say(note)

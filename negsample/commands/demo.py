@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands.generate import generate
-from negsample.commands.terminal import console, print_table
 from negsample.commands.train import print_figures
 from negsample.errors import InputError
+from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -31,18 +31,18 @@ def demo(
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{out}: exists already; remove it, or give another folder with --out")
     config = read_config("sample")
-    print("1. damaged summaries")
+    say("1. damaged summaries")
     generate(str(folder / "examples"), config="sample")
-    print("2. training")
+    say("2. training")
     train(config, folder / "model")
-    print("3. held-out documents")
+    say("3. held-out documents")
     estimator = Estimator.load(folder / "model")
     found = evaluate(estimator, str(folder / "examples" / "test.jsonl.gz"), seed=config.seed)
     atomic_json(folder / "figures.json", found)
     print_figures(found)
-    print("4. scores of unseen pairs")
+    say("4. scores of unseen pairs")
     show(estimator, str(folder / "examples" / "test.jsonl.gz"))
-    print(f"\nmodel: {folder / 'model'}   signature: {estimator.signature}")
+    say(f"\nmodel: {folder / 'model'}   signature: {estimator.signature}")
 
 
 def show(estimator: "Estimator", examples: str) -> None:
@@ -56,7 +56,7 @@ def show(estimator: "Estimator", examples: str) -> None:
         for e, score in zip(chosen, scores, strict=True)
     ]
     texts = ("document", "summary", "made by")
-    print_table(console(width=110), (*texts, "label", "score"), rows, texts=texts)
+    say_table((*texts, "label", "score"), rows, texts=texts, width=110)
 
 
 def _short(text: str, most: int = 60) -> str:

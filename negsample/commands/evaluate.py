@@ -6,6 +6,7 @@ import typer
 
 from negsample.commands import options
 from negsample.commands.train import print_figures
+from negsample.terminal import say
 
 
 def evaluate(
@@ -25,8 +26,9 @@ def evaluate(
 
     check_outputs([json], [examples])
     found = evaluate_model(load(model, precision=precision), examples, batch_size=batch_size, seed=seed)
-    # Shown first: what was found is not lost where it can't be written.
-    print_figures(found)
-    print(found["signature"])
-    if json is not None:
-        atomic_json(json, found)
+    try:
+        print_figures(found)
+        say(found["signature"])
+    finally:  # neither where it can't be shown nor where it can't be written is lost what was found
+        if json is not None:
+            atomic_json(json, found)

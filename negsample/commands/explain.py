@@ -9,6 +9,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
@@ -54,6 +55,7 @@ def explain(
     settings = Settings(document_field, summary_field)
     shown: list[dict[str, Any]] = []
     with open_writer(output) if output is not None else nullcontext() as writer:
+        number = 0
         for number, row in enumerate(rows, start=1):
             item = item_of(row, estimator.needs, settings)
             (told,) = estimator.explain_pairs([item.document], [item.summary], [item.references])
@@ -63,11 +65,12 @@ def explain(
             if writer is not None:
                 writer.write({**row.fields, "explanation": told})
             elif html is None:
-                print("\n".join([row.where, *lines(told), ""]))
+                say("\n".join([row.where, *lines(told), ""]))
     if html is not None:
         atomic_text(html, file_page(estimator.signature, shown).html)
-    elif output is None:
-        print(estimator.signature)
+    if files := [path for path in (output, html) if path not in (None, "-")]:
+        say(f"{number} records explained: {', '.join(map(str, files))}", error=output == "-")
+    say(estimator.signature, error=output == "-")
 
 
 def _label(row: "Row", number: int) -> str:
@@ -85,7 +88,7 @@ def lines(told: dict[str, Any]) -> list[str]:
     for name, target in told.get("targets", {}).items():
         low, high = target["interval"]
         adds = ", ".join(f"{part} {value:+.2f}" for part, value in list(target["adds"].items())[:_ADDS])
-        out.append(f"{name} {target['value']:.2f} (interval {low:.2f} to {high:.2f}): {adds}")
+        out.append(f"{name} {target['value']:.2f} (interval {low:.2f} to {high:.2f}){adds and f': {adds}'}")
     if "reason" in told:
         return [*out, told["reason"]]
     out.append("summary: support, and the document sentence it rests on")

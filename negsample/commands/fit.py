@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from negsample.commands import options
-from negsample.commands.terminal import console, print_table
 from negsample.errors import InputError
 from negsample.number_text import interval, number
+from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
     from negsample.eval.learn import FitResult, Settings
@@ -70,10 +70,11 @@ def fit(
         return
     estimator = load(model)
     result = learn(estimator, settings)
-    # Shown first: what was found is not lost where it can't be written.
-    print_fit(result)
-    write_fit(result, estimator, model or "ready", out, watch)
-    print(f"\nmodel: {out}   report: {out}/fit/report.html   figures: {out}/fit/fit.csv, fit.json")
+    try:
+        print_fit(result)
+    finally:  # neither where it can't be shown nor where it can't be written is lost what was found
+        write_fit(result, estimator, model or "ready", out, watch)
+    say(f"\nmodel: {out}   report: {out}/fit/report.html   figures: {out}/fit/fit.csv, fit.json")
 
 
 def print_fit(result: "FitResult") -> None:
@@ -82,9 +83,8 @@ def print_fit(result: "FitResult") -> None:
     from negsample.eval.learn import FITTED, OVERALL
     from negsample.eval.report import learn as words
 
-    to = console()
     for note in result.notes:
-        to.print(note)
+        say(note)
     for target in result.targets:
         level = target.level
         title = f"{target.human}: {len(target.task.people)} summaries of {target.task.count} documents"
@@ -99,19 +99,19 @@ def print_fit(result: "FitResult") -> None:
             for name, f in figures.items()
         ]
         head = ("metric", level_title(level), "95 % interval", "given length")
-        print_table(to, head, rows, title=title, texts=("metric",))
-        to.print(f"  weights: {words.in_words(words.weights(result, target.fit.weights))}")
-        to.print(f"  {words.verdict(target)}")
-        to.print(f"  {words.enough(target)}")
+        say_table(head, rows, title=title, texts=("metric",))
+        say(f"  weights: {words.in_words(words.weights(result, target.fit.weights))}")
+        say(f"  {words.verdict(target)}")
+        say(f"  {words.enough(target)}")
         covered, low, high = target.coverage
-        to.print(
+        say(
             f"  {result.settings.confidence:.0%} intervals (± {target.fit.half_width:.3g} on people's scale) "
             f"held {covered:.1%} of held-out summaries ({interval(low, high)})"
         )
         for reason, count in target.left_out.items():
-            to.print(f"  left out: {count} × {reason}")
-        to.print()
-    to.print(f"overall score: {words.in_words(words.weights(result, result.overall.weights))}")
+            say(f"  left out: {count} × {reason}")
+        say()
+    say(f"overall score: {words.in_words(words.weights(result, result.overall.weights))}")
 
 
 def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch", model: str | None) -> None:
@@ -128,10 +128,10 @@ def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch",
     half = "" if settings.every_half or not any(row.half for row in rows) else "tune"
     result = fit_preset(preset, settings.metrics, rows, settings.targets, half=half, seed=settings.seed)
     width = max(map(len, result.table))
-    print(f"Spearman with the geometric mean of {', '.join(settings.targets)}, on the other half of the documents")
+    say(f"Spearman with the geometric mean of {', '.join(settings.targets)}, on the other half of the documents")
     for name, held in result.table.items():
-        print(f"  {name:<{width}}  {number(held.mean)} ± {number(held.sd)}  ({held.splits} random halves)")
+        say(f"  {name:<{width}}  {number(held.mean)} ± {number(held.sd)}  ({held.splits} random halves)")
     parts = " ".join(f"{w:+.4f}·{c}" for w, c in zip(result.learned.weights, result.learned.columns, strict=True))
-    print(f"{result.learned.source}: {parts} {result.learned.intercept:+.4f}")
+    say(f"{result.learned.source}: {parts} {result.learned.intercept:+.4f}")
     write_preset(result, out, watch, settings.judgments, settings.seed)
-    print(f"\nmetric: --metric learned:{out}/learned.json   table: {out}/table.csv")
+    say(f"\nmetric: --metric learned:{out}/learned.json   table: {out}/table.csv")

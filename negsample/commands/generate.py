@@ -6,6 +6,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.terminal import say
 
 
 def generate(
@@ -32,15 +33,15 @@ def generate(
 
 def print_report(report: dict[str, Any]) -> None:
     """The examples of each split by kind, and what was left out."""
-    print(f"{report['pairs']} pairs, {report['documents']} documents, recipe {report['recipe']}")
+    say(f"{report['pairs']} pairs, {report['documents']} documents, recipe {report['recipe']}")
     for name, split in report["splits"].items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in split["negatives"].items())
-        print(f"  {name:<11}{split['originals']:>7} original, {kinds}")
+        say(f"  {name:<11}{split['originals']:>7} original, {kinds}")
         for reason, count in split["refusals"].items():
-            print(f"  {'':<11}{count:>7} times not possible: {reason}")
+            say(f"  {'':<11}{count:>7} times not possible: {reason}")
         if split["missing"]:
-            print(f"  {'':<11}{split['missing']:>7} negatives missing, as no kind could be made")
+            say(f"  {'':<11}{split['missing']:>7} negatives missing, as no kind could be made")
     if report["duplicates"]:
-        print(f"  {report['duplicates']} duplicate pairs left out")
+        say(f"  {report['duplicates']} duplicate pairs left out")
     if report["skipped_text"]:
-        print(f"  {report['skipped_text']}")
+        say(f"  {report['skipped_text']}")

@@ -9,6 +9,7 @@ import typer
 from negsample.commands import options
 from negsample.errors import InputError
 from negsample.negatives import ASPECTS
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
@@ -38,7 +39,6 @@ def generate_summaries(
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Summarize documents; a record's own summary becomes its reference. For 'score' and 'compare'."""
-    import sys
 
     from negsample.errors import RecordError
     from negsample.io.files import check_outputs, format_of
@@ -76,7 +76,7 @@ def generate_summaries(
     told = f"{output}: {done} summaries by {name}"
     told += f", {empty} of them empty" if empty else ""
     told += f"; {left_out} records left out" if left_out else ""
-    print(told, file=sys.stderr if output == "-" else sys.stdout)
+    say(told, error=output == "-")
 
 
 def record_of(

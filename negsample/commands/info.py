@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from negsample.errors import InputError
+from negsample.terminal import say
 
 # The file of arguments that an experiment begins its folder with; a run of train has none.
 _EXPERIMENTS = {"grid.json": "table", "transfer-config.json": "transfer"}
@@ -26,6 +28,11 @@ def info(
     from negsample.io.read import is_sample
 
     target = Path(path)
+    if path == "ready" and not target.exists():
+        from negsample.models.ready import ready_parts
+
+        _about(path, ready_parts()[1])
+        return
     if not target.exists() and not is_sample(path):
         raise InputError(f"{path}: no such file or folder")
     if not target.is_dir():
@@ -33,7 +40,7 @@ def info(
     elif (target / "config.json").is_file():
         _model(target)
     elif (what := _experiment(target)) is not None and not (target / "run.json").is_file():
-        print(f"{path}: an unfinished {what}; start the same command again")
+        say(f"{path}: an unfinished {what}; start the same command again")
     elif what is None and (target / "work").is_dir():
         _unfinished(target)
     elif (target / "run.json").is_file():
@@ -52,7 +59,7 @@ def _experiment(folder: Path) -> str | None:
 def _print(facts: dict[str, Any]) -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
-        print(f"{name:<{width}}  {value}")
+        say(f"{name:<{width}}  {value}")
 
 
 def _installation() -> None:
@@ -70,25 +77,30 @@ def cache(
     from negsample.models.embedding_cache import cache_root, clear_cache, find_caches
 
     if clear:
-        print(f"freed {clear_cache(name) / 1e6:.1f} MB")
+        say(f"freed {clear_cache(name) / 1e6:.1f} MB")
         return
     caches = find_caches(name)
-    print(f"embedding cache: {cache_root()}, {sum(found.bytes for found in caches) / 1e6:.1f} MB")
+    say(f"embedding cache: {cache_root()}, {sum(found.bytes for found in caches) / 1e6:.1f} MB")
     for found in caches:
-        print(f"  {found.name} {found.fingerprint[:16]}: {found.rows} vectors, {found.bytes / 1e6:.1f} MB")
+        say(f"  {found.name} {found.fingerprint[:16]}: {found.rows} vectors, {found.bytes / 1e6:.1f} MB")
 
 
 def _model(folder: Path) -> None:
-    from negsample.commands.train import print_figures
     from negsample.models.folder import read_description
     from negsample.models.language.model_files import check_weights
 
     about = read_description(folder)
     check_weights(folder, about["weights_sha256"])
+    _about(folder, about)
+
+
+def _about(model: str | Path, about: Mapping[str, Any]) -> None:
+    from negsample.commands.train import print_figures
+
     training, data = about.get("training", {}), about.get("data", {})
     _print(
         {
-            "model": folder,
+            "model": model,
             "head": about["head"],
             "encoder": about["encoder"]["name"],
             "recipe": about["recipe"],
@@ -109,7 +121,7 @@ def _unfinished(folder: Path) -> None:
 
     found = find_checkpoint(folder / "work")
     place = f"at step {found[1].step}, epoch {found[1].epoch + 1}" if found else "before its first checkpoint"
-    print(f"{folder}: a training run that has not finished ({place}); go on with --resume")
+    say(f"{folder}: a training run that has not finished ({place}); go on with --resume")
 
 
 def _run(path: Path) -> None:
@@ -142,9 +154,9 @@ def _file(path: str) -> None:
         for name in ("document", "summary"):
             if isinstance(row.fields.get(name), str):
                 lengths[name] += word_count(row.fields[name])
-    print(f"{path}: {records} records" + (f", {broken} of them broken" if broken else ""))
+    say(f"{path}: {records} records" + (f", {broken} of them broken" if broken else ""))
     for name, count in fields.items():
         mean = f", {lengths[name] / count:.1f} words on average" if name in lengths else ""
-        print(f"  {name}: in {count}{mean}")
+        say(f"  {name}: in {count}{mean}")
     for kind, count in kinds.most_common():
-        print(f"  kind {kind}: {count}")
+        say(f"  kind {kind}: {count}")

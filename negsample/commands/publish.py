@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from negsample.terminal import say
+
 
 def publish(
     folder: Annotated[str, typer.Argument(help="Model folder, as 'negsample train' writes it.", metavar="DIR")],
@@ -18,4 +20,4 @@ def publish(
     """Upload an estimator and its model card to the Hugging Face hub; --model ORG/NAME then loads it anywhere."""
     from negsample.models.hub import publish as upload
 
-    print(f"published: {upload(Path(folder), name, public=public, languages=languages or ())}")
+    say(f"published: {upload(Path(folder), name, public=public, languages=languages or ())}")

@@ -7,6 +7,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from negsample.train.reinforce.config import ReinforceConfig
@@ -25,6 +26,7 @@ def reinforce(
     """Train a summarizer by a score as reward; --out becomes a folder for 'generate-summaries'."""
     from accelerate import PartialState
 
+    from negsample.eval.agreement.columns import make_scorers
     from negsample.rewards import Reward
     from negsample.train.reinforce.config import read_reinforce_config
     from negsample.train.reinforce.job import reinforce as train_by_reward
@@ -47,26 +49,29 @@ def reinforce(
     if made.needs_references and not settings.references:
         raise InputError(f"reward={settings.reward} compares with references, and references=false; name another")
     oracle = Reward(settings.oracle)
+    make_scorers((), settings.metrics, baselines=False)  # what the table names wrong is told before hours of training
     found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, smoke=smoke)
     if not PartialState().is_main_process:
         return
     if found is None:
-        print(f"{out}: the run is finished already")
+        say(f"{out}: the run is finished already")
     if not (Path(out) / _TEST).exists():
         _draw(Path(out))
         _test(settings, out)
-    print(f"summarizer: {out}   test: {out}/{_TEST}/report.html, {out}/samples.md, {out}/{_CURVE}")
+    say(f"summarizer: {out}   test: {out}/{_TEST}/report.html, {out}/samples.md, {out}/{_CURVE}")
 
 
 def _draw(out: Path) -> None:
     """The curve of losses and rewards, from the training's own log."""
+    from negsample.eval.report.page import made
     from negsample.eval.report.plots import training_curves
     from negsample.io.files import replacing
     from negsample.io.read import read_rows
 
-    drawn = training_curves([row.fields for row in read_rows(out / "training.jsonl")])
-    with replacing(out / _CURVE) as stream:
-        stream.write(drawn)
+    lines = [row.fields for row in read_rows(out / "training.jsonl")]
+    if drawn := made(_CURVE, lambda: training_curves(lines)):
+        with replacing(out / _CURVE) as stream:
+            stream.write(drawn)
 
 
 def _test(settings: "ReinforceConfig", out: str) -> None:

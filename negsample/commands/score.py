@@ -1,17 +1,16 @@
 """``negsample score``."""
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from negsample.commands import options
-from negsample.commands.terminal import console, print_table
 from negsample.errors import InputError
+from negsample.terminal import say, say_table, screen_width
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
@@ -117,17 +116,16 @@ def score(
     tallies = write_scores(scorer, records, output, settings, processes, see)
     first = not (processes and processes.rank)
     if first:
-        stream = sys.stderr if output == "-" else sys.stdout
         if source is None and output is None:
-            _show(shown, scorer.aspects, summary_field, stream)
+            _show(shown, scorer.aspects, summary_field)
             if more := sum(tally.n + tally.bad.total() for tally in tallies.values()) - len(shown):
-                print(f"… and {more} records more; -o FILE writes all of them", file=stream)
-        print_tallies(tallies, scorer.signature, stream)
+                say(f"… and {more} records more; -o FILE writes all of them")
+        print_tallies(tallies, scorer.signature, error=output == "-")
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(tallies)}: not one record could be scored, for the reasons told")
     if gate is not None and (failures := gate.failures()):
         if first:
-            print("\n".join(failures), file=sys.stderr)
+            say("\n".join(failures), error=True)
         raise typer.Exit(1)
 
 
@@ -172,9 +170,9 @@ def _score_on(
     out = Path(str(output)).absolute()
     done = score_on_ray(load, list(names.values()), out, settings, address=address or None, workers=workers, size=size)
     tallies = {name: done.tallies[place] for name, place in names.items()}
-    print_tallies(tallies, done.signature, sys.stdout)
+    print_tallies(tallies, done.signature)
     for name, reason in done.unread.items():
-        print(f"{name}: not read to its end: {reason}")
+        say(f"{name}: not read to its end: {reason}")
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(inputs)}: not one record could be scored, for the reasons told")
 
@@ -205,15 +203,12 @@ def make_scorer(
     return estimator.scorer(batch_size=batch_size, aspects=aspects is not False)
 
 
-def _show(
-    shown: "list[tuple[Row, dict[str, Any]]]", aspects: Sequence[str], summary_field: str, stream: TextIO
-) -> None:
+def _show(shown: "list[tuple[Row, dict[str, Any]]]", aspects: Sequence[str], summary_field: str) -> None:
     """Print a table of records: name, summary, score and aspects, each with its percentile; 110 columns wide where it goes
     to no terminal.
     """
-    to = console(stream, width=110)
     # What the numbers leave to the summary.
-    widths = {"record": 12, "summary": max(16, to.width - 14 - 12 * (1 + len(aspects)))}
+    widths = {"record": 12, "summary": max(16, screen_width(110) - 14 - 12 * (1 + len(aspects)))}
     rows = []
     for row, found in shown:
         name = row.fields.get("id")
@@ -221,9 +216,9 @@ def _show(
         cells = [_cell(found["score"], found.get("percentile"))]
         cells += [_cell(found[aspect], found.get(f"{aspect}_percentile")) for aspect in aspects]
         rows.append([str(name), " ".join(str(row.fields.get(summary_field, "")).split()), *cells])
-    print_table(to, ["record", "summary", "score", *aspects], rows, widths=widths)
+    say_table(["record", "summary", "score", *aspects], rows, widths=widths, width=110)
     if any(found.get("percentile") is not None for _, found in shown):
-        print("%: the share of real summaries of the estimator's own corpus that score lower", file=stream)
+        say("%: the share of real summaries of the estimator's own corpus that score lower")
 
 
 def _cell(value: float | None, share: float | None) -> str:
@@ -231,28 +226,26 @@ def _cell(value: float | None, share: float | None) -> str:
     return shown if share is None else f"{shown} {share:>4.0%}"
 
 
-def print_tallies(tallies: dict[str, "Tally"], signature: str, stream: TextIO) -> None:
+def print_tallies(tallies: dict[str, "Tally"], signature: str, *, error: bool = False) -> None:
     """Print one line a system: mean, 95 % interval, n, signature; then ``print_notes``."""
     width = max(map(len, tallies))
     for name, tally in tallies.items():
         mean = f"{tally.mean:.4f}" if tally.mean is not None else "–"
         interval = tally.interval
         told = f"95 % interval {interval[0]:.4f} to {interval[1]:.4f}" if interval else "no interval"
-        print(f"{name:<{width}}  mean {mean}  {told}  n {tally.n}  {signature}", file=stream)
-    print_notes(tallies, stream)
+        say(f"{name:<{width}}  mean {mean}  {told}  n {tally.n}  {signature}", error=error)
+    print_notes(tallies, error=error)
 
 
-def print_notes(tallies: dict[str, "Tally"], stream: TextIO) -> None:
+def print_notes(tallies: dict[str, "Tally"], *, error: bool) -> None:
     """Print what was cut, what became of fields of the records, and what has no score."""
     for name, tally in tallies.items():
         if tally.cut:
-            print(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", file=stream)
+            say(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", error=error)
         for field, count in tally.replaced.items():
-            print(
-                f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", file=stream
-            )
+            say(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", error=error)
         for field, count in tally.removed.items():
-            print(f"{name}: {count} records had {field!r} of an earlier scoring, left out", file=stream)
+            say(f"{name}: {count} records had {field!r} of an earlier scoring, left out", error=error)
         if tally.bad:
             reasons = ", ".join(f"{count} {reason}" for reason, count in tally.bad.most_common())
-            print(f"{name}: {tally.bad.total()} records without a score: {reasons}", file=stream)
+            say(f"{name}: {tally.bad.total()} records without a score: {reasons}", error=error)

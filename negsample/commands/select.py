@@ -1,12 +1,12 @@
 """``negsample select``."""
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from negsample.commands import options
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from negsample.scoring.select import Choice
@@ -53,17 +53,16 @@ def select(
     with open_writer(output, columns=None if nested else names) as writer:
         for choice in chosen:
             writer.write(choice.record)
-    print_notes({given.name: tally}, sys.stderr if output == "-" else sys.stdout)
-    _tell(chosen, scorer.signature, to_stderr=output == "-")
+    print_notes({given.name: tally}, error=output == "-")
+    _tell(chosen, scorer.signature, error=output == "-")
 
 
-def _tell(chosen: "list[Choice]", signature: str, to_stderr: bool) -> None:
+def _tell(chosen: "list[Choice]", signature: str, error: bool) -> None:
     """Print how many were chosen, among how many, how clearly, and what could not be judged."""
-    stream = sys.stderr if to_stderr else sys.stdout
     margins = [choice.margin for choice in chosen if not math.isnan(choice.margin)]
     ties = sum(margin == 0 for margin in margins)
     lead = f", mean lead {sum(margins) / len(margins):.4f}, {ties} ties" if margins else ""
     count = sum(choice.candidates for choice in chosen)
-    print(f"{len(chosen)} documents, {count} candidates{lead}  {signature}", file=stream)
+    say(f"{len(chosen)} documents, {count} candidates{lead}  {signature}", error=error)
     if empty := sum(math.isnan(choice.value) for choice in chosen):
-        print(f"{empty} documents without a candidate that has a value: the first stands for all", file=stream)
+        say(f"{empty} documents without a candidate that has a value: the first stands for all", error=error)

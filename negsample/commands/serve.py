@@ -2,7 +2,6 @@
 
 import ipaddress
 import os
-import sys
 import tempfile
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.terminal import say
 
 
 def serve(
@@ -57,10 +57,10 @@ def serve(
         page = service_page(signature, limits, estimator.aspects, token is not None)
         door = Door(make_app(batcher, signature, limits, page, bool(estimator.aspects)), limits, token)
         outer = CORSMiddleware(door, allow_origins=cors, allow_headers=["*"], allow_methods=["*"]) if cors else door
-        print(f"{address(bound)}   documentation: {address(bound)}/docs   Ctrl-C ends it", flush=True)
-        print(signature, flush=True)
+        say(f"{address(bound)}   documentation: {address(bound)}/docs   Ctrl-C ends it")
+        say(signature)
         if token is None and not _is_loopback(bound.getsockname()[0]):
-            print("negsample: whoever reaches this address can use it; --token asks for one", file=sys.stderr)
+            say("negsample: whoever reaches this address can use it; --token asks for one", error=True)
         Server(outer).run(sockets=[bound])
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from negsample.commands import options
+from negsample.terminal import say
 
 
 def _list(wanted: bool) -> None:
@@ -17,11 +18,11 @@ def _list(wanted: bool) -> None:
     before = ""
     for paper, what, command, title, departs in (each.listed() for each in all_declared()):
         if paper != before:
-            print(f"{paper}\n")
+            say(f"{paper}\n")
         before = paper
-        print(f"  {what}: {title}")
-        print(f"    {'no command' if command == '–' else f'negsample {command}'}")
-        print("" if departs == "–" else f"    {departs}\n")
+        say(f"  {what}: {title}")
+        say(f"    {'no command' if command == '–' else f'negsample {command} --out DIR'}")
+        say("" if departs == "–" else f"    {departs}\n")
     raise typer.Exit
 
 
@@ -81,7 +82,6 @@ def tables(
     ] = False,
 ) -> None:
     """A table or figure of the papers on your own data, beside the printed figures."""
-    from functools import partial
 
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
@@ -97,4 +97,4 @@ def tables(
         seed=seed,
         smoke=smoke,
     )
-    run_table(name, asked, Path(out), partial(print, flush=True))
+    run_table(name, asked, Path(out), say)

@@ -8,6 +8,7 @@ import typer
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from negsample.train.config import TrainConfig
@@ -38,17 +39,17 @@ def train(
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
     if config is None and not names_method(values):
         config = DEFAULT
-        print(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}", flush=True)
+        say(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}")
     settings = read_config(config, values)
     notes = notes_on(settings, config, values, smoke)
     if smoke:
         settings = small_training(settings)
     found = train_model(settings, Path(out), resume=resume, smoke=smoke, notes=notes)
     if found is None:
-        print(f"{out}: the run is finished already")
+        say(f"{out}: the run is finished already")
     elif found:
         print_figures(found)
-        print(f"model: {out}")
+        say(f"model: {out}")
 
 
 def names_method(words: Sequence[str]) -> bool:
@@ -91,28 +92,28 @@ def print_figures(found: dict[str, Any]) -> None:
     from negsample.number_text import figure_text
 
     for name, figure in found["test"].items():
-        print(f"test {name}: {figure_text(figure)}")
+        say(f"test {name}: {figure_text(figure)}")
     for kind, row in found["by_kind"].items():
-        print(f"  {kind:<18}n {row['n']:>6}  mean label {row['label']:.3f}  mean score {row['score']:.3f}")
+        say(f"  {kind:<18}n {row['n']:>6}  mean label {row['label']:.3f}  mean score {row['score']:.3f}")
     if found.get("judge"):
         shares = ", ".join(f"{name} {share:.3f}" for name, share in found["judge"].items())
-        print(f"judge, held-out stretches: share of damaged copies ranked below their original: {shares}")
+        say(f"judge, held-out stretches: share of damaged copies ranked below their original: {shares}")
     if found.get("ranking"):
         print_ranking(found["ranking"])
     if found.get("skipped"):
-        print(f"  {found['skipped']}")
+        say(f"  {found['skipped']}")
     cut = {name: split for name, split in found.get("cut", {}).items() if split["cut"]}
     for name, split in cut.items():
-        print(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")
+        say(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")
 
 
 def print_ranking(rows: list[dict[str, Any]]) -> None:
     """What training bought, by kind of negative: share of copies ranked below their original, beside no training."""
-    print("test, share of damaged copies ranked below their original:")
-    print(f"  {'kind':<18}{'by':<11}{'n':>6} {'untrained':>10} {'trained':>8}  gain (95 % interval)")
+    say("test, share of damaged copies ranked below their original:")
+    say(f"  {'kind':<18}{'by':<11}{'n':>6} {'untrained':>10} {'trained':>8}  gain (95 % interval)")
     for row in rows:
         interval = f" ({row['low']:+.3f} to {row['high']:+.3f})" if row["low"] is not None else ""
-        print(
+        say(
             f"  {row['kind']:<18}{row['output']:<11}{row['n']:>6} {row['untrained']:>10.3f} {row['trained']:>8.3f}  "
             f"{row['gain']:+.3f}{interval}"
         )

@@ -1,13 +1,13 @@
 """``negsample transfer``."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from negsample.commands import options
+from negsample.terminal import say
 
 
 def transfer(
@@ -23,6 +23,7 @@ def transfer(
     smoke: options.Smoke = False,
 ) -> None:
     """Train on each domain, test on every one: accuracy or Pearson, the drop against in-domain, a heat map."""
+    from negsample.eval.report.page import made
     from negsample.eval.report.transfer import transfer_page
     from negsample.io.run_record import Stopwatch
     from negsample.papers.records import write
@@ -36,11 +37,11 @@ def transfer(
     printed = published_beside(experiment)
     if smoke:
         experiment = small_transfer(experiment)
-    grid = run_transfer(experiment, Path(out), say=partial(print, flush=True))
+    grid = run_transfer(experiment, Path(out), say=say)
     table = transfer_table(grid, printed)
-    page = {"transfer.html": transfer_page(table.content()).encode()}
+    page = made("transfer.html", lambda: transfer_page(table.content()))
     write(
-        replace(table, pictures=page),
+        replace(table, pictures={"transfer.html": page.encode()} if page else {}),
         Path(out),
         watch,
         smoke=smoke,

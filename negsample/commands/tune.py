@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from negsample.errors import InputError
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from negsample.train.search.settings import Search
@@ -36,8 +37,8 @@ def tune(
     """Search recipes, heads, encoders and settings; start it again, or on more machines, to add workers."""
     import torch
 
+    from negsample.eval.report.page import write_files
     from negsample.eval.report.tune import tune_page
-    from negsample.io.files import atomic_text
     from negsample.io.run_record import Stopwatch, write_run
     from negsample.train.search.settings import read_search
     from negsample.train.search.study import hide, safe_url, study_as_plain
@@ -50,8 +51,8 @@ def tune(
     _find_corpora(search)
     measure, data = _measure(search)
     for note in search.notes():
-        print(f"note: {note}", file=sys.stderr)
-    print(f"study {study}: {trials} trials, {search.title()}", flush=True)
+        say(f"note: {note}", error=True)
+    say(f"study {study}: {trials} trials, {search.title()}")
     found = run_trials(
         search,
         study,
@@ -60,10 +61,10 @@ def tune(
         Path(out),
         measure=measure,
         keep_models=keep_models,
-        say=partial(print, flush=True),
+        say=say,
     )
     plain = study_as_plain(search, study, found)
-    atomic_text(Path(out) / "report.html", tune_page(plain, found))
+    write_files(Path(out), {"report.html": lambda: tune_page(plain, found)})
     write_run(
         Path(out) / "run.json",
         watch,
@@ -106,13 +107,13 @@ def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
 def _print_result(plain: Mapping[str, Any], out: str) -> None:
     """Print counts by state, why trials failed, and the best; raise InputError where no trial was completed."""
     states = ", ".join(f"{count} {state}" for state, count in plain["states"].items())
-    print(f"{len(plain['trials'])} trials: {states}; {plain['interrupted_attempts']} interrupted and run again")
+    say(f"{len(plain['trials'])} trials: {states}; {plain['interrupted_attempts']} interrupted and run again")
     for reason, count in plain["failures"].items():
-        print(f"  {count} × failed: {reason}")
+        say(f"  {count} × failed: {reason}")
     best = plain["best"]
     if best is None:
         raise InputError(f"{out}: no trial was completed, so there is no best one; trials.csv says why")
-    print(f"best: trial {best['trial']}, {best['value']:.4f}")
+    say(f"best: trial {best['trial']}, {best['value']:.4f}")
     for name, value in best["parameters"].items():
-        print(f"  {name}: {value}")
-    print(f"{out}: best.yaml (negsample train --config {out}/best.yaml --out DIR), trials.csv, study.json, report.html")
+        say(f"  {name}: {value}")
+    say(f"{out}: best.yaml (negsample train --config {out}/best.yaml --out DIR), trials.csv, study.json, report.html")

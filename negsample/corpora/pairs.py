@@ -10,6 +10,7 @@ from negsample.errors import InputError, RecordError
 from negsample.io.read import Row, text_field
 from negsample.records import Pair, is_missing
 from negsample.seeds import digest
+from negsample.terminal import say
 from negsample.text import is_blank
 
 
@@ -69,6 +70,8 @@ def sampled(pairs: Iterable[Pair], sample: int | float, seed: int) -> Iterator[P
         yield from (pair for pair in pairs if place(pair) < sample * 2**64)
         return
     lowest = heapq.nsmallest(int(sample), enumerate(pairs), key=lambda entry: place(entry[1]))
+    if len(lowest) < sample:
+        say(f"note: sample={int(sample)}, and the corpus has {len(lowest)} pairs: all are taken", error=True)
     yield from (pair for _, pair in sorted(lowest, key=lambda entry: entry[0]))
 
 
@@ -120,7 +123,7 @@ def pairs_from(
             pair = Pair(ids.unique(row, made, bool(own)), document, summary, corpus)
         except RecordError as error:
             if options.on_bad == "stop":
-                raise
+                raise error.or_skip("on_bad=skip") from None
             # Without the details that the reason has in brackets.
             skipped[error.reason.split(" (", 1)[0]] += 1
             continue

@@ -5,7 +5,6 @@ import functools
 import itertools
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from typing import Any, Literal
 from negsample.errors import InputError, RecordError
 from negsample.io.lines import NOT_UTF8, display, reading
 from negsample.records import Row
+from negsample.terminal import say
 
 # 256 million characters: far above any document, far below what would exhaust memory when a quote is never closed.
 _FIELD_LIMIT = 1 << 28
@@ -47,7 +47,7 @@ def read_csv(path: str | Path, named: str) -> Iterator[Row]:
 @functools.cache
 def _tell(note: str) -> None:
     """Say ``note`` on standard error, once, however often the file is read."""
-    print(f"note: {note}", file=sys.stderr, flush=True)
+    say(f"note: {note}", error=True)
 
 
 def _delimiter(begin: list[str], named: str) -> str:

@@ -6,7 +6,6 @@ What ``--resume`` rests on; where in its training a run goes on is kept by ``neg
 import itertools
 import json
 import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, failure
+from negsample.terminal import say
 
 _LOCK = "lock"
 # Whoever waits longer says so, and again each time as many seconds have passed as stand at the end.
@@ -123,7 +123,7 @@ def _wait(lock: FileLock, what: str) -> None:
             lock.acquire(timeout=seconds)
             return
         except Timeout:
-            print(f"{what}: waiting for another process, which is working on this, to end", file=sys.stderr, flush=True)
+            say(f"{what}: waiting for another process, which is working on this, to end", error=True)
 
 
 def _hold(out: Path, alone: bool) -> tuple[FileLock, list[Path]]:

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from negsample.models.build import Parts, takes
 from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.seeds import digest
+from negsample.terminal import say as tell
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, open_split, prepare_split
 from negsample.train.fit.loop import own_state
@@ -146,7 +146,7 @@ def run_cells(grid: Grid[C], *, say: Callable[[str], None] = print) -> list[tupl
             time.sleep(POLL_SECONDS)
         if looks * POLL_SECONDS % 60 == 5:
             told = f"waiting for other processes to end their trainings ({len(waiting)} left)"
-            print(f"{grid.out}: {told}", file=sys.stderr)
+            tell(f"{grid.out}: {told}", error=True)
     return [(cell, finished[cell.folder]) for cell in grid.cells]
 
 

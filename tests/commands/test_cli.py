@@ -77,6 +77,10 @@ def test_exit_code_and_error_of_a_real_process(tmp_path):
         (["generate", "corpus=sample", "negatives=0", "--out", "o"], "negatives must be at least 1"),
         (["generate", "corpus=sample", "vocabulary=zipf", "--out", "o"], "vocabulary must be uniform or frequency"),
         (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
+        (["score", "--limit", "0", "x.jsonl"], "'--limit'"),
+        (["score", "--metrc", "words"], "--metric). See 'negsample score --help'."),
+        (["scoer"], "'score', 'serve'? See 'negsample --help'."),
+        (["correlate", "--judgments", "tac2009:x", "--out", "o"], "no set of judgments is called 'tac2009'"),
     ],
 )
 def test_wrong_arguments_exit_2_with_one_line(negsample, tmp_path, arguments, told):

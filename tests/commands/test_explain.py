@@ -137,7 +137,7 @@ def test_a_page_of_records(
     assert data["records"][2]["document"] == hostile["document"]
     assert str(tmp_path.parent) not in text
     assert "encoder:sentence-transformer:tiny-bert" in data["signature"]
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out.startswith(f"3 records explained: {lines}, {html}\nmodel:")
     monkeypatch.setattr("negsample.commands.explain._MOST_SHOWN", 2)
     assert run("explain", "--model", model, records, "--html", tmp_path / "more.html") == 2
     assert "more than 2 records; choose some with --limit" in capsys.readouterr().err

@@ -62,6 +62,8 @@ def test_the_folder_scores_explains_and_correlates(negsample, fitted: Path, judg
         low, high = row["intervals"]["relevance"]
         assert 1 <= low <= row["aspects"]["relevance"] <= high <= 5
         assert 0 < row["score"] < 1
+        assert 0 <= row["percentile"] <= 1
+        assert all(0 <= share <= 1 for share in row["aspect_percentiles"].values())
     # The judgments' own summaries are above those of other documents.
     answers = np.array([row["aspects"]["relevance"] for row in rows]).reshape(DOCUMENTS, 4)
     assert (answers[:, 0] > answers[:, 2]).all()

@@ -1,8 +1,11 @@
 """The embedding cache, with an encoder that counts what it is asked to encode."""
 
+import contextlib
 import logging
 import os
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -19,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
+from negsample.models import embedding_cache
 from negsample.models.embedding_cache import EmbeddingCache, cache_root, clear_cache, find_caches, key, keys
 from negsample.text import readable
 
@@ -59,8 +63,8 @@ def texts(*numbers: int) -> list[str]:
 
 
 def stored_rows(cache: EmbeddingCache) -> int:
-    (path,) = cache.folder.glob("vectors-*")
-    return path.stat().st_size // (4 * cache.dim)
+    with contextlib.closing(sqlite3.connect(cache.folder / "vectors.sqlite")) as db:
+        return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
 
 
 def test_key_is_blake2b_of_the_text() -> None:
@@ -90,37 +94,21 @@ def test_each_text_is_encoded_once_within_and_across_calls_and_objects(tmp_path:
     assert stored_rows(later) == 7
 
 
-def test_rows_are_float32_and_empty_is_empty(tmp_path: Path) -> None:
-    cache = EmbeddingCache(Counting(dim=5), tmp_path / "c")
-    assert cache.dim == 5
-    assert cache.rows([]).shape == (0, 5)
-    assert cache.rows(["", "a"]).dtype == np.float32
-
-
-def test_gather_keeps_the_shape_and_reads_minus_one_as_zeros(tmp_path: Path) -> None:
-    cache = EmbeddingCache(Counting(), tmp_path / "c", chunk=2)
-    numbers = cache.index(texts(1, 2, 3, 4, 5))
-    assert numbers.dtype == np.int64
-    grid = np.array([[numbers[4], -1], [numbers[0], numbers[2]]])
-    out = cache.gather(grid)
-    assert out.shape == (2, 2, 3)
-    np.testing.assert_array_equal(out[0, 1], np.zeros(3))
-    np.testing.assert_array_equal(out.reshape(4, 3)[[0, 2, 3]], expected(texts(5, 1, 3)))
-    assert cache.gather(np.empty((0, 4), dtype=np.int64)).shape == (0, 4, 3)
-    for wrong in (-2, 99 << 40):
-        with pytest.raises(IndexError):
-            cache.gather(np.array([wrong]))
-
-
-def test_resolve_finds_keys_after_a_restart(tmp_path: Path) -> None:
-    EmbeddingCache(Counting(), tmp_path / "c").index(texts(1, 2))
+def test_what_was_added_is_found_by_key_after_a_restart(tmp_path: Path) -> None:
+    assert EmbeddingCache(Counting(dim=5), tmp_path / "wide").rows([]).shape == (0, 5)
+    some = texts(1, 2, 1)
+    EmbeddingCache(Counting(), tmp_path / "c", chunk=1).add(some, keys(some))
     encoder = Counting()
     cache = EmbeddingCache(encoder, tmp_path / "c")
-    numbers = cache.resolve(keys(texts(2, 9, 1)))
-    assert numbers[1] == -1
-    np.testing.assert_array_equal(cache.gather(numbers), [*expected(texts(2)), np.zeros(3), *expected(texts(1))])
-    EmbeddingCache(Counting(), tmp_path / "c").index(texts(9))
-    assert (cache.resolve(keys(texts(9))) >= 0).all()
+    cache.add(some, keys(some))
+    found = cache.vectors(keys(texts(2, 1, 2)))
+    np.testing.assert_array_equal(found, expected(texts(2, 1, 2)))
+    assert found.dtype == np.float32
+    found += 1  # is the caller's own
+    with pytest.raises(InputError, match="vectors were removed"):
+        cache.vectors(keys(texts(2, 9)))
+    EmbeddingCache(Counting(), tmp_path / "c").rows(texts(9))
+    np.testing.assert_array_equal(cache.vectors(keys(texts(2, 9))), expected(texts(2, 9)))
     assert not encoder.seen
 
 
@@ -184,7 +172,7 @@ def test_a_killed_run_loses_only_the_chunk_it_was_in(tmp_path: Path) -> None:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return np.array([(len(t), sum(map(ord, t)), ord(t[0])) for t in texts], dtype=np.float32)
 
-        EmbeddingCache(Encoder(), Path(sys.argv[1]), chunk=5).index([f"text number {n}" for n in range(30)])
+        EmbeddingCache(Encoder(), Path(sys.argv[1]), chunk=5).rows([f"text number {n}" for n in range(30)])
     """)
     run = subprocess.run([sys.executable, "-c", script, str(tmp_path / "c")], check=False, timeout=50)
     assert run.returncode == -signal.SIGKILL
@@ -250,21 +238,22 @@ class Numbers(Counting):
         return np.outer(np.array(texts, dtype=np.float32), np.ones(self.dim, dtype=np.float32))
 
 
-def test_memory_stays_flat(tmp_path: Path) -> None:
+def test_memory_stays_flat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     count, dim = 20_000, 512
+    monkeypatch.setattr(embedding_cache, "_KEPT_BYTES", 1 << 20)
     asked = [str(number) for number in range(count)]
-    cache = EmbeddingCache(Numbers(dim=dim), tmp_path / "c", chunk=512)
+    wanted = keys(asked)
     tracemalloc.start()
-    numbers = cache.index(asked)
-    reopened = EmbeddingCache(Numbers(dim=dim), tmp_path / "c")
-    again = reopened.index(asked)
+    for _ in range(2):
+        cache = EmbeddingCache(Numbers(dim=dim), tmp_path / "c", chunk=512)
+        cache.add(asked, wanted)
+        for start in range(0, count, 500):
+            found = cache.vectors(wanted[start : start + 500])
+            np.testing.assert_array_equal(found[:, 5], np.arange(start, start + 500))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    stored = count * dim * 4
     assert stored_rows(cache) == count
-    assert peak < stored / 4
-    for store, found in ((cache, numbers), (reopened, again)):
-        np.testing.assert_array_equal(store.gather(found[[0, 777, -1]])[:, 5], [0, 777, count - 1])
+    assert peak < count * dim * 4 / 4
 
 
 def test_where_caches_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -283,8 +272,8 @@ def test_report_and_clearing(own_root: Path) -> None:
     two = EmbeddingCache(Counting("org/two", "b" * 40))
     assert one.folder == own_root / "one-aaaaaaaaaaaaaaaa-d3"
     assert two.folder == own_root / "org-two-bbbbbbbbbbbbbbbb-d3"
-    one.index(texts(1, 2, 3))
-    two.index(texts(1))
+    one.rows(texts(1, 2, 3))
+    two.rows(texts(1))
     (own_root / "unrelated").mkdir()
     (own_root / "unrelated" / "keep.txt").write_text("mine")
     (one.folder / "keep.txt").write_text("mine")
@@ -295,7 +284,7 @@ def test_report_and_clearing(own_root: Path) -> None:
         clear_cache("onne")
     assert clear_cache("one") >= report[0].bytes
     assert [info.name for info in find_caches()] == ["org/two"]
-    # What was mapped stays readable, and the object can go on writing.
+    # The object goes on in a new cache.
     np.testing.assert_array_equal(one.rows(texts(1, 2, 4)), expected(texts(1, 2, 4)))
     assert [info.name for info in find_caches()] == ["one", "org/two"]
     clear_cache()
@@ -317,30 +306,59 @@ def test_clearing_in_the_middle_of_a_run_loses_nothing_for_that_run() -> None:
     np.testing.assert_array_equal(cache.rows(everything), expected(everything))
 
 
+@pytest.mark.parametrize("when", ["from the beginning", "later"])
 def test_where_nothing_can_be_kept_vectors_are_computed_without_it(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, when: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "file").write_text("")
     encoder = Counting()
-    cache = EmbeddingCache(encoder, tmp_path / "file" / "c")
-    assert "NEGSAMPLE_CACHE" in caplog.text
+    if when == "later":
+        cache = EmbeddingCache(encoder, tmp_path / "c", chunk=1)
+        cache.rows(texts(1))
+        shutil.rmtree(tmp_path / "c")
+    (tmp_path / "c").write_text("")
+    if when != "later":
+        cache = EmbeddingCache(encoder, tmp_path / "c", chunk=1)
     for _ in range(2):
-        np.testing.assert_array_equal(cache.rows(texts(1, 2)), expected(texts(1, 2)))
-    assert encoder.seen == Counter(texts(1, 2))
+        cache.add(texts(3), keys(texts(3)))
+        np.testing.assert_array_equal(cache.rows(texts(1, 2, 3)), expected(texts(1, 2, 3)))
+    assert encoder.seen == Counter(texts(1, 2, 3))
+    assert ["NEGSAMPLE_CACHE" in record.message for record in caplog.records] == [True]
+
+
+def test_a_cache_that_can_only_be_read_is_read(caplog: pytest.LogCaptureFixture) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "c"
+        EmbeddingCache(Counting(), folder).rows(texts(1, 2))
+        for path, mode in ((Path(name), 0o755), (folder / "vectors.sqlite", 0o444), (folder, 0o555)):
+            path.chmod(mode)
+        # Root may write anywhere.
+        before = os.geteuid()
+        os.seteuid(before or 65534)
+        try:
+            encoder = Counting()
+            cache = EmbeddingCache(encoder, folder)
+            for _ in range(2):
+                np.testing.assert_array_equal(cache.rows(texts(2, 3)), expected(texts(2, 3)))
+                cache.add(texts(1, 3), keys(texts(1, 3)))
+        finally:
+            os.seteuid(before)
+            folder.chmod(0o755)
+    assert encoder.seen == Counter(texts(3))
+    assert len(caplog.records) == 1
 
 
 def test_a_folder_of_another_encoder_is_refused(tmp_path: Path) -> None:
-    EmbeddingCache(Counting(), tmp_path / "c").index(texts(1))
+    EmbeddingCache(Counting(), tmp_path / "c").rows(texts(1))
     for other in (Counting(fingerprint="e" * 40), Counting(dim=4)):
         with pytest.raises(InputError, match="holds vectors of encoder 'counting'"):
             EmbeddingCache(other, tmp_path / "c")
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
-    "header of the index": lambda folder: (folder / "index.sqlite").write_bytes(b"no index" * 900),
-    "shorter index": lambda folder: os.truncate(folder / "index.sqlite", 4096),
-    "shorter vectors": lambda folder: [os.truncate(path, 100) for path in folder.glob("vectors-*")],
-    "no vectors": lambda folder: [path.unlink() for path in folder.glob("vectors-*")],
+    "header": lambda path: path.write_bytes(b"no file of SQLite's" * 900),
+    "shorter": lambda path: os.truncate(path, 8192),
+    "empty": lambda path: os.truncate(path, 0),
+    "middle": lambda path: path.write_bytes(path.read_bytes()[:8192] + b"\x7f" * 32768),
 }
 
 
@@ -348,29 +366,18 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 def test_a_damaged_cache_is_told_of_and_begun_anew(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    EmbeddingCache(Counting(), tmp_path / "c").index(texts(*range(40)))
+    EmbeddingCache(Counting(), tmp_path / "c").rows(texts(*range(40)))
     (tmp_path / "c" / "notes.txt").write_text("mine")
-    DAMAGE[damage](tmp_path / "c")
+    DAMAGE[damage](tmp_path / "c" / "vectors.sqlite")
     everything, encoder = texts(*range(42)), Counting()
     np.testing.assert_array_equal(EmbeddingCache(encoder, tmp_path / "c").rows(everything), expected(everything))
-    assert ["index.sqlite: damaged" in record.message for record in caplog.records] == [True]
+    # An empty file is a cache that has nothing yet.
+    assert ["vectors.sqlite: damaged" in record.message for record in caplog.records] == [True] * (damage != "empty")
     assert encoder.seen == Counter(everything)
     fresh = Counting()
     np.testing.assert_array_equal(EmbeddingCache(fresh, tmp_path / "c").rows(everything), expected(everything))
     assert not fresh.seen
     assert (tmp_path / "c" / "notes.txt").read_text() == "mine"
-
-
-def test_what_a_killed_writer_left_is_written_over(tmp_path: Path) -> None:
-    cache = EmbeddingCache(Counting(), tmp_path / "c")
-    cache.index(texts(1, 2))
-    (path,) = cache.folder.glob("vectors-*")
-    with path.open("ab") as stream:
-        stream.write(b"\x7f" * 31)
-    np.testing.assert_array_equal(cache.rows(texts(3, 1)), expected(texts(3, 1)))
-    np.testing.assert_array_equal(
-        EmbeddingCache(Counting(), tmp_path / "c").rows(texts(2, 3, 4)), expected(texts(2, 3, 4))
-    )
 
 
 @settings(max_examples=10, deadline=None)

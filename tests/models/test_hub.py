@@ -60,7 +60,7 @@ def put(hub: Hub, name: str, folder: Path, private: bool = False) -> Repository:
     return hub.repositories[name]
 
 
-def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, model, negsample) -> None:
+def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, model, tiny_bert, negsample) -> None:
     done = negsample("publish", model, "acme/judge", "--language", "en")
     repository = hub.repositories["acme/judge"]
     assert done.stdout == f"published: {hub.address}/acme/judge@{repository.sha}\n"
@@ -70,8 +70,11 @@ def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, mod
     assert {"config.json", "model.safetensors", "percentiles.json", "README.md"} <= set(repository.files)
     assert "evidence/model.safetensors" in repository.files
     assert b"`pairs.jsonl`" in repository.files["README.md"]
-    training = json.loads(repository.files["config.json"])["training"]
-    assert training["corpus"] == "pairs.jsonl"
+    about = json.loads(repository.files["config.json"])
+    assert about["training"]["corpus"] == "pairs.jsonl"
+    assert about["training"]["encoder"] == about["encoder"]["name"] == f"sentence-transformer:{tiny_bert.name}"
+    assert about["training"]["lm"] == about["features"]["evidence"]["lm"] == "lm"
+    assert not any(b"/tmp" in repository.files[name] for name in ("config.json", "README.md"))
     documents, summaries = zip(story(1), story(2), strict=True)
     own, fetched = Estimator.load(model), Estimator.load("acme/judge")
     assert fetched.signature == own.signature
@@ -141,6 +144,11 @@ def test_each_refusal_is_one_line(hub, model, negsample, tmp_path, monkeypatch) 
 def test_a_damaged_or_pickled_model_is_not_published(hub, logged_in, model, tmp_path, negsample) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(model, copy)
+    about = json.loads((copy / "config.json").read_text())
+    about["features"]["evidence"] |= {"copied": False, "lm": "gguf:/models/mine.gguf"}
+    (copy / "config.json").write_text(json.dumps(about))
+    assert "train with copy_lm=true" in negsample("publish", copy, "acme/new", check=2).stderr
+    shutil.copy(model / "config.json", copy)
     (copy / "encoder" / "weights.bin").write_bytes(b"x")
     assert "may hold code" in negsample("publish", copy, "acme/new", check=2).stderr
     (copy / "model.safetensors").write_bytes(b"x")

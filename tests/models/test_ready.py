@@ -3,7 +3,8 @@
 import json
 import pickle
 from collections.abc import Iterator
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from negsample import Estimator, assert_quality
 from negsample.commands import options
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
-from negsample.models import ready
+from negsample.models import load, ready
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
 
@@ -85,6 +86,29 @@ def test_without_the_package_it_asks_the_hub_and_else_names_both_ways(
     assert asked == [f"{ready.ENCODER}:{ready.HUB_MODEL}"] * 2
 
 
+def test_threads_may_share_an_estimator(
+    estimator: Estimator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fitted_model: Path
+) -> None:
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
+    documents = [f"The cat {k} sat on the mat {k % 7}. It ran." for k in range(48)]
+    summaries = [f"The cat {k} sat." for k in range(48)]
+
+    def go(shared: Estimator, part: int) -> list[float]:
+        told = [shared.explain(documents[part], summaries[part])["score"]] if part % 2 else []
+        return [*told, *(float(shared.score([documents[k]], [summaries[k]])[0]) for k in range(part, 48, 8))]
+
+    for shared, alone in ((Estimator.load(), estimator), (load(fitted_model), load(fitted_model))):
+        features = shared.parts.features
+        assert isinstance(features, AlignFeatures)
+        features._views.most, features.reader.states.recent.most = 20, 10_000  # what one has read another forgets
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(partial(go, shared), range(8)))
+        expected = alone.score(documents, summaries)
+        for part, scores in enumerate(found):
+            np.testing.assert_allclose(scores[part % 2 :], expected[part::8], atol=1e-5)
+            assert scores[0] == pytest.approx(expected[part], abs=1e-4)
+
+
 def test_a_frame_gets_columns(estimator: Estimator) -> None:
     document, summary = story(1)
     columns = {"text": [document, None, document], "tldr": [summary, summary, " "], "n": [1, 2, 3]}
@@ -117,12 +141,6 @@ def test_columns_of_any_kind_are_read_by_place(estimator: Estimator) -> None:
             estimator.score_frame(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"pair 1: the summary is blank"):
         estimator.score(frame.document, ["Fine.", "\u200b"])
-
-
-@pytest.mark.parametrize("device", ["gpu", "cuda:x", "meta"])
-def test_a_device_that_is_not_here_is_told(device: str) -> None:
-    with pytest.raises(InputError, match=f"device '{device}' is not here; give cpu"):
-        Estimator.load(device=device)
 
 
 def test_a_data_set_gets_columns(estimator: Estimator) -> None:

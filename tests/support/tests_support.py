@@ -1,8 +1,14 @@
-"""Small texts for tests, written by rule so that each is different."""
+"""Small texts for tests, written by rule so that each is different; models that have learned nothing; the command line."""
 
+import io
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 # Real data beside the checkout, where it is; tests that read it skip with a reason where it is not.
 SHARED_DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -47,3 +53,39 @@ def save_untrained(folder: Path, head: str, encoder: str, **how: Any) -> Path:
         make_network(parts, seed=1)
     save_folder(parts, folder, {"recipe": "crosspair", "loss": "bce"}, "# card\n")
     return folder
+
+
+def command_line(
+    *arguments: object, check: int | None = 0, cwd: Path | None = None, input: str | bytes = "", encoding: str = "utf-8"
+) -> subprocess.CompletedProcess:
+    """What a process ``negsample ARGUMENTS`` would do, in this one, since each new one would import torch for seconds.
+
+    ``check``: the exit code that it must have; ``encoding``: of what it prints.
+    """
+    from negsample.cli import main
+
+    words = [str(argument) for argument in arguments]
+    given = input.encode() if isinstance(input, str) else input
+    streams = {
+        "stdin": io.TextIOWrapper(io.BytesIO(given), encoding="utf-8"),
+        **{
+            name: io.TextIOWrapper(io.BytesIO(), encoding=encoding, write_through=True) for name in ("stdout", "stderr")
+        },
+    }
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in streams.items():
+            patch.setattr(sys, name, stream)
+        patch.setattr(sys, "argv", ["negsample", *words])
+        if cwd is not None:
+            patch.chdir(cwd)
+        try:
+            main(words)
+            code = 0
+        except SystemExit as stopped:
+            code = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    texts = [streams[name].buffer.getvalue().decode(encoding) for name in ("stdout", "stderr")]  # type: ignore[attr-defined]
+    assert check is None or code == check, texts[1]
+    return subprocess.CompletedProcess(words, code, *texts)

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -65,11 +66,11 @@ class Stub:
         return [line for line in found if event in (None, line["event"])]
 
 
-def start_worker(config, url, trials, out, stub):
-    """A worker in a process of its own, on study ``s``, whose silence of three seconds means that it is dead."""
+def start_worker(config, url, trials, out, stub, silent=3):
+    """A worker in a process of its own, on study ``s``, whose silence of so many seconds means that it is dead."""
 
     def work():
-        tune(read_search(config), "s", url, trials, out, trainer=stub, alive=1, silent=3, say=lambda text: None)
+        tune(read_search(config), "s", url, trials, out, trainer=stub, alive=1, silent=silent, say=lambda text: None)
 
     process = FORK.Process(target=work)
     process.start()
@@ -96,6 +97,10 @@ def missing_postgres() -> str | None:
     return None
 
 
+class Server(str):
+    """The URL of a server, with functions that ``start`` it and ``stop`` it in the middle of its work."""
+
+
 def _unprivileged() -> str | None:
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
@@ -104,7 +109,7 @@ def _unprivileged() -> str | None:
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[str]:
+def postgres() -> Iterator[Server]:
     """A PostgreSQL server of its own with an empty database and a password; its URL. Root starts it as another user."""
     # Not below pytest's folder, which other users can't enter.
     folder = Path(tempfile.mkdtemp(prefix="negsample-pg-"))
@@ -120,16 +125,20 @@ def postgres() -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    def run(*command):
+    def run(*command, check=True):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, **as_user)
-        assert done.returncode == 0, done.stderr + done.stdout
+        assert done.returncode == 0 or not check, done.stderr + done.stdout
 
     data = str(folder / "data")
     run("initdb", "-D", data, "-U", "tuner", "--auth=scram-sha-256", f"--pwfile={secret}", "--no-sync")
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-    run("pg_ctl", "-D", data, "-l", str(folder / "log"), "-o", options, "-w", "start")
+    start = ("pg_ctl", "-D", data, "-l", str(folder / "log"), "-o", options, "-w", "start")
+    stop = ("pg_ctl", "-D", data, "-m", "immediate", "stop")
+    run(*start)
+    server = Server(f"postgresql+psycopg://tuner:{password}@127.0.0.1:{port}/postgres")
+    server.start, server.stop = partial(run, *start), partial(run, *stop)
     try:
-        yield f"postgresql+psycopg://tuner:{password}@127.0.0.1:{port}/postgres"
+        yield server
     finally:
-        run("pg_ctl", "-D", data, "-m", "immediate", "stop")
+        run(*stop, check=False)
         shutil.rmtree(folder, ignore_errors=True)

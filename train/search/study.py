@@ -1,12 +1,14 @@
 """A study of ``negsample tune``: where Optuna keeps it, its trials as people count them, and the files of results."""
 
 import contextlib
+import functools
+import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import optuna
 import pandas
@@ -17,20 +19,23 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, TrialState
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, SQLAlchemyError
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
 from negsample.train.search.settings import Search
 
+T = TypeVar("T")
 # Attributes of a trial: why it failed, and the process that has it.
 REASON, WORKER = "reason", "worker"
 _JOURNAL = "journal:"
 _FORMS = "sqlite:///FILE, postgresql+psycopg://USER@HOST/DATABASE, mysql+pymysql://USER@HOST/DATABASE or journal:FILE"
-# Workers that start at once may make the tables at once; all but one then fail, and find them a moment later.
-_TRIES = 6
-# So many seconds a worker waits for SQLite, which serves one at a time.
-_BUSY_SECONDS = 600
+# So many seconds a worker waits for a database that is locked or away, and for one that has never answered; after how
+# many it says so, and says so again; and those between two tries.
+PATIENCE, _OPENING, _SAID, _PAUSE = 600.0, 4.0, (5.0, 60.0), 0.3
+_STORAGE_ERRORS = (optuna.exceptions.StorageInternalError, SQLAlchemyError)
+# What Optuna asks of a database beside a storage's methods.
+_INNER = ("_create_new_trial", "_set_trial_param", "_get_trials", "_get_stale_trial_ids", "record_heartbeat")
 # A trial that takes its worker with it is given up after so many further attempts.
 _RETRIES = 3
 
@@ -63,9 +68,71 @@ def speaking_of(url: str) -> Iterator[None]:
             # Optuna calls signs of life and trials that are run again experimental.
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
             yield
-    except (optuna.exceptions.StorageInternalError, SQLAlchemyError) as error:
-        why = hide(str(error.__cause__ or error), url).splitlines()[0]
-        raise InputError(f"--storage {safe_url(url)}: failed ({why}); start the command again to go on") from None
+    except InputError:
+        raise
+    except Exception as error:
+        # Where the storage has gone Optuna stumbles once more, over what it has not been told.
+        found: BaseException | None = error
+        while found is not None and not isinstance(found, _STORAGE_ERRORS):
+            found = found.__cause__ or found.__context__
+        if found is None:
+            raise
+        raise InputError(
+            f"--storage {safe_url(url)}: failed ({_why(found, url)}); start the command again to go on"
+        ) from None
+
+
+def _why(error: BaseException, url: str) -> str:
+    return hide(str(error.__cause__ or error), url).splitlines()[0]
+
+
+def _patiently(call: Callable[[], T], url: str, patience: Callable[[BaseException], float]) -> T:
+    """What ``call`` answers, asked again for ``patience(error)`` seconds; on standard error it is said why."""
+    begun = time.monotonic()
+    tell = begun + _SAID[0]
+    while True:
+        try:
+            return call()
+        except _STORAGE_ERRORS as error:
+            now = time.monotonic()
+            cause = error.__cause__ or error if isinstance(error, optuna.exceptions.StorageInternalError) else error
+            if now - begun >= patience(cause):
+                raise
+            if now >= tell:
+                tell = now + _SAID[1]
+                told = f"--storage {safe_url(url)}: waiting until it answers ({_why(error, url)})"
+                print(told, file=sys.stderr, flush=True)
+            time.sleep(_PAUSE)
+
+
+class _Patient(RDBStorage):
+    """A database whose methods wait while it is locked by another process, or away for a while."""
+
+    ended = False
+
+    def patience(self, error: BaseException) -> float:
+        """The seconds to wait after ``error``; none once it has been given up, or where waiting changes nothing."""
+        away = isinstance(error, OperationalError | InterfaceError) and "readonly" not in str(error)
+        return 0.0 if self.ended or not away else PATIENCE
+
+
+def _waiting(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def answer(self: _Patient, *given: Any, **named: Any) -> Any:
+        try:
+            return _patiently(lambda: call(self, *given, **named), self.url, self.patience)
+        except (*_STORAGE_ERRORS, KeyboardInterrupt, SystemExit):
+            # What Optuna still asks while it ends is not waited for again.
+            self.ended = True
+            if call.__name__ == "record_heartbeat":  # in a thread, whose traceback would help nobody
+                return None
+            raise
+
+    return answer
+
+
+for _name in (*BaseStorage.__abstractmethods__, *_INNER):
+    setattr(_Patient, _name, _waiting(getattr(RDBStorage, _name)))
 
 
 def open_storage(url: str, alive: int = 15, silent: int = 180) -> BaseStorage:
@@ -73,39 +140,34 @@ def open_storage(url: str, alive: int = 15, silent: int = 180) -> BaseStorage:
 
     SQLite serves the processes of one machine, other databases several machines, and a journal those that share a file
     system. In a database the worker of a trial shows every ``alive`` seconds that it lives, and the trial of one that has
-    not for ``silent`` seconds is run again, by Optuna.
+    not for ``silent`` seconds is run again, by Optuna. A database that is locked, or that restarts, is waited for.
 
     Raises InputError, without the password, where it can't be opened.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     if url.startswith("sqlite:") and url.removeprefix("sqlite:").strip("/") in ("", ":memory:"):
         raise InputError(f"--storage {url}: in memory, so that no other worker finds it; give sqlite:///FILE")
-    sqlite = {"connect_args": {"timeout": _BUSY_SECONDS, "isolation_level": None}}
-    for number in range(_TRIES):
-        try:
-            if url.startswith(_JOURNAL):
-                return JournalStorage(JournalFileBackend(url.removeprefix(_JOURNAL)))
-            storage = RDBStorage(
-                url,
-                engine_kwargs=sqlite if url.startswith("sqlite") else {"pool_pre_ping": True},
-                heartbeat_interval=alive,
-                grace_period=silent,
-                heartbeat_stale_trial_callback=retry_callback(_RETRIES),
-            )
-            break
-        except (
-            ImportError,
-            OSError,
-            ValueError,
-            RuntimeError,
-            SQLAlchemyError,
-            optuna.exceptions.OptunaError,
-        ) as error:
-            busy = isinstance(error, SQLAlchemyError) and not isinstance(error, ArgumentError)
-            if number == _TRIES - 1 or not busy:
-                why = hide(str(error.__cause__ or error), url).splitlines()[0]
-                raise InputError(f"--storage {safe_url(url)}: can't be opened: {why}; give {_FORMS}") from None
-            time.sleep(0.3 * (number + 1))
+    sqlite = {"connect_args": {"timeout": _SAID[0], "isolation_level": None}}
+
+    def open_database() -> _Patient:
+        return _Patient(
+            url,
+            engine_kwargs=sqlite if url.startswith("sqlite") else {"pool_pre_ping": True},
+            heartbeat_interval=alive,
+            grace_period=silent,
+            heartbeat_stale_trial_callback=retry_callback(_RETRIES),
+        )
+
+    def patience(error: BaseException) -> float:
+        # Workers that start at once may make the tables at once; all but one then fail, and find them a moment later.
+        return PATIENCE if "locked" in str(error) else 0.0 if isinstance(error, ArgumentError) else _OPENING
+
+    try:
+        if url.startswith(_JOURNAL):
+            return JournalStorage(JournalFileBackend(url.removeprefix(_JOURNAL)))
+        storage = _patiently(open_database, url, patience)
+    except (ImportError, OSError, ValueError, RuntimeError, SQLAlchemyError, optuna.exceptions.OptunaError) as error:
+        raise InputError(f"--storage {safe_url(url)}: can't be opened: {_why(error, url)}; give {_FORMS}") from None
     if url.startswith("sqlite"):
         # Optuna takes a waiting trial by SELECT … FOR UPDATE and UPDATE. SQLite has no FOR UPDATE, and Python's driver begins
         # a transaction only with the UPDATE, so that two workers might both see the trial waiting and both run it.

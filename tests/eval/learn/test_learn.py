@@ -100,7 +100,7 @@ def test_what_is_fitted_survives_its_file(result: FitResult) -> None:
     assert again == result.fitted
     assert again.documents == tuple(sorted(document_key(f"document {d}") for d in range(DOCUMENTS)))
     damaged = result.fitted.as_plain()
-    damaged["targets"]["h"].pop("knots")
+    damaged["targets"]["h"].pop("scale")
     with pytest.raises(InputError, match="damaged"):
         Fitted.from_plain(damaged)
 

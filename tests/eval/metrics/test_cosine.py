@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from negsample.errors import InputError
-from negsample.eval.metrics.cosine import angular_similarity, first_tokens, score_aes, score_cosine, split_encoders
+from negsample.eval.metrics.cosine import (
+    angular_similarity,
+    cosine_similarity,
+    first_tokens,
+    score_vectors,
+    split_encoders,
+)
 from negsample.eval.metrics.vectors import text_vectors
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Columns, Item
@@ -49,7 +55,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def score(items: list[Item], **options: object) -> Columns:
-    return score_cosine(items, encoders=[Letters()], **options)  # type: ignore[arg-type, list-item]
+    return score_vectors(items, [Letters()], cosine_similarity, **options)  # type: ignore[arg-type, list-item]
 
 
 def test_cosine_by_hand_and_each_sentence_encoded_once() -> None:
@@ -61,7 +67,7 @@ def test_cosine_by_hand_and_each_sentence_encoded_once() -> None:
         Item("A aa. A bb.", "?"),
         Item("", "A aa."),
     ]
-    scores = score_cosine(items, encoders=[encoder])  # type: ignore[list-item]
+    scores = score_vectors(items, [encoder], cosine_similarity)  # type: ignore[list-item]
     # The document's mean is (1, 1, 0), so both first summaries stand at 45 degrees.
     assert scores.scores[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 0.0])
     assert scores.reasons[3:] == ["the summary has no vector", "the document has no vector"]
@@ -93,9 +99,9 @@ def test_several_encoders_give_the_mean_of_their_cosines() -> None:
     items = [Item("ab", "a"), Item("ab", "x")]
     encoders = [Letters("3" * 64), Flipped("4" * 64)]
     # (1, 1)·(1, 0) → √½; (−1, 1)·(−1, 0) → √½; then against "b", √½ and √½; "a" against "abb": 1/√5 twice.
-    assert score_cosine(items, encoders=encoders).scores[0] == pytest.approx(0.5**0.5)  # type: ignore[arg-type]
-    assert score_cosine(items, encoders=encoders).reasons[1] == "the summary has no vector by letters"  # type: ignore[arg-type]
-    mixed = score_cosine([Item("ac", "abc")], encoders=[Letters("3" * 64), Letters("5" * 64)])  # type: ignore[list-item]
+    assert score_vectors(items, encoders, cosine_similarity).scores[0] == pytest.approx(0.5**0.5)  # type: ignore[arg-type]
+    assert score_vectors(items, encoders, cosine_similarity).reasons[1] == "the summary has no vector by letters"  # type: ignore[arg-type]
+    mixed = score_vectors([Item("ac", "abc")], [Letters("3" * 64), Letters("5" * 64)], cosine_similarity)  # type: ignore[list-item]
     assert mixed.scores[0] == pytest.approx(2 / np.sqrt(6))
 
 
@@ -124,7 +130,7 @@ def test_truncated_texts_are_told(caplog: pytest.LogCaptureFixture) -> None:
             self.counts["truncated"] += sum(len(text) > 3 for text in texts)
             return super().encode([text[:3] for text in texts])
 
-    score_cosine([Item("abc abc", "a")], encoders=[Short("6" * 64)])  # type: ignore[list-item]
+    score_vectors([Item("abc abc", "a")], [Short("6" * 64)], cosine_similarity)  # type: ignore[list-item]
     assert "letters: 1 of 2 texts are longer than it reads" in caplog.text
 
 
@@ -153,10 +159,11 @@ def test_angular_similarity_is_the_definition(u: np.ndarray, v: np.ndarray) -> N
 
 def test_aes_by_hand() -> None:
     items = [Item("b", "a", ("ab", "b")), Item("b", "a"), Item("", "a")]
-    scores = score_aes(items, encoder=Letters())  # type: ignore[arg-type]
+    options = {"encoders": [Letters()], "alike": angular_similarity, "against": "auto", "pool": "whole"}
+    scores = score_vectors(items, **options)  # type: ignore[arg-type]
     assert scores.scores[:2] == pytest.approx([0.75, 0.5])
     assert scores.reasons[2] == "the document has no vector"
-    assert score_aes(items, encoder=Letters(), references="mean").scores[0] == pytest.approx(0.625)  # type: ignore[arg-type]
+    assert score_vectors(items, **options, references="mean").scores[0] == pytest.approx(0.625)  # type: ignore[arg-type]
 
 
 # --- by name

@@ -10,7 +10,7 @@ import pytest
 from hashed import Hashed
 
 from negsample.errors import InputError
-from negsample.eval.metrics.cosine import score_aes, score_cosine
+from negsample.eval.metrics.cosine import angular_similarity, cosine_similarity, score_vectors
 from negsample.eval.metrics.movers import score_moved
 from negsample.scoring.metrics import METRICS, make_metric
 from negsample.scoring.scorer import Columns, Item
@@ -36,9 +36,9 @@ def moved(words: bool, sentences: bool) -> Callable[[Sequence[Item]], Columns]:
 
 ALL: dict[str, Callable[[Sequence[Item]], Columns]] = {
     **{spec: lambda items, spec=spec: make_metric(spec).score(items) for spec in (*PLAIN, *ROUGE)},  # type: ignore[misc]
-    "cosine": lambda items: score_cosine(items, encoders=[Hashed()]),  # type: ignore[list-item]
-    "cosine(pool=max)": lambda items: score_cosine(items, encoders=[Hashed()], pool="max"),  # type: ignore[list-item]
-    "aes": lambda items: score_aes(items, encoder=Hashed()),  # type: ignore[arg-type]
+    "cosine": lambda items: score_vectors(items, [Hashed()], cosine_similarity),  # type: ignore[list-item]
+    "cosine(pool=max)": lambda items: score_vectors(items, [Hashed()], cosine_similarity, pool="max"),  # type: ignore[list-item]
+    "aes": lambda items: score_vectors(items, [Hashed()], angular_similarity, against="auto", pool="whole"),  # type: ignore[arg-type]
     "wms": moved(True, False),
     "sms": moved(False, True),
     "s+wms": moved(True, True),

@@ -1,4 +1,5 @@
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -50,11 +51,18 @@ def text(
 
 
 def alignment_of(similar: np.ndarray, sentences: np.ndarray, document: Text, summary: Text) -> Alignment:
-    """The alignment that word similarities [W, V] and sentence similarities [N, M] make, what rests on what held."""
-    by_sentence = np.stack([similar[document.place == place].max(axis=0) for place in range(len(document.pieces))])
-    focus = sentence_means(by_sentence, summary.weights, summary)
-    places = np.zeros(len(summary.pieces), int)
-    return Alignment(sentences, similar.max(axis=1), by_sentence, focus, places, by_sentence.max(axis=0))
+    """The alignment that word similarities [W, V] and sentence similarities [N, M] make, sentence by sentence."""
+    rows = [similar[document.place == n] for n in range(len(document.pieces))]
+    by_sentence = np.stack([row.max(axis=0) if len(row) else np.full(similar.shape[1], -1.0) for row in rows])
+    pair = np.maximum(by_sentence, np.vstack([by_sentence[1:], np.full((1, similar.shape[1]), -2.0)]))
+    focus = np.zeros_like(sentences, dtype=np.float32)
+    for m in summary.worded:
+        own = summary.place == m
+        focus[:, m] = np.average(pair[:, own], axis=1, weights=summary.weights[own] + 0.05)
+    both = focus + sentences
+    rests_on = [next(n for n, value in enumerate(column) if value >= column.max() - 1e-3) for column in both.T]
+    best = similar.max(axis=1), by_sentence.max(axis=0), sentences.max(axis=1), sentences.max(axis=0), focus.max(axis=0)
+    return Alignment(*best, np.array(rests_on), both.argmax(axis=1))
 
 
 def found(document: Text, summary: Text, fill: float = 0.5) -> dict[str, float]:
@@ -143,10 +151,9 @@ def test_a_higher_similarity_lowers_no_feature_that_raises_and_no_match(
     closer[place % 2, word % 2] += more
     document: DocumentView = view(DOCUMENT)
     before = alignment_of(similar, alike, DOCUMENT, SUMMARY)
-    for after in (
-        alignment_of(raised, alike, DOCUMENT, SUMMARY),
-        dataclasses.replace(before, sentences=closer),
-    ):
+    for changed in ((raised, alike), (similar, closer)):
+        # What rests on what may change, and with it the order.
+        after = dataclasses.replace(alignment_of(*changed, DOCUMENT, SUMMARY), rests_on=before.rests_on)
         one, other = values(document, SUMMARY, before), values(document, SUMMARY, after)
         for feature in feature_set():
             assert (other[feature.name] - one[feature.name]) * feature.direction >= -1e-6, feature.name
@@ -160,22 +167,54 @@ SHORT = text("old", "red ship", words=np.stack([E[2], E[0], 0.6 * E[1] + 0.8 * E
 
 def test_matches_by_hand() -> None:
     found = align(view(SOURCE), SHORT)
-    assert found.sentences.tolist() == [[0, 1], [1, 0], [0, 0]]
+    assert (found.likeness.tolist(), found.likeness_of.tolist()) == ([1, 1, 0], [1, 1])
     # Summary words: "old" is found in sentence 1, "red" in 0, "ship" is .6 like "boat" and .8 like "tower".
-    np.testing.assert_allclose(found.word_by_sentence, [[0, 1, 0.6], [1, 0, 0.8], [-1, -1, -1]], atol=1e-3)
     np.testing.assert_allclose(found.support, [1, 1, 0.8], atol=1e-3)
     np.testing.assert_allclose(found.covered, [1, 0.6, 1, 0.8], atol=1e-3)
-    # Sentence 0 with the next: each word's better of the two; sentence 1 with the (wordless) next: itself.
-    np.testing.assert_allclose(found.focus, [[1, 0.9], [1, 0.4], [-1, -1]], atol=1e-3)
+    # Sentence 0 with the next: each word's better of the two, so 1 and (1 + .8) / 2.
+    np.testing.assert_allclose(found.focus, [1, 0.9], atol=1e-3)
     assert found.rests_on.tolist() == [1, 0]
+    assert found.said_by.tolist() == [1, 0, 0]
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = align(view(SOURCE), SHORT)
-    monkeypatch.setattr(alignment, "_BLOCK", 1)
-    parts = align(view(SOURCE), SHORT)
-    for name in ("covered", "word_by_sentence", "focus", "support"):
-        np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
+SENTENCES = st.lists(st.integers(0, 3), min_size=1, max_size=6).filter(any)
+
+
+@given(SENTENCES, SENTENCES, st.integers(0, 1000), st.integers(1, 40), st.integers(1, 6))
+def test_however_it_is_parted_the_alignment_is_that_of_all_at_once(
+    source: list[int], own: list[int], seed: int, cells: int, block: int
+) -> None:
+    rng = np.random.default_rng(seed)
+
+    def unit(vectors: np.ndarray) -> np.ndarray:
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def made(counts: list[int]) -> Text:
+        words, vectors = (unit(rng.normal(size=(count, 4))) for count in (sum(counts), len(counts)))
+        return text(*(" ".join(["w"] * count) for count in counts), words=words, vectors=vectors)
+
+    document, summary = made(source), made(own)
+    words = document.words.astype(np.float32) @ summary.words.astype(np.float32).T
+    expected = alignment_of(words, document.vectors @ summary.vectors.T, document, summary)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alignment, "_CELLS", cells)
+        patch.setattr(alignment, "_BLOCK", block)
+        got = align(view(document), summary)
+    for field in dataclasses.fields(Alignment):
+        np.testing.assert_allclose(getattr(got, field.name), getattr(expected, field.name), atol=1e-5)
+
+
+def test_memory_grows_with_the_longer_text_and_not_with_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alignment, "_CELLS", 1 << 14)
+    peaks = []
+    for count in (500, 1000):
+        long = text(*["red boat"] * count, vectors=np.ones((count, 4)))
+        document = view(long)
+        tracemalloc.start()
+        align(document, long)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2.5 * peaks[0]
 
 
 def test_of_equal_sentences_the_first_is_taken() -> None:

@@ -6,7 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 
+from negsample import Estimator
 from negsample.errors import InputError
 from negsample.models.encoders import ENCODERS, as_texts, load_encoder, make_encoder
 from negsample.models.language.model_files import fingerprint
@@ -113,8 +115,12 @@ def test_texts_are_checked_and_lone_surrogates_replaced():
 
 
 def test_devices():
-    assert pick_device("cpu") == "cpu"
+    assert pick_device("cpu") == pick_device(torch.device("cpu")) == "cpu"
     assert pick_device() in ("cpu", "cuda")
+    for wrong in ("banana", "cuda:7", "cpu:1", "", 3):
+        for ask in (pick_device, Estimator.load):
+            with pytest.raises(InputError, match="choose one of auto, cpu"):
+                ask(device=wrong)
 
 
 def test_listing_encoders_imports_nothing_heavy():

@@ -11,8 +11,12 @@ from collections import Counter
 
 import optuna
 import pytest
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
 from tune_support import SEARCH, Stub, missing_postgres, postgres, start_worker, wait_for
 
+import negsample.train.search.study as study_module
+import negsample.train.search.tune as tune_module
 from negsample.errors import InputError
 from negsample.train.search.settings import read_search
 from negsample.train.search.study import (
@@ -167,7 +171,7 @@ def test_four_workers_never_take_one_trial_twice(tmp_path, config):
     study = open_study(open_storage(url), "s", search)
     for _ in range(16):
         study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.WAITING))
-    workers = [start_worker(config, url, 16, tmp_path / "out", stub) for _ in range(4)]
+    workers = [start_worker(config, url, 16, tmp_path / "out", stub, silent=60) for _ in range(4)]
     for worker in workers:
         worker.join(60)
         assert worker.exitcode == 0
@@ -258,12 +262,88 @@ def test_a_trial_that_always_kills_its_worker_is_given_up(tmp_path, config):
     assert reason_of(trials[0]) == "its worker was killed"
 
 
-def test_a_locked_database_is_waited_for(tmp_path, config):
+def test_a_locked_database_is_waited_for(tmp_path, config, monkeypatch, capsys):
+    monkeypatch.setattr(study_module, "_SAID", (0.2, 60.0))
     path = tmp_path / "s.db"
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN EXCLUSIVE")
     threading.Timer(1.0, lambda: holder.execute("ROLLBACK")).start()
     assert tune(read_search(config), "s", f"sqlite:///{path}", 1, tmp_path / "out", trainer=Stub(tmp_path / "log", 0.0))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "database is locked" in line
+
+
+def falling_silent(monkeypatch, answers):
+    """The database refuses each statement that ``answers`` says no to, from the first epoch's report on."""
+
+    def opened(*given):
+        storage = open_storage(*given)
+
+        @event.listens_for(storage.engine, "before_cursor_execute")
+        def refuse(connection, cursor, statement, *_):
+            if not answers():
+                raise OperationalError(statement, {}, Exception("terminating connection\nby an administrator"))
+
+        return storage
+
+    monkeypatch.setattr(tune_module, "open_storage", opened)
+
+
+def test_a_database_that_comes_back_loses_nothing(tmp_path, config, monkeypatch):
+    stub, out, left = Stub(tmp_path / "log", 0.0), tmp_path / "out", []
+    falling_silent(monkeypatch, lambda: not left or left.pop())
+
+    def trainer(config, folder, **options):
+        left[:] = [False, False]
+        return stub(config, folder, **options)
+
+    trials = tune(read_search(config), "s", f"sqlite:///{tmp_path}/s.db", 2, out, trainer=trainer)
+    assert [(state_of(trial), len(attempts(trial))) for trial in trials] == [("complete", 1)] * 2
+    assert len(stub.lines("epoch 2")) == 2
+
+
+def test_a_database_that_never_comes_back_is_one_line(tmp_path, config, monkeypatch, capfd):
+    monkeypatch.setattr(study_module, "PATIENCE", 1.0)
+    stub, out, gone = Stub(tmp_path / "log", 0.0), tmp_path / "out", []
+    falling_silent(monkeypatch, lambda: not gone)
+
+    def trainer(config, folder, **options):
+        gone.append(True)
+        return stub(config, folder, **options)
+
+    url = f"sqlite:///{tmp_path}/s.db"
+    with pytest.raises(
+        InputError, match=r"s\.db: failed .*terminating connection\); start the command again"
+    ) as caught:
+        tune(read_search(config), "s", url, 2, out, trainer=trainer, alive=1)
+    assert "\n" not in str(caught.value)
+    assert "Traceback" not in capfd.readouterr().err
+    # Started again, it goes on.
+    gone.clear()
+    assert len(tune(read_search(config), "s", url, 2, tmp_path / "again", trainer=stub)) >= 2
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_server_that_restarts(tmp_path, config, monkeypatch, back):
+    if (why := missing_postgres()) is not None:
+        pytest.skip(why)
+    monkeypatch.setattr(study_module, "PATIENCE", 30.0 if back else 1.0)
+    stub, out = Stub(tmp_path / "log", 0.0), tmp_path / "out"
+    with postgres() as url:
+
+        def trainer(config, folder, **options):
+            if not stub.lines():
+                url.stop()
+                if back:
+                    threading.Timer(1.0, url.start).start()
+            return stub(config, folder, **options)
+
+        if back:
+            trials = tune(read_search(config), "s", url, 2, out, trainer=trainer)
+            assert [(state_of(trial), len(attempts(trial))) for trial in trials] == [("complete", 1)] * 2
+        else:
+            with pytest.raises(InputError, match=r"failed .*; start the command again to go on"):
+                tune(read_search(config), "s", url, 2, out, trainer=trainer)
 
 
 def test_another_configuration_is_refused(tmp_path, config):
