@@ -43,7 +43,7 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     from negsample.models.embedding_cache import EmbeddingCache
     from negsample.models.encoders import make_encoder
     from negsample.models.features.rows import RowFeatures
-    from negsample.models.heads import make_rows_head
+    from negsample.models.heads import HEADS
     from negsample.train.data import open_split, prepare_split
     from negsample.train.fit.loop import SILENT, fit, predict
     from negsample.train.job import make_accelerator
@@ -63,7 +63,7 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
                 splits[name] = open_split(place / name)
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            network = make_rows_head(config.head, encoder.dim, 20, 10)
+            network = HEADS.get(config.head)(encoder.dim, 20, 10)
             # Goes on from the checkpoint of the epoch before.
             one_more = dataclasses.replace(config, epochs=epoch + 1, patience=epochs)
             fit(accelerator, one_more, "mse", network, features, splits["train"], splits["validation"], work, SILENT)

@@ -1,11 +1,12 @@
 """The service under load: requests a second against one-by-one calls, in the same run.
 
-python benchmarks/serve.py [--model DIR] [--requests 1000] [--clients 50] [--words 2000] [--alone 100]
+python benchmarks/serve.py [--model DIR] [--requests 1000] [--clients 50] [--words 2000] [--alone 100] [--heavy 150000]
 
 Starts ``negsample serve`` as a process of its own, on a free port. Documents have 20 to ``--words`` words (as many short
 ones as long ones, on a log scale); one request in ten is malformed. Says how many answers were lost, how far good ones are
-from ``negsample score`` of the same pairs, p50 and p95, and the memory of the process at each quarter; then ends another
-such process by SIGTERM in the middle, and counts what became of the requests.
+from ``negsample score`` of the same pairs, p50 and p95, and the memory of the process at each quarter; the same for a few
+clients with short texts beside a request of ``--heavy`` characters and one of twenty such pairs; then ends another such
+process by SIGTERM in the middle, and counts what became of the requests.
 """
 
 import argparse
@@ -183,6 +184,27 @@ def under_load(
     )
 
 
+def beside_heavy(model: list[str], clients: int, heavy: int) -> None:
+    """Short texts beside a slow request, and a huge one."""
+    pair = {
+        "document": made_text(heavy // 5, WORDS, "serve", "heavy"),
+        "summary": made_text(300, WORDS, "serve", "slow"),
+    }
+    large = [json.dumps({"pairs": [pair | {"summary": f"{n}. {pair['summary']}"}] * n}).encode() for n in (1, 20)]
+    # What has been read once would be known the second time.
+    bodies = [body for body, status, _ in made_requests(20 * clients, 200) if status == 200]
+    with service(model) as (process, port):
+        alone = Load(port, bodies[::2], clients).join().seconds
+        # They are not waited for: with the service they end.
+        Load(port, large, len(large))
+        time.sleep(0.5)
+        beside = Load(port, bodies[1::2], clients).join()
+        told = {name: f"p50 {np.median(one):.2f} s, p95 {np.quantile(one, 0.95):.2f} s"
+                for name, one in (("alone", alone), ("beside", beside.seconds))}  # fmt: skip
+        print(f"{clients} clients with short texts: {told['alone']}; beside a request of {len(large[0])} bytes and one of "
+              f"{len(large[1])}: {told['beside']}, {beside.lost.total()} lost; memory {resident(process)} MiB")  # fmt: skip
+
+
 def ended(model: list[str], made: list[tuple[bytes, int, dict[str, str] | None]], clients: int) -> None:
     """SIGTERM in the middle."""
     with service(model) as (process, port):
@@ -200,15 +222,17 @@ def ended(model: list[str], made: list[tuple[bytes, int, dict[str, str] | None]]
 
 
 def main() -> None:
-    """Both."""
+    """All of it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model")
-    for name, value in (("requests", 1000), ("clients", 50), ("words", 2000), ("alone", 100)):
+    for name, value in (("requests", 1000), ("clients", 50), ("words", 2000), ("alone", 100), ("heavy", 150_000)):
         parser.add_argument(f"--{name}", type=int, default=value)
     options = parser.parse_args()
     model = ["--model", options.model] if options.model else []
     made = made_requests(options.requests, options.words)
     under_load(model, made, options.clients, options.alone)
+    if options.heavy:
+        beside_heavy(model, min(5, options.clients), options.heavy)
     ended(model, made, options.clients)
 
 

@@ -12,18 +12,14 @@ _MOST_TOKENS = 16384
 def like_lengths(
     lengths: Sequence[int], device: str, most_tokens: int = _MOST_TOKENS, most_rows: int = _MOST_ROWS
 ) -> Iterator[list[int]]:
-    """Yield the numbers of rows in batches of like length, the shortest first; rows of no length are left out.
+    """Yield the numbers of rows in batches of like length, the longest first; rows of no length are left out.
 
     At most ``most_rows`` rows (four times as many on a GPU) and ``most_tokens`` padded tokens, but one row at least.
     """
-    order = sorted((row for row in range(len(lengths)) if lengths[row]), key=lambda row: lengths[row])
     most_rows = most_rows if device == "cpu" else 4 * most_rows
-    start = 0
-    for stop in range(1, len(order) + 1):
-        full = stop - start == most_rows
-        if stop == len(order) or full or lengths[order[stop]] * (stop + 1 - start) > most_tokens:
-            yield order[start:stop]
-            start = stop
+    there = [row for row in range(len(lengths)) if lengths[row]]
+    for batch in longest_first([lengths[row] for row in there], lambda longest: min(most_rows, most_tokens // longest)):
+        yield [there[place] for place in batch]
 
 
 def longest_first(

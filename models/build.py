@@ -16,7 +16,7 @@ from negsample.models.features import Features
 from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.models.features.tokens import TokenFeatures
-from negsample.models.heads import HEADS, make_rows_head
+from negsample.models.heads import HEADS
 from negsample.models.language.model_files import called
 from negsample.models.language.networks import load_pretrained, load_shell
 from negsample.models.precision import to_bf16
@@ -99,7 +99,7 @@ def make_network(parts: Parts, seed: int) -> nn.Module:
             torch.manual_seed(seed)
             if isinstance(parts.features, RowFeatures):
                 sizes = (parts.features.encoder.dim, *parts.features.limits)
-                parts.network = make_rows_head(parts.head, *sizes, unit=parts.features.unit, **parts.options)
+                parts.network = HEADS.get(parts.head)(*sizes, parts.features.unit, **parts.options)
             else:
                 parts.network = HEADS.get(parts.head)(**parts.options)
     return parts.network

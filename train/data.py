@@ -86,7 +86,7 @@ def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str
     shutil.rmtree(folder, ignore_errors=True)
     skipped: Counter[str] = Counter()
     report = generate(pairs_of(config, skipped), recipe, folder, **amounts(config))
-    return {**read_of(config, skipped), **dataclasses.asdict(report)}
+    return {**read_of(config, skipped), **report}
 
 
 def read_of(config: Reading, skipped: Counter[str]) -> dict[str, Any]:

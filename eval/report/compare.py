@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from negsample.eval.agreement.compare import Section, SystemsComparison
-from negsample.eval.report.page import about, render, texts, write_files
+from negsample.eval.report import about, render, texts, write_files
 from negsample.eval.report.plots import shared_scale
 from negsample.io.files import new_folder
 from negsample.io.run_record import Stopwatch, fingerprints, write_run

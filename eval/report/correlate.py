@@ -11,8 +11,7 @@ from negsample.eval.agreement.levels import MAIN_COEFFICIENT, level_title
 from negsample.eval.agreement.result import Correlation, Measured
 from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.eval.judgments import parted
-from negsample.eval.report import plots
-from negsample.eval.report.page import about, render, texts, write_files
+from negsample.eval.report import about, plots, render, texts, write_files
 from negsample.io.files import new_folder
 from negsample.io.run_record import Stopwatch, fingerprints, write_run
 from negsample.number_text import number, p_text
@@ -268,8 +267,7 @@ def _sampling(data: Measured, human: str, drawn: Sequence[str]) -> dict[str, Any
             curves.append((metric, [(articles, mean, mean - sd, mean + sd) for articles, mean, sd in sizes]))
     if not curves:
         return None
-    ends = "; ".join(f"{name} {number(spots[0][1])} to {number(spots[-1][1])}" for name, spots in curves)
-    description = f"System-level Pearson r with {human} by number of articles drawn, from fewest to all: {ends}"
+    description = f"System-level Pearson r with {human} by number of articles drawn"
     return {
         "plot": plots.curve_plot(curves, (-1.0, 1.0), "articles drawn", "system r", description),
         "names": [name for name, _ in curves],

@@ -14,8 +14,7 @@ from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficien
 from negsample.eval.judgments import parted
 from negsample.eval.learn import FITTED, OVERALL, FitResult, TargetResult
 from negsample.eval.metrics.learned import PresetResult
-from negsample.eval.report import plots
-from negsample.eval.report.page import render, write_files
+from negsample.eval.report import plots, render, write_files
 from negsample.io.files import new_folder
 from negsample.io.run_record import Stopwatch, fingerprints, write_run
 from negsample.number_text import interval, number, p_text

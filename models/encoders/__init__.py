@@ -25,9 +25,9 @@ ENCODERS = Registry(
         "hf": "negsample.models.encoders.transformer:make_hf",
         "infersent": "negsample.models.encoders.infersent:make",
         "sentence-transformer": "negsample.models.encoders.transformer:make_sentence_transformer",
-        "use": "negsample.models.encoders.tfhub:make_use",
-        "use-large": "negsample.models.encoders.tfhub:make_use_large",
-        "use-multilingual": "negsample.models.encoders.use_multilingual:make",
+        "use": "negsample.models.encoders.use:make_use",
+        "use-large": "negsample.models.encoders.use:make_use_large",
+        "use-multilingual": "negsample.models.encoders.use:make_use_multilingual",
         "word2vec": "negsample.models.encoders.words:make_word2vec",
     },
 )
@@ -43,8 +43,7 @@ class Encoder(Protocol):
     nothing else: equal on every machine, device and library version, before saving and after loading.
     ``counts``: what ``encode`` has met so far, e.g. ``truncated``, ``unknown_words``, ``zero_vectors``.
 
-    One over a transformers network has a method ``in_bf16``: a copy that computes in bfloat16, with a fingerprint of its
-    own, so that no cache mixes the vectors of both. It is for scoring, and is not saved.
+    One over a transformers network has ``in_bf16()``: a copy for scoring in bfloat16, with a fingerprint of its own.
     """
 
     name: str
@@ -58,7 +57,7 @@ class Encoder(Protocol):
         ...
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write into ``folder`` (the encoder's own) all that ``load_encoder`` needs, and return the spec it takes.
+        """Write what ``load_encoder`` needs into ``folder`` (the encoder's own, made if need be); return the spec it takes.
 
         Weights that an installed package brings are referred to, not copied. No pickles are written.
         """
@@ -68,7 +67,7 @@ class Encoder(Protocol):
 def as_texts(texts: Sequence[str]) -> list[str]:
     """Return ``texts`` as a list, each as encoders read it (``readable``).
 
-    Raises InputError for a single string or anything that is not a string.
+    Raises InputError for a single string, and for what is no string.
     """
     texts = as_list(texts)
     for number, text in enumerate(texts):
@@ -103,16 +102,13 @@ def load_encoder(spec: Mapping[str, Any], folder: Path) -> Encoder:
     root = Path(folder).resolve()
     for option, value in relative.items():
         path = (root / value).resolve()
-        if not path.is_relative_to(root):
+        if not path.is_relative_to(root) or not path.exists():
             raise InputError(
-                f"{folder}: the encoder's {option} {value!r} points outside the folder; save the model again"
+                f"{path} is missing or outside {folder}; copy the whole model folder, or save the model again"
             )
-        if not path.exists():
-            raise InputError(f"{path} is missing; copy the whole model folder, or save the model again")
         options[option] = str(path)
-    factory = ENCODERS.get(name)
     try:
-        encoder: Encoder = factory(**options)
+        encoder: Encoder = ENCODERS.get(name)(**options)
     except TypeError as error:
         raise InputError(
             f"{folder}: encoder {name} does not take the saved options ({error}); save it again"

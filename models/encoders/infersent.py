@@ -4,7 +4,6 @@ The weights (``infersent1.pkl``, ``infersent2.pkl``) and word vectors (GloVe 840
 for version 2) are the user's: both have licences of their own.
 """
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,42 +19,23 @@ from negsample.models.encoders import as_texts
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
 from negsample.models.language.model_files import fingerprint, one_line, read_tensors
 from negsample.models.language.networks import pick_device
+from negsample.text import straight
 
 # What the published versions put around a sentence.
 BOUNDS = {1: ("<s>", "</s>"), 2: ("<p>", "</p>")}
 _MOST_TOKENS = 8192
 _MOST_ROWS = 128
 
-_TOKEN = re.compile(
-    r"""
-      (?:[^\W\d_]\.){2,}                        # U.S., e.g.
-    | \d+(?:[.,:]\d+)*                          # 1,091.5  10:30
-    | [^\W_]+(?=n't\b)                          # do|n't
-    | n't\b
-    | '(?:s|re|ve|ll|d|m)\b                     # it|'s
-    | [^\W_]+(?:[-.&][^\W_]+)*                  # well-known  AT&T
-    | \.{2,} | --+
-    | [^\w\s] | _+
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-
 
 def tokenize(text: str, version: int) -> list[str]:
-    """Words and punctuation marks of a sentence, case kept, English contractions split as the Penn Treebank does.
+    """Words and punctuation marks of a sentence, case kept, by NLTK's Treebank tokenizer, as the published code does.
 
     "She doesn't." → She, does, n't, "." in version 1; version 2's vectors know the Moses split: doesn, 't.
     """
-    tokens = _TOKEN.findall(text.replace("’", "'"))
-    if version == 1:
-        return tokens
-    moses: list[str] = []
-    for token in tokens:
-        if token.lower() == "n't" and moses:
-            moses[-1] += token[0]
-            token = token[1:]
-        moses.append(token)
-    return moses
+    from nltk.tokenize import NLTKWordTokenizer
+
+    tokens = NLTKWordTokenizer().tokenize(straight(text))
+    return tokens if version == 1 else " ".join(tokens).replace(" n't", "n 't").split()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +43,8 @@ class InferSent:
     """BiLSTM-max: [forward; backward] states, so ``dim`` is twice the LSTM's width (4096 for the published weights).
 
     A sentence is its tokens between the version's bounds; what has no vector is left out (``counts["unknown_words"]``).
-    Padding never enters the maximum. (The published code of version 1 lets the padding
-    in, so that there a vector depends on the batch.) A sentence without a known
-    word is its bounds alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
+    Padding never enters the maximum (the published code of version 1 lets it in). A sentence without a known word is
+    its bounds alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
     (``counts["zero_vectors"]``).
     """
 

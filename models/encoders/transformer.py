@@ -38,21 +38,6 @@ _LAYERS = re.compile(r"(?P<one>-?\d+)|(?P<join>mean|concat)\((?P<several>-?\d+(?
 _CHUNK = 4096
 
 
-class Layers(NamedTuple):
-    """Layers of a network, counted from the end (−1: the last), and how their vectors are joined: ``mean`` or ``concat``."""
-
-    numbers: tuple[int, ...] = (-1,)
-    join: str = "mean"
-
-    @property
-    def option(self) -> int | str:
-        """How a specification names them: a number, or ``mean(-3,-1)``."""
-        return self.numbers[0] if len(self.numbers) == 1 else f"{self.join}({','.join(map(str, self.numbers))})"
-
-
-LAST = Layers()
-
-
 class Batch(NamedTuple):
     """Token vectors of some of the texts: ``rows`` [b] their numbers, ``hidden`` [b, t, width], ``mask`` [b, t] true
     for tokens, ``special`` [b, t] true for the tokens that the tokenizer added."""
@@ -65,8 +50,9 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TransformerEncoder:
-    """Token vectors of ``layers``, under ``poolings`` joined end to end, then through ``stages``.
+    """Token vectors under ``poolings`` joined end to end, then through ``stages``.
 
+    ``layers``: whose vectors are taken, counted from the end (−1: the last); of several ``join`` makes ``mean`` or ``concat``.
     Padding never counts; the tokens that the tokenizer adds ([CLS], [SEP], <s>) count only with ``special``. ``prompt``
     stands before every text, and with ``lower`` a text is read in lower case. A text without a token that counts is a
     zero row, counted in ``counts["zero_vectors"]``; a text beyond the model's longest input loses its end, counted in
@@ -83,7 +69,8 @@ class TransformerEncoder:
     options: Mapping[str, Any]
     root: Path | None
     files: tuple[str, ...] = ()
-    layers: Layers = LAST
+    layers: tuple[int, ...] = (-1,)
+    join: str = "mean"
     special: bool = True
     stages: tuple[Callable[[Any], Any], ...] = ()
     prompt: str = ""
@@ -125,7 +112,7 @@ class TransformerEncoder:
         """
         import torch
 
-        model, numbers = self.model, self.layers.numbers
+        model, last = self.model, self.layers == (-1,)
         fields = ["input_ids", "attention_mask", *({"token_type_ids"} & set(model.tokenizer.model_input_names))]
         # Padded places are masked: a tokenizer without a padding token may pad with any.
         fills = {"input_ids": model.tokenizer.pad_token_id or 0, "token_type_ids": model.tokenizer.pad_token_type_id}
@@ -146,13 +133,11 @@ class TransformerEncoder:
                     for name in [*fields, "special_tokens_mask"]
                 }
                 special = inputs.pop("special_tokens_mask").bool()
-                output = model.network(**inputs, output_hidden_states=numbers != (-1,))
-                if numbers == (-1,):
-                    hidden = output.last_hidden_state
-                else:
-                    states = [output.hidden_states[number] for number in numbers]
-                    concat = self.layers.join == "concat"
-                    hidden = torch.cat(states, dim=-1) if concat else torch.stack(states).mean(dim=0)
+                output = model.network(**inputs, output_hidden_states=not last)
+                states = (
+                    [output.last_hidden_state] if last else [output.hidden_states[number] for number in self.layers]
+                )
+                hidden = torch.cat(states, dim=-1) if self.join == "concat" else torch.stack(states).mean(dim=0)
                 yield Batch([start + row for row in rows], hidden, inputs["attention_mask"].bool(), special)
 
     def _count_truncated(self, full: list[str]) -> None:
@@ -219,16 +204,29 @@ def make_hf(
     choice("pool", pool, ("mean", "max"))
     folder = model_folder(model, revision) if model else minilm_folder()
     loaded = load_network(folder, device=device, limit=max_length)
-    layers = _read_layers(layer, int(loaded.network.config.num_hidden_layers), folder)
-    options = {"pool": pool, "layer": layers.option, "special": special, "max_length": loaded.limit}
+    layers, join = _read_layers(layer, int(loaded.network.config.num_hidden_layers), folder)
+    # One layer, or several, have one name in fingerprints.
+    named = layers[0] if len(layers) == 1 else f"{join}({','.join(map(str, layers))})"
+    options = {"pool": pool, "layer": named, "special": special, "max_length": loaded.limit}
     digest = fingerprint("hf", options, fingerprint_parts(folder))
-    dim = loaded.width * (len(layers.numbers) if layers.join == "concat" else 1)
-    root = folder if model else None
-    return TransformerEncoder("hf", folder, loaded, (pool,), dim, digest, options, root, layers=layers, special=special)
+    dim = loaded.width * (len(layers) if join == "concat" else 1)
+    return TransformerEncoder(
+        "hf",
+        folder,
+        loaded,
+        (pool,),
+        dim,
+        digest,
+        options,
+        folder if model else None,
+        layers=layers,
+        join=join,
+        special=special,
+    )
 
 
-def _read_layers(layer: int | str, depth: int, folder: Path) -> Layers:
-    """The layers that ``layer`` names of a network of ``depth`` layers and its embeddings, which are layer 0."""
+def _read_layers(layer: int | str, depth: int, folder: Path) -> tuple[tuple[int, ...], str]:
+    """The layers that ``layer`` names of a network of ``depth`` layers, counted from the end, and how they are joined."""
     match = _LAYERS.fullmatch(str(layer).replace(" ", ""))
     if match is None:
         raise InputError(f"layer={layer}: write one number, or several as mean(1,2,3) or concat(1,2,3)")
@@ -238,8 +236,7 @@ def _read_layers(layer: int | str, depth: int, folder: Path) -> Layers:
             raise InputError(
                 f"layer={layer}: {folder} has layers 0 (embeddings) to {depth}; choose {-depth - 1} to {depth}"
             )
-    # One layer has one name in fingerprints: counted from the end.
-    return Layers(tuple(n if n < 0 else n - depth - 1 for n in numbers), match["join"] or "mean")
+    return tuple(n if n < 0 else n - depth - 1 for n in numbers), match["join"] or "mean"
 
 
 # --- sentence-transformer ----------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -14,11 +14,8 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.files import atomic_text, replacing
 
-_BLOCK_LINES = 4096
-_BLOCK_BYTES = 1 << 24
+_BLOCK_ROWS = 4096
 _LONGEST_WORD = 1 << 16
-Row = tuple[str, np.ndarray]
-"""A word and its numbers, float32 [dim]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +47,8 @@ def table(words: Sequence[str], matrix: np.ndarray) -> WordVectors:
         matrix = matrix[rows]
     hasher = hashlib.sha256(json.dumps(list(index), ensure_ascii=True).encode())
     hasher.update(str(matrix.shape).encode())
-    for start in range(0, len(matrix), _BLOCK_LINES):
-        hasher.update(np.ascontiguousarray(matrix[start : start + _BLOCK_LINES], dtype="<f4").data)
+    for start in range(0, len(matrix), _BLOCK_ROWS):
+        hasher.update(np.ascontiguousarray(matrix[start : start + _BLOCK_ROWS], dtype="<f4").data)
     return WordVectors(index, matrix, hasher.hexdigest(), len(words) - len(rows))
 
 
@@ -60,119 +57,87 @@ def read_vectors(path: Path, limit: int = 0) -> WordVectors:
 
     ``path`` is a text file (``word v1 … vd`` a line, with or without the line ``words dim`` before them: GloVe,
     fastText, word2vec text), a word2vec binary file, either of them gzipped, or a folder written by ``save_vectors``.
-    Words are UTF-8, undecodable bytes become U+FFFD. Raises InputError with the line or byte where a file is damaged.
+    Words are UTF-8, undecodable bytes become U+FFFD. Raises InputError with the line or word where a file is damaged.
     """
     path = Path(path).expanduser()
     if limit < 0:
         raise InputError(f"limit={limit} is negative; give the number of rows to read, or 0 for all")
     if path.is_dir():
         return _read_saved(path, limit)
+    words, numbers = [], bytearray()
     try:
         with (
             cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream,
             np.errstate(over="ignore"),
         ):
-            first = stream.readline(_LONGEST_WORD)
-            size = _header(first)
-            binary = size is not None and not _is_text_row(stream.readline(_LONGEST_WORD))
-            stream.seek(len(first) if size else 0)
-            if size and binary:
-                words, matrix = _collected(_binary_rows(stream, path, size, len(first), limit))
-            else:
-                words, matrix = _collected(_text_rows(stream, path, size, limit))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; give the path of a word-vector file") from None
+            for word, row in _rows(stream, path, limit):
+                words.append(word.decode("utf-8", "replace"))
+                numbers += row.astype("<f4", copy=False).data
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read ({error}); download it again") from error
+        raise InputError(f"{path}: cannot be read ({error}); give the path of a word-vector file") from error
     if not words:
         raise InputError(f"{path}: holds no word vectors; expected lines 'word v1 … vd'")
-    return table(words, matrix)
+    return table(words, np.frombuffer(numbers, "<f4").reshape(len(words), -1))
 
 
-def _header(line: bytes) -> tuple[int, int] | None:
-    """(words, dim) where the line is a word2vec header."""
-    fields = line.split()
-    if len(fields) == 2 and all(field.isdigit() for field in fields) and int(fields[1]) > 0:
-        return int(fields[0]), int(fields[1])
-    return None
+def _rows(stream: BinaryIO, path: Path, limit: int) -> Iterator[tuple[bytes, np.ndarray]]:
+    """Words and their numbers, float32 [dim]."""
+    first = stream.readline(_LONGEST_WORD)
+    fields = first.split()
+    header = len(fields) == 2 and all(field.isdigit() for field in fields) and int(fields[1]) > 0
+    if not header:
+        stream.seek(0)
+        yield from _text_rows(stream, path, 0, 0, limit)
+        return
+    count, dim = map(int, fields)
+    last = stream.readline(_LONGEST_WORD).split()[-1:]
+    stream.seek(len(first))
+    # Binary files have raw bytes where text has a number.
+    read = _binary_rows if np.isnan(_numbers(last)).any() else _text_rows
+    yield from read(stream, path, count, dim, limit)
 
 
-def _is_text_row(line: bytes) -> bool:
-    """Whether the line after a header reads as ``word v1 …`` (binary files have raw bytes there)."""
-    fields = line.split()
+def _numbers(fields: list[bytes]) -> np.ndarray:
+    """The numbers that ``fields`` spell, float32; a NaN where one of them is none."""
     try:
-        return not fields or (len(fields) > 1 and bool(np.array(fields[-1:], dtype=np.float32).size))
+        return np.array(fields, dtype=np.float32)
     except ValueError:
-        return False
+        return np.array([np.nan], dtype=np.float32)
 
 
-def _collected(rows: Iterable[Row]) -> tuple[list[str], np.ndarray]:
-    """Join ``rows``; the matrix grows by a quarter in place, so that reading peaks near the size of the result."""
-    words: list[str] = []
-    matrix = np.empty((0, 0), dtype=np.float32)
-    for word, numbers in rows:
-        if len(words) == len(matrix):
-            matrix.resize((max(_BLOCK_LINES, len(matrix) * 5 // 4), len(numbers)), refcheck=False)
-        matrix[len(words)] = numbers
-        words.append(word)
-    matrix.resize((len(words), matrix.shape[1]), refcheck=False)
-    return words, matrix
-
-
-def _text_rows(stream: BinaryIO, path: Path, size: tuple[int, int] | None, limit: int) -> Iterator[Row]:
-    """Yield the rows of a text file from the stream's place on; ``size`` is the header that was read, if there was one."""
-    before, dim = (1, size[1]) if size else (0, 0)
+def _text_rows(stream: BinaryIO, path: Path, promised: int, dim: int, limit: int) -> Iterator[tuple[bytes, np.ndarray]]:
+    """The rows of a text file; ``promised``, ``dim``: what its header says, 0 where there is none."""
     count = 0
-    for number, line in enumerate(stream, before + 1):
+    for number, line in enumerate(stream, 2 if dim else 1):
         if limit and count == limit:
             return
         fields = line.split()
         if not fields:
             continue
-        dim = dim or len(fields) - 1
-        if not 1 <= dim < len(fields):
-            told = f"a word and {dim} numbers" if dim else "'word v1 … vd'"
-            raise InputError(
-                f"{path}:{number}: expected {told}, found {len(fields)} fields; is this a word-vector file?"
-            )
-        try:
-            row = np.array(fields[-dim:], dtype=np.float32)
-        except ValueError:
-            row = np.array([np.nan])
-        if not np.isfinite(row).all():
-            raise InputError(f"{path}:{number}: a word must be followed by finite numbers; correct the line")
+        dim = dim or max(1, len(fields) - 1)
+        row = _numbers(fields[-dim:])
+        if len(fields) <= dim or not np.isfinite(row).all():
+            raise InputError(f"{path}:{number}: expected a word and {dim} finite numbers; is this a word-vector file?")
         # A word may have spaces in it (glove.840B has some): the numbers come last.
-        yield b" ".join(fields[:-dim]).decode("utf-8", "replace"), row
+        yield b" ".join(fields[:-dim]), row
         count += 1
-    if size and not limit and count != size[0]:
-        raise InputError(f"{path}: the header promises {size[0]} words, the file has {count}; download it again")
+    if promised and not limit and count != promised:
+        raise InputError(f"{path}: the header promises {promised} words, the file has {count}; download it again")
 
 
-def _binary_rows(stream: BinaryIO, path: Path, size: tuple[int, int], offset: int, limit: int) -> Iterator[Row]:
-    """Yield the rows of a word2vec binary file: each the word, a space, ``dim`` little-endian float32, and often a line feed."""
-    total, dim = size
+def _binary_rows(stream: BinaryIO, path: Path, total: int, dim: int, limit: int) -> Iterator[tuple[bytes, np.ndarray]]:
+    """The rows of a word2vec binary file: each the word, a space, ``dim`` little-endian float32, and often a line feed."""
     wanted = min(total, limit) if limit else total
-    data, place = b"", 0
     for number in range(1, wanted + 1):
-        space = data.find(b" ", place, place + _LONGEST_WORD)
-        if space < 0 or space + 1 + 4 * dim > len(data):
-            offset += place
-            data, place = data[place:] + stream.read(max(_BLOCK_BYTES, 4 * dim)), 0
-            space = data.find(b" ", 0, _LONGEST_WORD)
-            if space < 0 or space + 1 + 4 * dim > len(data):
-                raise InputError(
-                    f"{path}: byte {offset}: word {number} of {total} is cut short or damaged; download the file again"
-                )
-        word = data[place:space].lstrip(b"\n").decode("utf-8", "replace")
-        row = np.frombuffer(data, dtype="<f4", count=dim, offset=space + 1)
-        if not np.isfinite(row).all():
-            raise InputError(f"{path}: word {number} ({word!r}) has numbers that are not finite")
-        yield word, row
-        place = space + 1 + 4 * dim
-    if wanted == total and (data[place:] + stream.read(1)).strip(b"\n"):
-        raise InputError(
-            f"{path}: byte {offset + place}: data after the last of {total} words; download the file again"
-        )
+        word = b""
+        while (letter := stream.read(1)) not in (b" ", b"") and len(word) < _LONGEST_WORD:
+            word += letter
+        row = np.frombuffer(stream.read(4 * dim), dtype="u1")
+        if len(row) < 4 * dim or not np.isfinite(row.view("<f4")).all():
+            raise InputError(f"{path}: word {number} of {total} is cut short or damaged; download the file again")
+        yield word.lstrip(b"\n"), row.view("<f4")
+    if wanted == total and stream.read(2).strip(b"\n"):
+        raise InputError(f"{path}: data after the last of {total} words; download the file again")
 
 
 def save_vectors(vectors: WordVectors, folder: Path) -> None:

@@ -17,9 +17,6 @@ from negsample.models.language.networks import choice
 from negsample.models.language.packaged import glove_files
 from negsample.text import straight
 
-UNITS = ("word", "sentence")
-POOLS = ("mean", "max")
-
 _LEADING = re.compile(r"^[\W_]+")
 _TRAILING = re.compile(r"[\W_]+$")
 _CLITIC = re.compile(r"(?:n't|'(?:s|re|ve|ll|d|m))$", re.IGNORECASE)
@@ -41,9 +38,9 @@ def find_rows(token: str, index: Mapping[str, int], lower: bool) -> list[int]:
     """Rows of ``index`` that stand for a white-space ``token``; usually one, none where the token is unknown.
 
     The first form that is known counts: the token as it is; without outer punctuation. Failing that, the known ones
-    among its pieces: letters and digits between hyphens, slashes and the like, with English clitics as the treebank
-    splits them, and a number apart from its unit ("don't" → "do", "n't"; "rock-pop" → "rock", "pop"; "$2.5bn" → "2.5",
-    "bn"). ``lower`` looks up lower case only; otherwise a form is tried as written and then in lower case.
+    among its pieces: between hyphens, slashes and the like, with English clitics apart, and a number apart from its unit
+    ("don't" → "do", "n't"; "rock-pop" → "rock", "pop"; "$2.5bn" → "2.5", "bn"). ``lower`` looks up lower case only;
+    otherwise a form is tried as written and then in lower case.
     """
     token = straight(token)
     for form in _forms(token):
@@ -128,9 +125,8 @@ class WordEncoder:
 def _word_encoder(
     name: str, vectors: WordVectors, unit: str, pool: str, lower: bool, packaged: bool = False
 ) -> WordEncoder:
-    """A ``WordEncoder`` over ``vectors``, its options checked and its fingerprint worked out."""
-    choice("unit", unit, UNITS)
-    choice("pool", pool, POOLS)
+    choice("unit", unit, ("word", "sentence"))
+    choice("pool", pool, ("mean", "max"))
     options = {"unit": unit, "pool": pool, "lower": lower}
     digest = fingerprint("words", options, [("vectors", bytes.fromhex(vectors.digest))])
     encoder = WordEncoder(name, vectors, unit, pool, lower, digest, options, packaged)
@@ -146,8 +142,7 @@ def make_glove(
 
     ``unit``: ``word`` (the baseline of Bao et al. 2021) or ``sentence``; ``pool``: ``mean`` or ``max`` over a sentence's
     words (avg and max of Sun & Nenkova 2019); ``lower``: look words up in lower case (false for the cased 840B vectors);
-    ``limit``: read only the first, most frequent words. Tokens, pieces and zero rows: see ``WordEncoder``.
-    Raises InputError for a damaged file, with its line, and where the package is missing.
+    ``limit``: read only the first words. Raises InputError for a damaged file, and where the package is missing.
     """
     vectors = read_vectors(Path(path), limit) if path else _packaged(limit)
     return _word_encoder("glove", vectors, unit, pool, lower, packaged=not path and not limit)
@@ -172,7 +167,7 @@ def make_word2vec(
 ) -> WordEncoder:
     """word2vec vectors (Mikolov et al. 2013) from ``path``, in the binary or the text format, maybe gzipped.
 
-    ``unit``, ``pool`` and ``limit`` as for ``glove``; ``lower=false``: a word is looked up as written, then in lower
-    case (the Google News vectors are cased). Raises InputError for a damaged file, with its line or byte.
+    Options as for ``glove``; ``lower=false``: a word is looked up as written, then in lower case (the Google News vectors
+    are cased). Raises InputError for a damaged file.
     """
     return _word_encoder("word2vec", read_vectors(Path(path), limit), unit, pool, lower)

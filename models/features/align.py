@@ -58,8 +58,7 @@ class AlignFeatures:
     """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors.
 
     ``judge``, ``evidence``: None where a head goes without (the frozen variant has no judge). A text is kept as its
-    UTF-8 bytes; it is read when a batch asks for it, and a document's view is remembered while its summaries go by.
-    Nothing is cut but what a language model reads of a long document (``read_in_part``).
+    UTF-8 bytes and read when a batch asks for it; a document's view is remembered while its summaries go by.
     """
 
     dtype, width, unit = "uint8", 1, "byte"
@@ -106,18 +105,16 @@ class AlignFeatures:
         self.reader.states.recent.most = _COMING_AGAIN
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """UTF-8 bytes of each text."""
         return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for text in texts]
 
     def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
-        """Nothing to learn."""
+        pass
 
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
-        """Bytes of each document in units of 64, so that summaries of one document go together: it is read once."""
+        # Summaries of one document go together: it is read once.
         return np.asarray(documents, np.int64) // _BYTES + 1
 
     def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
-        """Never."""
         return np.zeros(len(documents), bool)
 
     def view_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[PairView]:
@@ -150,12 +147,12 @@ class AlignFeatures:
 
     def _told(self, pairs: Sequence[PairView], summaries: Sequence[str]) -> list[dict[str, float]]:
         """For each pair, by name, what the judge and the language model say of it."""
-        found: dict[str, np.ndarray] = {}
+        found: dict[str, list[float]] = {}
         if self.judge is not None:
-            found.update(zip(SOURCES["judge"], self.judge.readings(summaries).T, strict=True))
+            found.update(zip(SOURCES["judge"], self.judge.readings(summaries).T.tolist(), strict=True))
         if self.evidence is not None:
-            found.update(zip(SOURCES["evidence"], self.evidence.marks(pairs).T, strict=True))
-        return [{name: float(column[i]) for name, column in found.items()} for i in range(len(summaries))]
+            found.update(zip(SOURCES["evidence"], self.evidence.marks(pairs).T.tolist(), strict=True))
+        return [{name: column[i] for name, column in found.items()} for i in range(len(summaries))]
 
     def _compared(self, pair: PairView, told: dict[str, float]) -> Compared:
         document, summary = pair.document, pair.summary
@@ -170,12 +167,8 @@ class AlignFeatures:
         )
 
     def _unworded(self, document: DocumentView, summary: Text, told: dict[str, float]) -> Compared:
-        """A pair of which a text has no word.
-
-        A summary without a word has the lowest value of every feature and no aspect. Beside a document without one,
-        only what the summary shows alone can be judged: nothing of it is in the document, and the features are at their
-        centres.
-        """
+        """A summary without a word has the lowest value of every feature; beside a document without one all are at their
+        centres but those of the summary alone. Neither has an aspect."""
         features = feature_set(self.sources)
         if summary.forms:
             found = {f.name: f.centre for f in features} | told
@@ -196,15 +189,9 @@ class AlignFeatures:
         return None
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the encoder (or the reference to its package), the judge and the language model into folders of their own.
-
-        The language model is written where ``copy_lm``; else its name is kept.
-        """
-        path = folder / "encoder"
-        path.mkdir(parents=True, exist_ok=True)
         judge = self.judge.save(folder / "judge") if self.judge is not None else None
         evidence = self.evidence.save(folder / "evidence", self._copy_lm) if self.evidence is not None else None
-        return {"encoder": self.encoder.save(path), "judge": judge, "evidence": evidence}
+        return {"encoder": self.encoder.save(folder / "encoder"), "judge": judge, "evidence": evidence}
 
 
 def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:

@@ -72,12 +72,10 @@ class RowFeatures:
         return self.max_document, self.max_summary
 
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
-        """Rows of each pair after cutting."""
         most_document, most_summary = self.limits
         return np.minimum(documents, most_document) + np.minimum(summaries, most_summary)
 
     def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
-        """Whether either text has more rows than are kept."""
         most_document, most_summary = self.limits
         return (np.asarray(documents) > most_document) | (np.asarray(summaries) > most_summary)
 
@@ -85,12 +83,8 @@ class RowFeatures:
         """``document`` [B, N, d], ``summary`` [B, M, d] float32 and their masks bool [B, N], [B, M]."""
         document, document_mask = self._pad(documents, self.limits[0])
         summary, summary_mask = self._pad(summaries, self.limits[1])
-        return {
-            "document": document,
-            "summary": summary,
-            "document_mask": document_mask,
-            "summary_mask": summary_mask,
-        }
+        masks = {"document_mask": document_mask, "summary_mask": summary_mask}
+        return {"document": document, "summary": summary, **masks}
 
     def _pad(self, texts: Sequence[np.ndarray], most: int) -> tuple[Tensor, Tensor]:
         kept = [text.reshape(-1, KEY_BYTES)[:most] for text in texts]
@@ -99,7 +93,5 @@ class RowFeatures:
         return torch.from_numpy(padded), torch.from_numpy(mask)
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the encoder (or the reference to its package) into ``folder/encoder``."""
-        path = folder / "encoder"
-        path.mkdir(parents=True, exist_ok=True)
-        return {"max_document": self.max_document, "max_summary": self.max_summary, "encoder": self.encoder.save(path)}
+        saved = self.encoder.save(folder / "encoder")
+        return {"max_document": self.max_document, "max_summary": self.max_summary, "encoder": saved}

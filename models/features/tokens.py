@@ -73,26 +73,17 @@ class TokenFeatures:
         """Token ids without special tokens, uncut: int32 arrays."""
         if not texts:
             return []
-        encoded = self.tokenizer(
-            [readable(text) for text in texts],
-            add_special_tokens=False,
-            truncation=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            verbose=False,
-        )["input_ids"]
-        return [np.asarray(ids, dtype=np.int32) for ids in encoded]
+        encoded = self.tokenizer([readable(text) for text in texts], add_special_tokens=False, verbose=False)
+        return [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
 
     def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
-        """Nothing to learn."""
+        pass
 
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
-        """Tokens of each pair after cutting, special ones included."""
         document, summary = cut_lengths(documents, summaries, self._room, self.min_summary)
         return document + summary + self._special
 
     def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
-        """Whether a pair has more tokens than fit."""
         return np.asarray(documents) + np.asarray(summaries) > self._room
 
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
@@ -112,6 +103,5 @@ class TokenFeatures:
         return batch
 
     def save(self, folder: Path) -> dict[str, Any]:
-        """Write the tokenizer's files into ``folder/encoder``."""
         self.tokenizer.save_pretrained(folder / "encoder")
         return {"max_length": self.max_length, "min_summary": self.min_summary}

@@ -31,7 +31,9 @@ class Fc(nn.Module):
 
     takes = "rows"
 
-    def __init__(self, dim: int, max_document: int, max_summary: int, hidden: int = 128) -> None:
+    def __init__(
+        self, dim: int, max_document: int, max_summary: int, unit: str = "sentence", hidden: int = 128
+    ) -> None:
         super().__init__()
         self.max_document = max_document
         self.max_summary = max_summary
@@ -60,7 +62,15 @@ class Cnn(nn.Module):
 
     takes = "rows"
 
-    def __init__(self, dim: int, max_document: int, max_summary: int, kernels: int = 128, width: int = 5) -> None:
+    def __init__(
+        self,
+        dim: int,
+        max_document: int,
+        max_summary: int,
+        unit: str = "sentence",
+        kernels: int = 128,
+        width: int = 5,
+    ) -> None:
         super().__init__()
         self.max_document = max_document
         self.max_summary = max_summary
@@ -98,16 +108,14 @@ class Lstm(nn.Module):
 
     logit = w · h + c, h the state after the document's rows and then the summary's, with no padding between.
 
-    ``units`` defaults to 128, or 25 where a row stands for a word. An example without any row has the state zero.
+    h has 128 numbers, or 25 where a row stands for a word. An example without any row has the state zero.
     """
 
     takes = "rows"
 
-    def __init__(
-        self, dim: int, max_document: int, max_summary: int, unit: str = "sentence", units: int | None = None
-    ) -> None:
+    def __init__(self, dim: int, max_document: int, max_summary: int, unit: str = "sentence") -> None:
         super().__init__()
-        size = UNITS[unit] if units is None else units
+        size = UNITS[unit]
         self.recurrence = nn.LSTM(dim, size, batch_first=True)
         self.output = nn.Linear(size, 1)
 

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -82,30 +81,27 @@ def _converted(path: Path) -> Path:
     say(f"negsample: reading {path.name} and keeping it in {target} (once; about a minute)", error=True)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix="."))
+        scratch = tempfile.TemporaryDirectory(dir=target.parent, prefix=".", ignore_cleanup_errors=True)
     except OSError as error:
         raise InputError(f"{target}: can't be written ({error}); set NEGSAMPLE_CACHE to another folder") from None
-    try:
-        with quiet():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-            network = transformers.AutoModelForCausalLM.from_pretrained(
-                path.parent, gguf_file=path.name, dtype=torch.float32
-            )
+    with scratch as made, quiet():
+        try:
+            where = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
+            tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
+            network = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
             # What is written is no longer quantised.
             if hasattr(network.config, "quantization_config"):
                 del network.config.quantization_config
-            network.hf_quantizer = None  # type: ignore[assignment]
+            network.hf_quantizer = None
             network.save_pretrained(made)
             tokenizer.save_pretrained(made)
-        if not (target / "config.json").is_file():
-            made.rename(target)
-    # transformers and gguf raise errors of many kinds.
-    except Exception as error:
-        raise InputError(
-            f"{path}: transformers cannot read this GGUF file ({one_line(error)}); give another, or a model's folder"
-        ) from error
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+            if not (target / "config.json").is_file():
+                Path(made).rename(target)
+        # transformers and gguf raise errors of many kinds.
+        except Exception as error:
+            raise InputError(
+                f"{path}: transformers cannot read this GGUF file ({one_line(error)}); give another, or a model's folder"
+            ) from error
     return target
 
 
@@ -116,10 +112,9 @@ def lm_kind(lm: str, folder: Path) -> str:
     """
     try:
         told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{lm}: its config.json cannot be read ({error}); give a language model") from None
-    made_for = told.get("architectures") if isinstance(told, dict) else None
-    name = str(made_for[0]) if isinstance(made_for, list) and made_for else ""
+        name = str(told["architectures"][0])
+    except (OSError, ValueError, LookupError, TypeError):
+        told, name = {}, "nothing that its config.json names"
     if name.endswith("ForMaskedLM"):
         return "masked"
     if name.endswith(("ForCausalLM", "LMHeadModel")):
@@ -127,8 +122,8 @@ def lm_kind(lm: str, folder: Path) -> str:
     if name.endswith("ForConditionalGeneration") and told.get("is_encoder_decoder"):
         return "encoder-decoder"
     raise InputError(
-        f"{lm}: made as {name or 'nothing that its config.json names'}, which is no masked or causal language model "
-        "and no encoder–decoder; give one (gpt2, facebook/bart-large-cnn, roberta-base, …)"
+        f"{lm}: made as {name}, which is no masked or causal language model and no encoder–decoder; give one (gpt2, "
+        "facebook/bart-large-cnn, roberta-base, …)"
     )
 
 
@@ -364,8 +359,7 @@ def _projects_plainly(model: Pretrained) -> bool:
 def _logits_at(network: Any, inputs: dict[str, Any], row: Any, place: Any) -> Any:
     """Logits [k, vocabulary] at the places ``(row, place)`` [k] of the batch ``inputs``.
 
-    The last layer, the widest, is given the vectors of those places only; at all places it would take gigabytes of
-    memory, and half of the time or more of a small masked model.
+    The last layer, the widest, is given the vectors of those places only: at all of them it would take gigabytes of memory.
     """
     last = network.get_output_embeddings()
     hook = last.register_forward_pre_hook(lambda _, given: (given[0][row, place],)) if last is not None else None

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,27 +41,17 @@ def model_folder(model: str, revision: str = "") -> Path:
         raise InputError(f"{model!r} is no folder; give a model's folder or a hub id such as owner/name")
     from huggingface_hub import snapshot_download
 
-    def fetch(patterns: list[str], local: bool) -> Path:
-        return Path(
-            snapshot_download(
-                model,
-                revision=revision or None,
-                local_files_only=local,
-                allow_patterns=patterns,
-                ignore_patterns=_NOT_DOWNLOADED,
-            )
-        )
+    def fetch(*patterns: str, local: bool) -> Path:
+        asked = {"allow_patterns": [*_DOWNLOADED, *patterns], "ignore_patterns": _NOT_DOWNLOADED}
+        return Path(snapshot_download(model, revision=revision or None, local_files_only=local, **asked))
 
     with quiet():
-        try:
-            folder = fetch(_DOWNLOADED, local=True)
-            if _is_whole(folder):
+        with suppress(OSError, ValueError):
+            if _is_whole(folder := fetch(local=True)):
                 return folder
-        except (OSError, ValueError):
-            pass
         try:
-            folder = fetch(_DOWNLOADED, local=False)
-            return folder if _is_whole(folder) else fetch([*_DOWNLOADED, "*pytorch_model*.bin"], local=False)
+            folder = fetch(local=False)
+            return folder if _is_whole(folder) else fetch("*pytorch_model*.bin", local=False)
         # The hub's client raises errors of its own, of httpx and of the operating system.
         except Exception as error:
             raise InputError(
@@ -71,11 +61,17 @@ def model_folder(model: str, revision: str = "") -> Path:
 
 
 def _is_whole(folder: Path) -> bool:
-    return any((part / "config.json").is_file() and _weight_names(part) for part in (folder, folder / "0_Transformer"))
+    for part in (folder, folder / "0_Transformer"):
+        with suppress(InputError):
+            return (part / "config.json").is_file() and bool(need_weights(part))
+    return False
 
 
-def _weight_names(folder: Path) -> list[str]:
-    """The weight files transformers would read from ``folder``, sorted; [] where there are none."""
+def need_weights(folder: Path) -> list[str]:
+    """The names of the weight files that transformers would read from ``folder``, sorted.
+
+    Raises InputError where there are none, or one is missing.
+    """
     for single in ("model.safetensors", "pytorch_model.bin"):
         if (folder / single).is_file():
             return [single]
@@ -85,19 +81,11 @@ def _weight_names(folder: Path) -> list[str]:
                 names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
             except (ValueError, KeyError, AttributeError) as error:
                 raise InputError(f"{index}: no list of weight files ({one_line(error)}); download it again") from error
-            missing = [name for name in names if not (folder / name).is_file()]
-            if missing:
-                raise InputError(f"{folder / missing[0]} is missing; download the model again")
+            for name in names:
+                if not (folder / name).is_file():
+                    raise InputError(f"{folder / name} is missing; download the model again")
             return names
-    return []
-
-
-def need_weights(folder: Path) -> list[str]:
-    """Return the names of the weight files of ``folder``. Raises InputError where there are none, or one is missing."""
-    names = _weight_names(folder)
-    if not names:
-        raise InputError(f"{folder} has no model.safetensors and no pytorch_model.bin; give a whole model folder")
-    return names
+    raise InputError(f"{folder} has no model.safetensors and no pytorch_model.bin; give a whole model folder")
 
 
 def weights(folder: Path) -> dict[str, Any]:
@@ -208,22 +196,16 @@ def quiet() -> Iterator[None]:
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
     from transformers.utils import logging
 
-    verbosity, bar, hub_bar = (
-        logging.get_verbosity(),
-        logging.is_progress_bar_enabled(),
-        not are_progress_bars_disabled(),
-    )
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    disable_progress_bars()
-    try:
+    with ExitStack() as after:
+        after.callback(logging.set_verbosity, logging.get_verbosity())
+        logging.set_verbosity_error()
+        if logging.is_progress_bar_enabled():
+            logging.disable_progress_bar()
+            after.callback(logging.enable_progress_bar)
+        if not are_progress_bars_disabled():
+            disable_progress_bars()
+            after.callback(enable_progress_bars)
         yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bar:
-            logging.enable_progress_bar()
-        if hub_bar:
-            enable_progress_bars()
 
 
 def one_line(error: BaseException) -> str:

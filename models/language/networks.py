@@ -60,11 +60,10 @@ def pick_device(device: Any = "auto") -> str:
 
 @dataclass(frozen=True, eq=False)
 class Pretrained:
-    """A network in evaluation mode and its tokenizer.
+    """A network in evaluation mode and its tokenizer; what it answers with is float32, whatever it computes in.
 
     ``limit``: the longest input in tokens, special ones included. ``kind``: one of ``KINDS``, or empty: an encoder, without a
     head. ``fingerprint``: 64 hex digits of weights, tokenizer and configuration, of a network with a head.
-    ``precision``: in which it computes (``negsample.models.precision``); what it answers with is float32.
     """
 
     network: Any
@@ -104,8 +103,8 @@ def load_network(model: str | Path, kind: str = "", device: str = "auto", limit:
     """Return the network in the folder or hub id ``model``, in float32; ``limit`` shortens its longest input (0: its own).
 
     ``kind``: one of ``KINDS``; by default the network without a head, and of an encoder–decoder only the encoder. No code
-    that comes with it is run. Raises InputError where there is no such model, it needs code of its own, its weights are
-    damaged or missing (transformers would make them up), or, of those with a head, its tokenizer is a slow one.
+    that comes with it is run. Raises InputError where it can't be had or loaded so, its weights are damaged or missing
+    (transformers would make them up), or, of those with a head, its tokenizer is a slow one.
     """
     import torch
     import transformers
@@ -167,7 +166,9 @@ def load_pretrained(name: str, attention: str = "sdpa") -> tuple[Any, Any, int]:
     """
     made = load_network(minilm_folder() if name == "minilm" else name, device="cpu")
     made.network.set_attn_implementation(attention)
-    return _without_pooler(made.network), made.tokenizer, made.limit
+    # No head uses the layer, which nothing would train.
+    made.network.pooler = None
+    return made.network, made.tokenizer, made.limit
 
 
 def load_shell(folder: Path, attention: str = "sdpa") -> tuple[Any, Any]:
@@ -188,14 +189,8 @@ def load_shell(folder: Path, attention: str = "sdpa") -> tuple[Any, Any]:
         raise InputError(
             f"{folder}: the encoder's files are damaged or missing ({one_line(error)}); copy the model again"
         ) from None
-    return _without_pooler(network), tokenizer
-
-
-def _without_pooler(network: Any) -> Any:
-    """The network without its pooling layer, which no head uses and which nothing would train."""
-    if getattr(network, "pooler", None) is not None:
-        network.pooler = None
-    return network
+    network.pooler = None
+    return network, tokenizer
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int, device: str) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """From pairs to labelled examples in three files: read once, split by document, damage, write; and those of one pair."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import new_folder
-from negsample.io.write import Writer, open_writer
+from negsample.io.write import open_writer
 from negsample.negatives import NEGATIVES
 from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
 from negsample.negatives.index import PairIndex, PairStore, fingerprint, index_of, padded, summary_digest
@@ -28,43 +28,6 @@ Part = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """The split of each document, uint8 [documents], numbers as in ``SPLITS`` or higher for none; takes what ``assign`` takes."""
 
 
-@dataclass(frozen=True)
-class SplitReport:
-    """What one split holds.
-
-    ``negatives`` counts by kind; ``refusals`` counts, by ``"kind: reason"``, how often a kind could not be made (a
-    mixture then tries its others); ``missing`` negatives could be made by no kind; ``repeated`` ones agree with another
-    negative of the same pair, because no different one was found. ``fingerprint`` is the SHA-256 of its pairs' hashes.
-    """
-
-    documents: int
-    originals: int
-    negatives: Mapping[str, int]
-    refusals: Mapping[str, int]
-    missing: int
-    repeated: int
-    fingerprint: str
-
-
-@dataclass(frozen=True)
-class GenerateReport:
-    """What was made of a corpus, as it goes into ``run.json`` (``dataclasses.asdict``).
-
-    ``pairs`` were read; ``duplicates`` of them said the same as another and were left out; ``linked`` documents share a
-    summary text with another. ``vocabulary`` is the number of word types that can be drawn.
-    ``fingerprint`` is the SHA-256 of all pairs' hashes, whatever their order.
-    """
-
-    recipe: str
-    pairs: int
-    duplicates: int
-    documents: int
-    linked: int
-    vocabulary: int
-    splits: Mapping[str, SplitReport]
-    fingerprint: str
-
-
 def generate(
     pairs: Iterable[Pair],
     recipe: Recipe,
@@ -75,7 +38,7 @@ def generate(
     vocabulary: str = "uniform",
     redraws: int = 1,
     part: Part | None = None,
-) -> GenerateReport:
+) -> dict[str, Any]:
     """Write ``train.jsonl.gz``, ``validation.jsonl.gz`` and ``test.jsonl.gz`` to the new folder ``out``.
 
     Each pair gives its original (label 1) and ``negatives`` damaged ones by ``recipe``, one JSON object a line with the
@@ -90,11 +53,22 @@ def generate(
     Memory does not grow with the texts: they are kept in a temporary file. The folder appears when all is complete; an
     exception before that leaves nothing.
 
+    Returns, as plain values for ``run.json``: the ``recipe``; how many ``pairs`` were read, ``duplicates`` of them that said
+    the same as another and were left out, ``documents``, those ``linked`` by a summary text to another; types in the
+    ``vocabulary``; ``splits`` (``ExampleMaker.report``); ``fingerprint``, the SHA-256 of all pairs' hashes in any order.
+
     Raises InputError: too few documents or too few different summaries for the splits, a split for which not one
     negative can be made, a folder that holds something or can't be written, a full disk; and whatever ``pairs`` raises.
     """
     with new_folder(str(out)) as folder, PairStore(folder) as store, Bar("negatives") as bar:
-        index = index_of(_stored(pairs, store, bar))
+
+        def stored() -> Iterator[Pair]:
+            for pair in pairs:
+                yield pair
+                store.append(pair)
+                bar.advance(note="reading")
+
+        index = index_of(stored())
         keys = index.key[index.first[:-1]]
         split = part(keys, index.group) if part else assign(keys, index.group, seed)
         source = _Source(store, index)
@@ -105,24 +79,22 @@ def generate(
             context = Context(words, index, positions, source.borrow)
             maker = ExampleMaker(context, recipe, negatives * (redraws if name == "train" else 1), seed)
             with open_writer(folder / f"{name}.jsonl.gz") as writer:
-                reports[name] = _write_split(name, source, maker, writer, bar)
-    return GenerateReport(
-        recipe=str(recipe),
-        pairs=len(index.number) + index.duplicates,
-        duplicates=index.duplicates,
-        documents=len(index.group),
-        linked=int(np.sum(np.bincount(index.group)[index.group] > 1)),
-        vocabulary=len(words.words),
-        splits=reports,
-        fingerprint=fingerprint(index),
-    )
-
-
-def _stored(pairs: Iterable[Pair], store: PairStore, bar: Bar) -> Iterator[Pair]:
-    for pair in pairs:
-        yield pair
-        store.append(pair)
-        bar.advance(note="reading")
+                for position in positions.tolist():
+                    first = int(index.first[index.document[position]])
+                    for example in maker.examples(source.pair(position), source.pair(first).id, position):
+                        writer.write(example.as_dict())
+                    bar.advance(note=name)
+            reports[name] = maker.report(name)
+    return {
+        "recipe": str(recipe),
+        "pairs": len(index.number) + index.duplicates,
+        "duplicates": index.duplicates,
+        "documents": len(index.group),
+        "linked": int(np.sum(np.bincount(index.group)[index.group] > 1)),
+        "vocabulary": len(words.words),
+        "splits": reports,
+        "fingerprint": fingerprint(index),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +119,6 @@ class _Source:
         pair = self.pair(position)
         return Borrowed(pair.summary, pair.id)
 
-    def document_id(self, position: int) -> str:
-        return self.pair(int(self.index.first[self.index.document[position]])).id
-
 
 def _count_words(source: _Source, part: np.ndarray, draw: str, bar: Bar) -> Vocabulary:
     """The vocabulary of the training split; each document counts once, however many summaries it has."""
@@ -157,8 +126,7 @@ def _count_words(source: _Source, part: np.ndarray, draw: str, bar: Bar) -> Voca
     counter = VocabularyCounter()
     # In the order of the file: the counts do not depend on it, and the disk is read from end to end.
     positions = np.flatnonzero(part[index.document] == 0)
-    positions = positions[np.argsort(index.number[positions])]
-    for position in positions.tolist():
+    for position in positions[np.argsort(index.number[positions])].tolist():
         pair = source.pair(position)
         if index.first[index.document[position]] == position:
             counter.add(pair.document)
@@ -167,47 +135,41 @@ def _count_words(source: _Source, part: np.ndarray, draw: str, bar: Bar) -> Voca
     return counter.finish(draw)
 
 
-def _write_split(name: str, source: _Source, maker: "ExampleMaker", writer: Writer, bar: Bar) -> SplitReport:
-    index, positions = maker.context.index, maker.context.positions
-    for position in positions.tolist():
-        for example in maker.examples(source.pair(position), source.document_id(position), position):
-            writer.write(example.as_dict())
-        bar.advance(note=name)
-    documents = len(np.unique(index.document[positions]))
-    if len(positions) and not maker.negatives:
-        reasons = ", ".join(f"{reason} ({count} times)" for reason, count in sorted(maker.refusals.items()))
-        raise InputError(
-            f"not one negative can be made for the {name} split ({documents} document{'' if documents == 1 else 's'}) "
-            f"by recipe {maker.recipe}: {reasons}; give more and other documents, 6 or more whose summaries differ, "
-            "or choose another recipe"
-        )
-    return SplitReport(
-        documents=documents,
-        originals=len(positions),
-        negatives=dict(sorted(maker.negatives.items())),
-        refusals=dict(sorted(maker.refusals.items())),
-        missing=maker.missing,
-        repeated=maker.repeated,
-        fingerprint=fingerprint(index, positions),
-    )
-
-
-# --- the examples of one pair
-
-
 class ExampleMaker:
-    """Makes the examples of a split's pairs: of each its original and up to ``negatives`` negatives.
-
-    It counts, as fields of ``SplitReport``, the ``negatives`` it made, its ``refusals``, those ``missing`` and
-    those ``repeated``.
-    """
+    """Makes the examples of a split's pairs: of each its original and up to ``count`` negatives."""
 
     def __init__(self, context: Context, recipe: Recipe, count: int, seed: int) -> None:
         self.context, self.recipe, self.count, self.seed = context, recipe, count, seed
         self.negatives: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
-        self.missing = 0
-        self.repeated = 0
+        self.missing = self.repeated = 0
+
+    def report(self, split: str) -> dict[str, Any]:
+        """What was made, as plain values: ``documents``, ``originals``, ``negatives`` by kind; ``refusals``, how often, by
+        ``"kind: reason"``, a kind could not be made (a mixture then tries its others); how many were ``missing``, because
+        no kind could make one; ``repeated``, as no different one was found; ``fingerprint``, of the pairs' hashes.
+
+        Raises InputError where there are pairs and not one negative of them.
+        """
+        index, positions = self.context.index, self.context.positions
+        documents = len(np.unique(index.document[positions]))
+        refusals = dict(sorted(self.refusals.items()))
+        if len(positions) and not self.negatives:
+            reasons = ", ".join(f"{reason} ({count} times)" for reason, count in refusals.items())
+            raise InputError(
+                f"not one negative can be made for the {split} split ({documents} document{'' if documents == 1 else 's'}) "
+                f"by recipe {self.recipe}: {reasons}; give more and other documents, 6 or more whose summaries differ, "
+                "or choose another recipe"
+            )
+        return {
+            "documents": documents,
+            "originals": len(positions),
+            "negatives": dict(sorted(self.negatives.items())),
+            "refusals": refusals,
+            "missing": self.missing,
+            "repeated": self.repeated,
+            "fingerprint": fingerprint(index, positions),
+        }
 
     def examples(self, pair: Pair, document_id: str, position: int) -> Iterator[Example]:
         """Make the examples of ``pair``, which stands at ``position`` in the context's index.

@@ -126,35 +126,27 @@ def _numbers(sentence: str, tokens: Sequence[_Token]) -> list[Mention]:
 def _names(sentence: str, tokens: Sequence[_Token], known: set[str]) -> list[Mention]:
     if _is_headline(tokens):
         return []
-    found: list[Mention] = []
-    run: list[_Token] = []
+    runs: list[list[_Token]] = [[]]
     for place, token in enumerate(tokens):
         _, _, text, before, after = token
         # A quotation begins like a sentence.
-        opening = place == 0 or (before and not run)
-        if run and before:
-            found += _run(sentence, run)
-            run = []
-        if (_is_name(text) and (not opening or text in known)) or (run and text in _JOINERS):
-            run.append(token)
+        opening = place == 0 or (before and not runs[-1])
+        if before:
+            runs.append([])
+        if (_is_name(text) and (not opening or text in known)) or (runs[-1] and text in _JOINERS):
+            runs[-1].append(token)
         else:
-            found += _run(sentence, run)
-            run = []
-        if run and after:
-            found += _run(sentence, run)
-            run = []
-    return found + _run(sentence, run)
-
-
-def _run(sentence: str, run: Sequence[_Token]) -> list[Mention]:
-    """The name that the tokens of ``run`` are, without joiners at its end; none where nothing is left."""
-    kept = list(run)
-    while kept and kept[-1][2] in _JOINERS:
-        kept.pop()
-    if not kept:
-        return []
-    start, stop = kept[0][0], kept[-1][1]
-    return [Mention(start, stop, sentence[start:stop], "name")]
+            runs.append([])
+        if after:
+            runs.append([])
+    found = []
+    for run in runs:
+        while run and run[-1][2] in _JOINERS:
+            run.pop()
+        if run:
+            start, stop = run[0][0], run[-1][1]
+            found.append(Mention(start, stop, sentence[start:stop], "name"))
+    return found
 
 
 def by_model(sentences: Sequence[str]) -> Found:

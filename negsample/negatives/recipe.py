@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,15 @@ class Recipe:
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        _check(self.weights)
+        for kind, weight in self.weights.items():
+            if kind not in NEGATIVES:
+                raise InputError(f"no negative is called {kind!r}; {suggestion(str(kind), NEGATIVES.names())}")
+            number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not (number and math.isfinite(weight) and weight >= 0):
+                raise InputError(f"the weight of {kind!r} is {weight!r}; give a number that is 0 or more")
+        total = sum(map(float, self.weights.values()))
+        if not 0 < total < math.inf:
+            raise InputError(f"the weights add up to {total:g}; give a number above 0 to one of {', '.join(NEGATIVES)}")
         weights = {kind: float(weight) for kind, weight in sorted(self.weights.items()) if weight}
         object.__setattr__(self, "weights", weights)
 
@@ -43,10 +52,9 @@ class Recipe:
 
     def order(self, rng: np.random.Generator) -> list[str]:
         """The kind drawn for one negative, then the others in random order, to be tried where it is impossible."""
-        kinds = list(self.kinds)
+        kinds, total = list(self.kinds), math.fsum(self.weights.values())
         if len(kinds) == 1:
             return kinds
-        total = math.fsum(self.weights.values())
         first = kinds[rng.choice(len(kinds), p=[self.weights[kind] / total for kind in kinds])]
         rest = [kind for kind in kinds if kind != first]
         return [first, *(rest[place] for place in rng.permutation(len(rest)))]
@@ -55,7 +63,8 @@ class Recipe:
         """One line for signatures, which ``parse_recipe`` reads back: ``crosspair`` or ``mix(add=1,delete=2)``."""
         if len(self.kinds) == 1:
             return self.kinds[0]
-        return f"mix({','.join(f'{kind}={_number(weight)}' for kind, weight in self.weights.items())})"
+        parts = (f"{kind}={str(weight).removesuffix('.0')}" for kind, weight in self.weights.items())
+        return f"mix({','.join(parts)})"
 
 
 def parse_recipe(spec: str | Mapping[str, Any]) -> Recipe:
@@ -75,35 +84,13 @@ def parse_recipe(spec: str | Mapping[str, Any]) -> Recipe:
         named = parse(spec, "recipe")
         if named.name != "mix" or not (named.arguments or named.options):
             raise InputError(f"no recipe is called {spec!r}; {suggestion(spec, [*NEGATIVES.names(), 'mix:FILE'])}")
-        given = {kind: _as_number(weight) for kind, weight in named.options.items()}
-        weights = given or read_mapping(Path(named.arguments[0]), where, _HINT)
+        weights = dict(named.options) or read_mapping(Path(named.arguments[0]), where, _HINT)
+        for kind in named.options:
+            with suppress(ValueError):
+                weights[kind] = float(weights[kind])
         if not weights:
             raise InputError(f"{where}: {_HINT}")
     try:
         return Recipe(weights)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-
-
-def _as_number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _check(weights: Mapping[Any, Any]) -> None:
-    for kind, weight in weights.items():
-        if kind not in NEGATIVES:
-            raise InputError(f"no negative is called {kind!r}; {suggestion(str(kind), NEGATIVES.names())}")
-        number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if not (number and math.isfinite(weight) and weight >= 0):
-            raise InputError(f"the weight of {kind!r} is {weight!r}; give a number that is 0 or more")
-    if not any(weights.values()):
-        raise InputError(f"no kind has a weight above 0; give one to at least one of {', '.join(NEGATIVES)}")
-    if math.isinf(sum(map(float, weights.values()))):
-        raise InputError("the weights are too large to be added up; give smaller ones")
-
-
-def _number(weight: float) -> str:
-    return str(int(weight)) if weight == int(weight) and weight < 1e15 else repr(weight)

@@ -73,28 +73,13 @@ def assign(keys: np.ndarray, groups: np.ndarray, seed: int, shares: Shares | Non
         )
     if len(sizes) < len(parts):
         raise InputError(
-            f"the summaries repeat so much that the {documents} documents can't be split "
-            + ("(every one is linked to every other by a shared summary)" if len(sizes) == 1 else "")
-            + f"; give at least {len(parts)} documents whose summaries differ"
+            f"the summaries repeat so much that the {documents} documents can't be split; give at least {len(parts)} "
+            "documents whose summaries differ"
         )
     least = 2 if len(sizes) >= 2 * len(SPLITS) else 1
     quota = _quotas(documents, shares, parts, least)
     names = np.fromiter((digest(seed, "split", bytes(key)) for key in keys[first]), "S16", len(first))
     order = np.argsort(names, kind="stable").astype(np.int32)
-    chosen = _fill(order, sizes, quota)
-    _repair(chosen, order, sizes, list(quota), least)
-    return chosen[groups]
-
-
-def _quotas(documents: int, shares: Shares, parts: list[int], least: int) -> dict[int, int]:
-    quota = {part: max(least, math.floor(getattr(shares, SPLITS[part]) * documents + 0.5)) for part in parts if part}
-    while quota and documents - sum(quota.values()) < least:
-        largest = max(quota, key=quota.__getitem__)
-        quota[largest] -= 1
-    return quota
-
-
-def _fill(order: np.ndarray, sizes: np.ndarray, quota: dict[int, int]) -> np.ndarray:
     chosen = np.zeros(len(sizes), dtype=np.uint8)
     room = dict(quota)
     for group in order:
@@ -106,11 +91,16 @@ def _fill(order: np.ndarray, sizes: np.ndarray, quota: dict[int, int]) -> np.nda
             room[part] -= size
         if not any(room.values()):
             break
-    return chosen
-
-
-def _repair(chosen: np.ndarray, order: np.ndarray, sizes: np.ndarray, parts: list[int], least: int) -> None:
-    """Give each part at least ``least`` groups, the smallest of training, where no small ones were found to fill it."""
-    for part in parts:
+    # Where no small groups were found to fill a split it gets the smallest of training.
+    for part in quota:
         while np.count_nonzero(chosen == part) < least and np.count_nonzero(chosen == 0) > least:
             chosen[min((group for group in order if chosen[group] == 0), key=lambda group: int(sizes[group]))] = part
+    return chosen[groups]
+
+
+def _quotas(documents: int, shares: Shares, parts: list[int], least: int) -> dict[int, int]:
+    quota = {part: max(least, math.floor(getattr(shares, SPLITS[part]) * documents + 0.5)) for part in parts if part}
+    while quota and documents - sum(quota.values()) < least:
+        largest = max(quota, key=quota.__getitem__)
+        quota[largest] -= 1
+    return quota

@@ -244,7 +244,7 @@ def examples(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: P
 
 def embedding_map(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
     """Figure 1: a map of the generated headlines of two data sets, PCA then t-SNE."""
-    from negsample.eval.report.embedding_map import map_texts
+    from negsample.eval.report.plots import map_texts
     from negsample.models.encoders import make_encoder
 
     texts: dict[str, list[str]] = {}

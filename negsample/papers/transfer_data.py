@@ -3,7 +3,6 @@
 A document in the test split of any target is in no training and no validation, whatever corpus it is read from.
 """
 
-import dataclasses
 import json
 import shutil
 from collections import Counter
@@ -166,13 +165,12 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
 
     shutil.rmtree(folder, ignore_errors=True)
     report = generate(chosen(), recipe, folder, **amounts(first), part=part)
-    if report.documents != len(parts):
+    if report["documents"] != len(parts):
         raise InputError(f"{', '.join(name for config in configs for name in config.corpora())}: {_CHANGED}")
     (folder / "test.jsonl.gz").unlink()
-    facts = dataclasses.asdict(report)
-    facts["splits"].pop("test")
-    atomic_json(about, facts)
-    return facts
+    report["splits"].pop("test")
+    atomic_json(about, report)
+    return report
 
 
 def target_examples(config: TrainConfig, recipe: Recipe, domain: Path, folder: Path) -> None:

@@ -7,7 +7,7 @@ GRPOTrainer(model, reward_funcs=Reward("ready.support=1, ready.coverage=1", leng
 import logging
 import math
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,17 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.recent import Recent
 from negsample.records import as_list, is_missing, texts_of
-from negsample.rewards.length import Band, Partial, within_spread
 from negsample.rewards.terms import make_terms
 from negsample.scoring.scorer import Item, fault_of, items_of
 from negsample.seeds import digest
 from negsample.text import is_blank, word_count, word_tokens
 
-_LENGTHS = ("free", "partial", "band")
-# So many outputs from one report in the log to the next.
-_REPORT_EVERY = 1000
-# Outputs that the report looks back on.
-_WINDOW = 2000
+# So many outputs from one report in the log to the next; outputs that a report looks back on.
+_REPORT_EVERY, _WINDOW = 1000, 2000
 # Scored outputs that are kept: greedy decoding gives the same ones again and again.
 _KNOWN = 1 << 16
+# How much of what earlier calls showed of length is kept at each call.
+_MEMORY = 0.9
 _log = logging.getLogger("negsample.rewards")
 
 
@@ -39,13 +37,13 @@ class Reward:
     single part gives its own score. ``document``, ``references``: the data set's columns.
 
     ``length``: ``free``; ``partial``, what is left of the reward given the number of words among the summaries of the same
-    document; ``band``, less outside ``band`` = (fewest, most) words (``negsample.rewards.length``).
+    document (``Partial``); ``band``, less e² where the words are by a share e outside of ``band`` = (fewest, most).
 
     ``undefined``: what becomes of an output that can't be scored: ``none`` (None, which TRL leaves out), or ``lowest``, the
     lowest reward seen; an output without a word always gets that. ``unsupervised``: the share of documents without
     references: what compares with references then weighs 1/(1 − share) as much where there are some (Scialom et al. 2019
-    §4.2.2). Every 1,000 outputs, ``report()`` goes to the logger ``negsample.rewards``, at level INFO, and with
-    each call to TRL's log.
+    §4.2.2). Every 1,000 outputs, ``report()`` goes to the logger ``negsample.rewards``, at level INFO, and with each call
+    to TRL's log, where the reward is called by its name and what else it was given.
 
     ``signature``: one line from which another person gets the same numbers. Not to be shared by threads. Raises InputError
     for an unknown name or option, and a model that can't be read.
@@ -62,26 +60,35 @@ class Reward:
         undefined: str = "none",
         unsupervised: float = 0.0,
     ) -> None:
-        if length not in _LENGTHS:
-            raise InputError(f"length={length!r}: give one of {', '.join(_LENGTHS)}")
-        if (length == "band") != (band is not None):
-            raise InputError("length='band' and band=(fewest, most) go together")
-        if band is not None and not 0 < band[0] <= band[1]:
-            raise InputError(f"band={band}: give the fewest and the most words, such as (30, 80)")
-        if undefined not in ("none", "lowest"):
-            raise InputError(f"undefined={undefined!r}: give none or lowest")
-        if not 0 <= unsupervised < 1:
-            raise InputError(f"unsupervised={unsupervised}: give the share of documents without references, below 1")
-        self.__name__ = name
+        for wrong, told in (
+            (length not in ("free", "partial", "band"), f"length={length!r}: give one of free, partial, band"),
+            ((length == "band") != (band is not None), "length='band' and band=(fewest, most) go together"),
+            (band and not 0 < band[0] <= band[1], f"band={band}: give the fewest and the most words, such as (30, 80)"),
+            (undefined not in ("none", "lowest"), f"undefined={undefined!r}: give none or lowest"),
+            (
+                not 0 <= unsupervised < 1,
+                f"unsupervised={unsupervised}: give the share of documents without references, below 1",
+            ),
+        ):
+            if wrong:
+                raise InputError(told)
+        given = {"document": document, "references": references, "length": length, "band": band}
+        given |= {"undefined": undefined, "unsupervised": unsupervised}
+        usual = ("document", "references", "free", None, "none", 0.0)
+        changed = [
+            f"{key}={value}" for (key, value), default in zip(given.items(), usual, strict=True) if value != default
+        ]
+        # Two rewards of one trainer share its log.
+        self.__name__ = ", ".join([name, *changed])
         self._terms, scaled = make_terms(name)
         self._columns = (document, references)
-        self._length = Band(*band) if band else Partial() if length == "partial" else None
-        self._undefined = undefined
-        self._unsupervised = unsupervised
+        self._band, self._partial = band, Partial() if length == "partial" else None
+        self._undefined, self._unsupervised = undefined, unsupervised
         self._spreads = None if scaled and len(self._terms) > 1 else [1.0] * len(self._terms)
         self._lowest = math.inf
         self._known: Recent[bytes, np.ndarray] = Recent(_KNOWN)
-        self._watch = Watch()
+        self._rows: deque[tuple[float, float, bool, bool, bool]] = deque(maxlen=_WINDOW)
+        self._outputs = self._without = 0
         parts = "+".join(f"{term.weight:g}*{term.name}" for term in self._terms)
         self.signature = f"reward:{parts}|" + "|".join(dict.fromkeys(term.scorer.signature for term in self._terms))
 
@@ -91,7 +98,7 @@ class Reward:
         return all(term.supervised for term in self._terms)
 
     def __call__(
-        self, prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Any = None, **columns: Any
+        self, prompts: Iterable[Any], completions: Iterable[Any], completion_ids: Any = None, **columns: Any
     ) -> list[float | None]:
         """TRL's reward function: one number for each completion, None where the reward is undefined.
 
@@ -117,7 +124,7 @@ class Reward:
         return [None if math.isnan(value) else value for value in found.tolist()]
 
     def score(
-        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]
+        self, documents: Iterable[str], summaries: Iterable[str], references: Iterable[Sequence[str]]
     ) -> np.ndarray:
         """Rewards float64 [n], NaN where undefined (with ``undefined="lowest"`` never).
 
@@ -125,54 +132,48 @@ class Reward:
         stand in one call are compared with each other where ``length="partial"``.
         """
         items = items_of(documents, summaries, references)
-        documents, summaries = [item.document for item in items], [item.summary for item in items]
-        values = self._values(items)
-        self._scale(values, documents)
+        values, groups = self._values(items), _groups(items)
+        self._settle(values, groups)
         total = self._sum(values, items)
-        words = np.array([word_count(summary) for summary in summaries], np.float64)
-        if self._length is not None:
-            total = self._length.adjust(total, words, documents)
+        words = np.array([word_count(item.summary) for item in items], np.float64)
+        if self._band is not None:
+            low, high = self._band
+            total -= np.maximum(0.0, np.maximum((low - words) / low, (words - high) / high)) ** 2
+        if self._partial is not None:
+            total = self._partial.adjust(total, words, groups)
         undefined = np.isnan(total)
         self._lowest = min(self._lowest, *total[~undefined].tolist(), math.inf)
         # Whoever writes nothing, or no word, must not get away with no reward at all.
         filled = undefined if self._undefined == "lowest" else undefined & (words == 0)
         total[filled] = self._lowest if math.isfinite(self._lowest) else 0.0
-        before = self._watch.outputs // _REPORT_EVERY
-        self._watch.add(documents, summaries, total, words, int(undefined.sum()))
-        if self._watch.outputs // _REPORT_EVERY > before:
-            _log.info("%s after %d outputs: %s", self.__name__, self._watch.outputs, self.report())
+        self._watch(items, total, words, int(undefined.sum()))
         return total
 
-    def report(self) -> dict[str, float | None]:
-        """What the last 2,000 outputs were like: see ``Watch``."""
-        return self._watch.report()
-
     def calibrate(
-        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]
+        self, documents: Iterable[str], summaries: Iterable[str], references: Iterable[Sequence[str]]
     ) -> None:
         """Settle the scales of several parts on these summaries (several of each document, best of all) instead of the
         first call's."""
         if self._spreads is None:
             items = items_of(documents, summaries, references)
-            self._scale(self._values(items), [item.document for item in items])
+            self._settle(self._values(items), _groups(items))
 
     def state(self) -> dict[str, Any]:
         """What later rewards depend on, in plain values: for a checkpoint."""
         lowest = self._lowest if math.isfinite(self._lowest) else None
-        return {"spreads": self._spreads, "lowest": lowest, "length": self._length.state() if self._length else []}
+        return {"spreads": self._spreads, "lowest": lowest, "length": self._partial.sums if self._partial else []}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from ``state``."""
         self._spreads = state["spreads"]
         self._lowest = math.inf if state["lowest"] is None else state["lowest"]
-        if isinstance(self._length, Partial):
-            self._length = Partial(state["length"])
+        if self._partial is not None:
+            self._partial = Partial(state["length"])
 
-    def _scale(self, values: np.ndarray, documents: Sequence[str]) -> None:
-        """Settle the scales by ``values`` [n, terms], unless they are settled."""
+    def _settle(self, values: np.ndarray, groups: np.ndarray) -> None:
+        """Settle the scales by ``values`` [n, terms], unless they are; a part that does not vary tells nothing of its own."""
         if self._spreads is None:
-            spreads = [within_spread(column, documents) for column in values.T]
-            # A part that does not vary here tells nothing of its scale.
+            spreads = [within_spread(column, groups) for column in values.T]
             self._spreads = [spread if spread > 1e-9 else 1.0 for spread in spreads]
 
     def _sum(self, values: np.ndarray, items: Sequence[Item]) -> np.ndarray:
@@ -189,26 +190,52 @@ class Reward:
         return np.where(counted.any(axis=1), found, np.nan)
 
     def _values(self, items: Sequence[Item]) -> np.ndarray:
-        """The terms' own scores float64 [n, terms]; each distinct record is scored once."""
+        """The terms' own scores float64 [n, terms]; each distinct record is scored once, aspects of one model together."""
         keys = [digest(item.document, item.summary, *item.references) for item in items]
         by_key = dict(zip(keys, items, strict=True))
         if new := self._known.missing(keys):
-            self._known.add(new, self._score_new([by_key[key] for key in new]))
+            values = np.full((len(new), len(self._terms)), np.nan)
+            for scorer in {id(term.scorer): term.scorer for term in self._terms}.values():
+                rows = [row for row, name in enumerate(new) if fault_of(by_key[name], scorer.needs) is None]
+                if rows:
+                    found = scorer.score([by_key[new[row]] for row in rows])
+                    for place, term in enumerate(self._terms):
+                        if term.scorer is scorer:
+                            values[rows, place] = term.values(found)
+            self._known.add(new, values)
         result = np.stack(self._known.find(keys)) if keys else np.zeros((0, len(self._terms)))
         self._known.trim()
         return result
 
-    def _score_new(self, items: Sequence[Item]) -> np.ndarray:
-        values = np.full((len(items), len(self._terms)), np.nan)
-        # Aspects of one estimator are read at once.
-        for scorer in {id(term.scorer): term.scorer for term in self._terms}.values():
-            rows = [row for row, item in enumerate(items) if fault_of(item, scorer.needs) is None]
-            if rows:
-                found = scorer.score([items[row] for row in rows])
-                for place, term in enumerate(self._terms):
-                    if term.scorer is scorer:
-                        values[rows, place] = term.values(found)
-        return values
+    def _watch(self, items: Sequence[Item], values: np.ndarray, words: np.ndarray, undefined: int) -> None:
+        """Remember n outputs with their rewards [n] (NaN: none) and numbers of words [n], and tell of every thousand."""
+        times = Counter(items)
+        for item, value, count in zip(items, values.tolist(), words.tolist(), strict=True):
+            self._rows.append((value, count, is_blank(item.summary), times[item] > 1, _loops(item.summary)))
+        before, self._outputs = self._outputs, self._outputs + len(items)
+        self._without += undefined
+        if self._outputs // _REPORT_EVERY > before // _REPORT_EVERY:
+            _log.info("%s after %d outputs: %s", self.__name__, self._outputs, self.report())
+
+    def report(self) -> dict[str, float | None]:
+        """Of the last 2,000 outputs mean and spread of the reward, its correlation with the number of words, mean number of
+        words, and shares.
+
+        ``empty``: outputs without text; ``repeated``: those that came more than once for a document in one call;
+        ``looping``: those half of whose three-word runs, or more, have stood in them before; ``undefined``. None where
+        undefined.
+        """
+        rows = np.array(self._rows, np.float64).reshape(-1, 5)
+        good = rows[~np.isnan(rows[:, 0])]
+        varied = len(good) > 1 and good[:, 0].std() > 1e-12 and good[:, 1].std() > 1e-12
+        named = zip(("words", "empty", "repeated", "looping"), rows.T[1:], strict=True)
+        return {
+            "mean": float(good[:, 0].mean()) if len(good) else None,
+            "spread": float(good[:, 0].std(ddof=1)) if len(good) > 1 else None,
+            "correlation_with_words": float(np.corrcoef(good[:, 0], good[:, 1])[0, 1]) if varied else None,
+            **{name: float(column.mean()) if len(rows) else None for name, column in named},
+            "undefined": self._without / self._outputs if self._outputs else None,
+        }
 
 
 def _text(value: Any) -> str:
@@ -225,49 +252,52 @@ def _text(value: Any) -> str:
     raise InputError(f"{str(value)[:60]!r} is neither a text nor a list of messages")
 
 
-class Watch:
-    """Remembers the last 2,000 outputs: reward, number of words, and whether each was empty, a repeat, or a loop."""
-
-    def __init__(self) -> None:
-        self._rows: deque[tuple[float, float, bool, bool, bool]] = deque(maxlen=_WINDOW)
-        self.outputs = 0
-        self.undefined = 0
-
-    def add(
-        self, documents: Sequence[str], summaries: Sequence[str], values: np.ndarray, words: np.ndarray, undefined: int
-    ) -> None:
-        """Take in n outputs with their rewards [n] (NaN where there is none) and numbers of words [n]."""
-        times = Counter(zip(documents, summaries, strict=True))
-        self.outputs += len(summaries)
-        self.undefined += undefined
-        for document, summary, value, count in zip(documents, summaries, values.tolist(), words.tolist(), strict=True):
-            again = times[document, summary] > 1
-            self._rows.append((value, count, is_blank(summary), again, _loops(summary)))
-
-    def report(self) -> dict[str, float | None]:
-        """Mean and spread of the reward, its correlation with the number of words, mean number of words, and shares.
-
-        ``empty``: outputs without text; ``repeated``: those that came more than once for a document in one call;
-        ``looping``: those half of whose three-word runs, or more, have stood in them before. None where undefined.
-        """
-        rows = np.array(self._rows, np.float64).reshape(-1, 5)
-        good = rows[~np.isnan(rows[:, 0])]
-        varied = len(good) > 1 and good[:, 0].std() > 1e-12 and good[:, 1].std() > 1e-12
-        return {
-            "mean": float(good[:, 0].mean()) if len(good) else None,
-            "spread": float(good[:, 0].std(ddof=1)) if len(good) > 1 else None,
-            "correlation_with_words": float(np.corrcoef(good[:, 0], good[:, 1])[0, 1]) if varied else None,
-            "words": float(rows[:, 1].mean()) if len(rows) else None,
-            **{
-                name: float(rows[:, column].mean()) if len(rows) else None
-                for column, name in enumerate(("empty", "repeated", "looping"), start=2)
-            },
-            "undefined": self.undefined / self.outputs if self.outputs else None,
-        }
-
-
 def _loops(text: str) -> bool:
-    """Whether half of the three-word runs of ``text``, or more, have stood in it before."""
     words = word_tokens(text)
     runs = list(zip(words, words[1:], words[2:], strict=False))
     return len(runs) > 1 and 2 * len(set(runs)) <= len(runs)
+
+
+class Partial:
+    """r − b·(w − w̄): what is left of a reward given the number of words w; w̄ is the mean over the summaries of a document.
+
+    b is the slope of r on w within documents, from this call and, fading by 0.9 a call, those before it (``sums``): the
+    summaries of one document are too few for a slope of their own (two would always lie on it).
+    """
+
+    def __init__(self, sums: Sequence[float] = (0.0, 0.0)) -> None:
+        self.sums = list(sums)
+
+    def adjust(self, values: np.ndarray, words: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Rewards float64 [n] without what goes with ``words`` [n] among those of one of ``groups`` [n]; NaN stays."""
+        good = np.flatnonzero(~np.isnan(values))
+        apart = _centred(words[good], groups[good])
+        both, own = float(apart @ _centred(values[good], groups[good])), float(apart @ apart)
+        self.sums = [_MEMORY * self.sums[0] + both, _MEMORY * self.sums[1] + own]
+        adjusted = values.copy()
+        if self.sums[1]:
+            adjusted[good] -= self.sums[0] / self.sums[1] * apart
+        return adjusted
+
+
+def _groups(items: Sequence[Item]) -> np.ndarray:
+    """The documents as numbers, int [n]."""
+    numbers = {document: number for number, document in enumerate(dict.fromkeys(item.document for item in items))}
+    return np.array([numbers[item.document] for item in items], int)
+
+
+def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """``values`` [n] less the mean of each one's group."""
+    return (
+        values - (np.bincount(groups, values) / np.maximum(np.bincount(groups), 1))[groups] if len(values) else values
+    )
+
+
+def within_spread(values: np.ndarray, groups: np.ndarray) -> float:
+    """Standard deviation of ``values`` float64 [n] within ``groups`` int [n]; over all where no group has two; 0 for none."""
+    good = ~np.isnan(values)
+    if good.sum() < 2:
+        return 0.0
+    free = good.sum() - len(set(groups[good]))
+    inside = float(np.sqrt((_centred(values[good], groups[good]) ** 2).sum() / free)) if free else 0.0
+    return inside if inside > 1e-9 else float(values[good].std(ddof=1))

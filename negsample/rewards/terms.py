@@ -12,9 +12,6 @@ from negsample.scoring.metrics import METRICS, make_metric, p2
 from negsample.scoring.scorer import Columns, Scorer
 from negsample.spec import parse, split_outside
 
-# Sums that a paper has named (Scialom et al. 2019, §4.2.1), with its weights or with equal ones.
-_PAPER = ("QA_learned", "QA_equally")
-
 
 @dataclass(frozen=True)
 class Term:
@@ -41,14 +38,13 @@ def make_terms(spec: str) -> tuple[list[Term], bool]:
 
     ``spec`` is one NAME, or ``NAME=WEIGHT, NAME=WEIGHT, …``. A NAME is a metric with its options (``rougeL(value=recall)``);
     or a model: ``ready``, a folder, a hub id, each also with an aspect or a target behind it (``ready.support``);
-    ``QA_learned(model=QA)`` and ``QA_equally(model=QA)`` are the sums of Scialom et al. (2019 §4.2.1). Raises InputError for
-    anything else.
+    ``QA_learned(model=QA)`` and ``QA_equally(model=QA)`` are the sums of Scialom et al. (2019 §4.2.1), with its weights or
+    with equal ones. Raises InputError for anything else.
     """
-    if (paper := spec.partition("(")[0].strip()) in _PAPER:
-        published = p2(parse(spec).options.get("model", ""))
+    if (paper := spec.partition("(")[0].strip()) in ("QA_learned", "QA_equally"):
+        published = p2(parse(spec).options.get("model", "")).items()
         return [
-            Term(name, weight if paper == "QA_learned" else 1.0, make_metric(name))
-            for name, weight in published.items()
+            Term(name, weight if paper == "QA_learned" else 1.0, make_metric(name)) for name, weight in published
         ], False
     names = _named_weights(spec)
     distinct([name for name, _ in names], "reward")
@@ -81,29 +77,24 @@ def _named_weights(spec: str) -> list[tuple[str, float]]:
 def _term(name: str, weight: float, models: dict[str, Scorer]) -> Term:
     """``models``: those that are loaded already."""
     model, dot, aspect = name.rpartition(".")
-    if name.partition("(")[0].partition(":")[0] not in METRICS:
-        if _is_model(name):
-            return Term(name, weight, _model(name, models))
-        if dot and _is_model(model):
-            scorer = _model(model, models)
-            if aspect in scorer.aspects:
-                return Term(name, weight, scorer, aspect)
-            hint = suggestion(aspect, list(scorer.aspects)) if scorer.aspects else "that model has none"
-            raise InputError(f"reward {name!r}: no aspect is called {aspect!r}; {hint}")
-    return Term(name, weight, make_metric(name))
+    if name.partition("(")[0].partition(":")[0] in METRICS or not (_is_model(name) or (dot and _is_model(model))):
+        return Term(name, weight, make_metric(name))
+    if _is_model(name):
+        model, aspect = name, "score"
+    if model not in models:
+        from negsample.models import load_once
+
+        estimator = load_once(model)
+        estimator.expect_again()
+        models[model] = estimator.scorer(model)
+    scorer = models[model]
+    if aspect not in ("score", *scorer.aspects):
+        hint = suggestion(aspect, list(scorer.aspects)) if scorer.aspects else "that model has none"
+        raise InputError(f"reward {name!r}: no aspect is called {aspect!r}; {hint}")
+    return Term(name, weight, scorer, aspect)
 
 
 def _is_model(name: str) -> bool:
     """Whether ``name`` is the ready estimator, a folder, or an id of the hub: what is behind its last dot is no aspect then."""
     end = name.rpartition(".")[2] if "." in name.rpartition("/")[2] else ""
     return name == "ready" or Path(name).expanduser().is_dir() or ("/" in name and not end.isidentifier())
-
-
-def _model(name: str, models: dict[str, Scorer]) -> Scorer:
-    if name not in models:
-        from negsample.models import load_once
-
-        estimator = load_once(str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name)
-        estimator.expect_again()
-        models[name] = estimator.scorer(name)
-    return models[name]

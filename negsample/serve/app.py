@@ -1,7 +1,10 @@
 """The service's routes: pairs in, scores or explanations out."""
 
-from collections.abc import Mapping
-from typing import Any
+import asyncio
+import json
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -10,11 +13,15 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 import negsample
+from negsample.models.align.words import count_words
 from negsample.scoring.scorer import Item
+from negsample.sentences import split_sentences
 from negsample.serve import Limits
-from negsample.serve.batcher import Answers, Batcher
+from negsample.serve.batcher import Batcher
 from negsample.serve.page import Page, docs_page
-from negsample.text import is_blank
+from negsample.text import is_blank, readable
+
+T = TypeVar("T")
 
 _SHAPE = '{"pairs": [{"document": "…", "summary": "…"}]}'
 
@@ -84,10 +91,13 @@ class Health(BaseModel):
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refusal, "description": told}
     for status, told in {
+        400: "Not HTTP, another Host than this machine's, not UTF-8, packed, nested too deeply, or a number of too many digits.",
         401: "No token, or another one.",
-        413: "Too many bytes or pairs, or a text that is too long.",
+        408: "The request took over a minute to arrive.",
+        413: "Too many bytes or pairs, a text that is too long, or two that are too long to be compared.",
         422: "Not what is asked for.",
         429: "The queue is full; Retry-After tells when to try again.",
+        503: "The service is ending, or has as many connections as it can hold.",
     }.items()
 }
 
@@ -102,22 +112,30 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
         redoc_url=None,
     )
 
-    async def answers(given: Pairs, explain: bool) -> Answers:
+    # Long texts are counted here, one request after another, while short ones go by.
+    counting = ThreadPoolExecutor(1, "negsample-count")
+
+    async def answer(request: Request, given: Pairs, explain: bool) -> Response:
         _check(given, limits)
         items = [Item(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
-        return await batcher.answer(items, explain)
+        if large := [(place, item) for place, item in enumerate(items) if _may_be_too_much(item, limits)]:
+            await asyncio.get_running_loop().run_in_executor(counting, _check_work, large, limits)
+        told = await _unless_gone(request, batcher.answer(items, explain))
+        name = "explanations" if explain else "scores"
+        body = f'{{"{name}":[{",".join(told)}],"signature":{json.dumps(signature)}}}'
+        return Response(body, media_type="application/json")
 
     answered: dict[str, Any] = {"responses": _REFUSALS, "response_description": "The answers, in order."}
 
-    @app.post("/v1/score", summary="Score pairs", response_model_exclude_unset=True, **answered)
-    async def score(given: Pairs) -> Scores:
-        return Scores(scores=[Score(**told) for told in await answers(given, False)], signature=signature)
+    @app.post("/v1/score", summary="Score pairs", response_model=Scores, **answered)
+    async def score(request: Request, given: Pairs) -> Response:
+        return await answer(request, given, False)
 
-    @app.post("/v1/explain", summary="Score pairs, and tell why they score so", **answered)
-    async def explain(given: Pairs) -> Explanations:
+    @app.post("/v1/explain", summary="Score pairs, and tell why they score so", response_model=Explanations, **answered)
+    async def explain(request: Request, given: Pairs) -> Response:
         if not explains:
             raise HTTPException(422, "this model has no aspects, so nothing is to be explained; ask /v1/score")
-        return Explanations(explanations=await answers(given, True), signature=signature)
+        return await answer(request, given, True)
 
     @app.get("/healthz", response_description="It is up.", summary="Whether the service is up")
     async def healthz() -> Health:
@@ -155,14 +173,41 @@ def _check(given: Pairs, limits: Limits) -> None:
                 )
 
 
+def _may_be_too_much(item: Item, limits: Limits) -> bool:
+    """Whether a pair has to be counted: a letter beyond ASCII may stand for eighteen."""
+    most = [len(text) if text.isascii() else 18 * len(text) for text in (item.document, item.summary)]
+    return max(most) > limits.characters or most[0] * most[1] > limits.work
+
+
+def _check_work(items: Sequence[tuple[int, Item]], limits: Limits) -> None:
+    """Raises HTTPException where what is read of a text is too long, or a pair (with its place) would be too much work."""
+    for place, item in items:
+        texts = [readable(text) for text in (item.document, item.summary)]
+        if (longest := max(map(len, texts))) > limits.characters:
+            told = f"a text of {longest} characters, as it is read; at most {limits.characters} are read"
+            raise HTTPException(413, f"pairs[{place}] has {told}: shorten it")
+        document, summary = (count_words(text) + len(split_sentences(text)) for text in texts)
+        if document * summary > limits.work:
+            told = f"{document} words and sentences of the document times {summary} of the summary"
+            raise HTTPException(413, f"pairs[{place}]: {told} is more than {limits.work}; shorten one of them")
+
+
+async def _unless_gone(request: Request, answer: Coroutine[Any, Any, T]) -> T:
+    """What ``answer`` gives; where the client closes its connection before that, ``answer`` is cancelled."""
+    computing, gone = asyncio.create_task(answer), asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait([computing, gone], return_when=asyncio.FIRST_COMPLETED)
+        if not computing.done():
+            raise HTTPException(499, "the client has closed its connection")
+        return computing.result()
+    finally:
+        computing.cancel()
+        gone.cancel()
+
+
 def _sendable(text: str) -> str:
     """``text`` with U+FFFD for each half of a surrogate pair, which JSON may hold and no answer can."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _refusal(status: int, told: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """A JSON line that says what is wrong and what to do."""
-    return JSONResponse({"error": told}, status, headers)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -170,22 +215,39 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         told = f"the body is no JSON ({first['ctx']['error']}, character {first['loc'][-1]}); send {_SHAPE}"
-        return _refusal(422, told)
+        return JSONResponse({"error": told}, 422)
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"][1:])
     where = place.lstrip(".") or "the body"
     hint = " with Content-Type: application/json" if where == "the body" else ""
-    return _refusal(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}; send {_SHAPE}{hint}")
+    told = f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}; send {_SHAPE}{hint}"
+    return JSONResponse({"error": told}, 422)
 
 
-async def _refused(_: Request, error: Exception) -> JSONResponse:
+async def _refused(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        allowed = set(headers["Allow"].split(", "))
+        headers["Allow"] = ", ".join(sorted(allowed | {"HEAD"} if "GET" in allowed else allowed))
     told = {
-        400: f"the body can't be read; send {_SHAPE} in UTF-8",
+        400: f"{_unread(request, error.__cause__)}; send {_SHAPE} in UTF-8",
         404: "nothing is here; /docs tells what the service has",
-        405: "not with this method; /docs tells which",
+        405: f"not with this method; send {headers.get('Allow')}, /docs tells more",
     }
-    return _refusal(error.status_code, told.get(error.status_code, error.detail), error.headers)
+    return JSONResponse({"error": told.get(error.status_code, error.detail)}, error.status_code, headers)
+
+
+def _unread(request: Request, cause: BaseException | None) -> str:
+    """Why a body can't be read."""
+    packed = request.headers.get("content-encoding", "identity")
+    if packed != "identity":
+        return f"the body is packed ({packed}), and packed ones are not read"
+    if isinstance(cause, UnicodeDecodeError):
+        return f"byte {cause.start} of the body is not {cause.encoding.upper()}"
+    if isinstance(cause, RecursionError):
+        return "the body is nested too deeply"
+    return "the body has a number of too many digits" if isinstance(cause, ValueError) else "the body can't be read"
 
 
 async def _failed(_: Request, __: Exception) -> JSONResponse:
-    return _refusal(500, "the service failed at this request; its own log tells why")
+    return JSONResponse({"error": "the service failed at this request; its own log tells why"}, 500)

@@ -1,98 +1,146 @@
-"""One thread computes; what has arrived while it was busy is computed together."""
+"""Two threads compute, one for small requests and one for large; what has arrived while one was busy is computed together."""
 
 import asyncio
+import heapq
+import json
 import logging
 import math
 import time
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
 from negsample.scoring.scorer import Item
+from negsample.text import readable
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
 
 logger = logging.getLogger(__name__)
 
-Answers = list[dict[str, Any]]
-# Pairs that are computed together at most, so that no request waits long behind others.
-_TOGETHER = 64
+# Bytes of a request that is small, and pairs and bytes that are computed together, so that none waits long behind others.
+_SMALL, _TOGETHER, _BYTES = 24_000, 64, 48_000
 # What a pair takes, until it is known.
 _SECONDS = 0.05
 
 
-@dataclass(eq=False)
+@dataclass(order=True)
 class _Job:
-    items: Sequence[Item]
-    explain: bool
-    answer: "asyncio.Future[Answers]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """A pair that waits; those with the lowest ``turn`` come first."""
+
+    turn: float
+    number: int
+    size: int = field(compare=False)
+    item: Item = field(compare=False)
+    explain: bool = field(compare=False)
+    answer: "asyncio.Future[str]" = field(compare=False)
 
 
 class Batcher:
-    """A queue of at most ``most`` pairs before one thread, which reads them by ``estimator`` in the order of their arrival.
+    """Small requests before one thread, which reads them by ``quick``, all others before another, which reads by ``slow``: two
+    copies of one estimator, for none is shared by threads. ``most``: pairs that may wait before each.
+    """
 
-    A job that fails alone gets its exception; one that fails beside others is tried again without them. ``waiting``: how
-    many pairs have no answer yet. To be used from one event loop.
+    def __init__(self, quick: "Estimator", slow: "Estimator", most: int) -> None:
+        self._lanes = _Lane(quick, most), _Lane(slow, most)
+
+    @property
+    def waiting(self) -> int:
+        """How many pairs have no answer yet."""
+        return sum(lane.waiting for lane in self._lanes)
+
+    async def answer(self, items: Sequence[Item], explain: bool = False) -> list[str]:
+        """JSON for each of ``items``, in order. Raises HTTPException where they do not fit into the queue."""
+        sizes = [_size(item.document) + _size(item.summary) for item in items]
+        return await self._lanes[sum(sizes) > _SMALL].answer(items, sizes, explain)
+
+
+def _size(text: str) -> int:
+    """Bytes of ``text`` as it is read (one letter may stand for eighteen); of a long one, which is not small, its letters."""
+    return len(text) if text.isascii() or len(text) > _SMALL else len(readable(text).encode())
+
+
+class _Lane:
+    """A queue of at most ``most`` pairs before one thread; to be used from one event loop.
+
+    A pair's turn comes after as many bytes as it and those before it in its request have: a request of many or long pairs
+    does not stand before short ones (self-clocked fair queueing: Golestani 1994). A pair that fails alone gets its
+    exception; one that fails beside others is tried again without them.
     """
 
     def __init__(self, estimator: "Estimator", most: int) -> None:
         self.waiting = 0
-        self._estimator = estimator
-        self._most = most
-        self._jobs: deque[_Job] = deque()
+        self._estimator, self._most = estimator, most
+        self._jobs: list[_Job] = []
+        self._turn, self._numbers = 0.0, count()
         self._pace = _SECONDS
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "negsample-serve")
 
-    async def answer(self, items: Sequence[Item], explain: bool = False) -> Answers:
-        """A dictionary for each of ``items``, in order. Raises HTTPException where they do not fit into the queue."""
+    async def answer(self, items: Sequence[Item], sizes: Sequence[int], explain: bool) -> list[str]:
+        """As ``Batcher.answer``; ``sizes``: bytes of the items. What nobody waits for any more is not computed."""
         if self.waiting + len(items) > self._most:
             seconds = min(60, max(1, math.ceil(self.waiting * self._pace)))
             told = f"the queue is full; try again in {seconds} second{'s' * (seconds > 1)}"
             raise HTTPException(429, told, {"Retry-After": str(seconds)})
-        job = _Job(items, explain)
-        self.waiting += len(items)
-        self._jobs.append(job)
+        turn, jobs = self._turn, []
+        for item, size in zip(items, sizes, strict=True):
+            turn += size
+            answer = asyncio.get_running_loop().create_future()
+            jobs.append(_Job(turn, next(self._numbers), size, item, explain, answer))
+            heapq.heappush(self._jobs, jobs[-1])
+        self.waiting += len(jobs)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._work())
-        return await job.answer
+        try:
+            return await asyncio.gather(*(job.answer for job in jobs))
+        except BaseException:
+            for job in jobs:
+                job.answer.cancel()
+            self._jobs = [job for job in self._jobs if not job.answer.done()]
+            heapq.heapify(self._jobs)
+            raise
+        finally:
+            self.waiting -= len(jobs)
 
     async def _work(self) -> None:
         while self._jobs:
-            jobs = [self._jobs.popleft()]
-            done = len(jobs[0].items)
-            while self._jobs and done + len(self._jobs[0].items) <= _TOGETHER:
-                jobs.append(self._jobs.popleft())
-                done += len(jobs[-1].items)
+            jobs = [heapq.heappop(self._jobs)]
+            size = jobs[0].size
+            while self._jobs and len(jobs) < _TOGETHER and size + self._jobs[0].size <= _BYTES:
+                jobs.append(heapq.heappop(self._jobs))
+                size += jobs[-1].size
+            self._turn = jobs[-1].turn
             begin = time.monotonic()
             for explain in (False, True):
                 await self._read([job for job in jobs if job.explain is explain], explain)
-            self._pace += 0.2 * ((time.monotonic() - begin) / done - self._pace)
-            self.waiting -= done
+            self._pace += 0.2 * ((time.monotonic() - begin) / len(jobs) - self._pace)
 
     async def _read(self, jobs: Sequence[_Job], explain: bool) -> None:
-        items = [item for job in jobs for item in job.items]
         try:
-            found = await asyncio.get_running_loop().run_in_executor(self._thread, self._compute, items, explain)
+            told: Sequence[str] = await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._compute, [job.item for job in jobs], explain
+            )
         except Exception as error:
-            if len(jobs) == 1:
+            if len(jobs) > 1:
+                logger.warning("%d pairs failed together and are tried one by one: %r", len(jobs), error)
+                for job in jobs:
+                    await self._read([job], explain)
+            elif not jobs[0].answer.done():
                 jobs[0].answer.set_exception(error)
-                return
-            logger.warning("%d requests failed together and are tried one by one: %r", len(jobs), error)
-            for job in jobs:
-                await self._read([job], explain)
             return
-        answers = iter(found)
-        for job in jobs:
-            job.answer.set_result([next(answers) for _ in job.items])
+        for job, answer in zip(jobs, told, strict=True):
+            if not job.answer.done():
+                job.answer.set_result(answer)
 
-    def _compute(self, items: Sequence[Item], explain: bool) -> Answers:
+    def _compute(self, items: Sequence[Item], explain: bool) -> list[str]:
         if not items:
             return []
         texts = [item.document for item in items], [item.summary for item in items]
-        return self._estimator.explain_pairs(*texts) if explain else self._estimator.score_pairs(*texts).nested()
+        estimator = self._estimator
+        found: list[Any] = estimator.explain_pairs(*texts) if explain else estimator.score_pairs(*texts).nested()
+        return [json.dumps(one, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for one in found]

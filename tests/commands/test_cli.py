@@ -283,15 +283,6 @@ def test_without_a_method_the_packaged_configuration_is_taken(negsample, pairs_f
     assert len(given[0].recipe) > 10
 
 
-@pytest.mark.parametrize(
-    ("words", "named"), [(["corpus=x", "limit=3"], False), (["head=fc"], True), ([" recipe =add", "seed=1"], True)]
-)
-def test_which_words_name_a_method(words, named):
-    from negsample.commands.train import names_method
-
-    assert names_method(words) is named
-
-
 SAMPLE = "corpus: sample (embedded, 80 pairs); give corpus=PATH for your own"
 
 

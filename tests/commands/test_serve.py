@@ -66,11 +66,11 @@ def test_answers_are_those_of_the_estimator_and_none_is_lost_at_the_end(align_mo
             assert process.stderr.read() == ""
         finally:
             process.kill()
-    # Of those that it had not yet read the connection was closed; each of the others has its scores.
-    assert {status for status, _ in answers.values()} == {200}
+    # What it had not yet read was refused or its connection closed; each of the others has its scores.
+    assert {200} <= {status for status, _ in answers.values()} <= {200, 503}
     assert len(answers) + len(refused) == 6
     scored = Estimator.load(align_model).score(*zip(*pairs, strict=True))
-    for number, (_, told) in answers.items():
+    for number, told in ((number, told) for number, (status, told) in answers.items() if status == 200):
         own = np.array([one["score"] for one in told["scores"]])
         assert own == pytest.approx(scored[number : number + 10], abs=1e-6)
         assert told["signature"] == signature

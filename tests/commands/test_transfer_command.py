@@ -11,7 +11,7 @@ from io import StringIO
 import pytest
 from tests_support import story
 
-from negsample.commands.transfer import transfer
+from negsample.commands.tables import transfer
 from negsample.number_text import number
 
 

@@ -5,20 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.batching import pad, percentile_length
-
-
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 9),  # position 8 exactly
-        ([10, 20], 18),  # 10 + 0.8 · 10
-        ([10, 21], 19),  # 18.8, rounded up
-        ([0, 0, 0], 1),
-    ],
-)
-def test_percentile_length(lengths: list[int], expected: int) -> None:
-    assert percentile_length(lengths) == expected
+from negsample.models.batching import like_lengths, pad, percentile_length
 
 
 @given(st.lists(st.integers(0, 500), min_size=1))
@@ -27,6 +14,14 @@ def test_percentile_length_is_the_least_whole_number_not_below_the_percentile(le
     percentile = np.percentile(lengths, 80)
     assert found >= percentile - 1e-9
     assert found == 1 or found - 1 < percentile + 1e-9
+
+
+@given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 90), st.integers(1, 9))
+def test_batches_have_every_row_once_and_not_too_many_tokens(lengths: list[int], tokens: int, rows: int) -> None:
+    batches = list(like_lengths(lengths, "cpu", tokens, rows))
+    assert sorted(row for batch in batches for row in batch) == [n for n, length in enumerate(lengths) if length]
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) <= min(rows, tokens // max(lengths[row] for row in batch))
 
 
 def test_pad() -> None:

@@ -257,7 +257,7 @@ def test_a_corpus_with_repeats(repeats, kind, seed, order):
     options = {"recipe": Recipe({kind: 1.0, "add": 0.5}), "negatives": 2, "seed": seed}
     report, splits = written(pairs, options)
     keys = [{document_key(row["document"]) for row in rows} for rows in splits.values()]
-    assert sum(map(len, keys)) == len(set.union(*keys)) == len({pair.document for pair in pairs}) == report.documents
+    assert sum(map(len, keys)) == len(set.union(*keys)) == len({pair.document for pair in pairs}) == report["documents"]
     positives = [{normalise(row["summary"]) for row in rows if row["kind"] == "original"} for rows in splits.values()]
     assert sum(map(len, positives)) == len(set.union(*positives))
     goods: dict[str, set[str]] = {}

@@ -1,16 +1,20 @@
-"""Rewards: a batch equals ``score``; what they take and give; how sums, missing values and documents are dealt with."""
+"""Rewards: a batch equals ``score``; what they take and give; how sums, missing values, length and documents are dealt with."""
 
 import logging
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.models import load
 from negsample.models.encoders.transformer import TransformerEncoder
-from negsample.rewards import Reward
+from negsample.rewards import Partial, Reward, within_spread
 from negsample.rewards.terms import make_terms
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
@@ -38,13 +42,12 @@ def test_an_estimator_and_its_aspects_give_their_own_scores_and_a_document_is_re
 
     summaries = ["A storm broke two cranes.", "Cranes were broken by a storm on Monday."]
     told = load().score_pairs([DOCUMENT] * 2, summaries)
-    scores, aspects = told.scores, told.aspects
     monkeypatch.setattr(TransformerEncoder, "as_read", counted)
     function = Reward("ready.support")
     first = function([""] * 2, summaries, document=[DOCUMENT] * 2)
-    assert first == pytest.approx(list(aspects["support"]), abs=1e-5)
+    assert first == pytest.approx(list(told.aspects["support"]), abs=1e-5)
     assert function([""] * 2, ["A harbour.", "Euros."], document=[DOCUMENT] * 2) != first
-    assert Reward("ready")([""] * 2, summaries, document=[DOCUMENT] * 2) == pytest.approx(list(scores), abs=1e-5)
+    assert Reward("ready")([""] * 2, summaries, document=[DOCUMENT] * 2) == pytest.approx(list(told.scores), abs=1e-5)
     assert texts.count("The harbour was closed on Monday.") <= 1
 
 
@@ -79,15 +82,19 @@ def test_messages_and_the_names_of_columns_are_the_users() -> None:
         [{"role": "assistant", "content": "a storm came"}],
         [{"role": "assistant", "content": [{"type": "text", "text": "nothing"}]}],
     ]
-    found = function(
-        asked, answers, completion_ids=[[1], [2]], highlights=["a storm came", ["a storm came", "nothing"]]
-    )
-    assert found == pytest.approx([1.0, 1.0])
-    assert function.__name__ == "rouge1"
+    columns = {"highlights": ["a storm came", ["a storm came", "nothing"]]}
+    assert function(asked, answers, completion_ids=[[1], [2]], **columns) == pytest.approx([1.0, 1.0])
     with pytest.raises(InputError, match="no column 'highlights'"):
         Reward("rouge1(against=references)", references="highlights")(asked, answers, article=["x", "y"])
     with pytest.raises(InputError, match="no column 'document'"):
         Reward("copied")(asked, answers, article=["x", "y"])
+
+
+def test_two_rewards_of_one_trainer_have_two_names_in_its_log() -> None:
+    told: dict[str, float] = {}
+    for length in ("free", "partial"):
+        Reward("words", length=length)([""] * 2, ["a", "b"], document=["x", "y"], log_metric=told.__setitem__)
+    assert {name.rpartition("/")[0] for name in told} == {"words", "words, length=partial"}
 
 
 def test_the_parts_of_a_sum_are_brought_to_one_spread() -> None:
@@ -95,7 +102,8 @@ def test_the_parts_of_a_sum_are_brought_to_one_spread() -> None:
     summaries = ["un", "un deux trois", "un deux", "un deux trois quatre"]
     documents = [DOCUMENT, DOCUMENT, OTHER, OTHER]
     function = Reward("words=2, copied(n=1)")
-    function.calibrate(documents, summaries, [()] * 4)
+    # Columns that are no lists, in another order than their labels say.
+    function.calibrate(pd.Series(documents, [3, 1, 0, 2]), pd.Series(summaries, [2, 0, 3, 1]), iter([()] * 4))
     copied = Reward("copied(n=1)").score(documents, summaries, [()] * 4)
     assert copied.tolist() == [0.0] * 4  # no spread, so it stays as it is
     found = function.score(documents, summaries, [()] * 4)
@@ -111,19 +119,19 @@ def test_what_cant_be_scored_is_none_or_the_lowest_and_is_counted(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("negsample.rewards._REPORT_EVERY", 3)
-    documents = [DOCUMENT] * 3
     summaries = ["Two cranes.", "", "A harbour and a storm and a cat"]
     function = Reward("rouge2")
     with caplog.at_level(logging.INFO, "negsample.rewards"):
-        found = function([""] * 3, summaries, document=documents, references=["two cranes", "two cranes", "cranes"])
+        found = function(
+            [""] * 3, summaries, document=[DOCUMENT] * 3, references=["two cranes", "two cranes", "cranes"]
+        )
     assert found == [1.0, 1.0, None]  # the empty one gets the lowest seen; a reference of one word has no pair of words
     assert function.report()["empty"] == pytest.approx(1 / 3)
     assert function.report()["undefined"] == pytest.approx(2 / 3)
     assert "after 3 outputs" in caplog.text
     lowest = Reward("rouge2", undefined="lowest")
-    found = lowest(
-        [""] * 3, ["Two cranes.", "Two red cranes", "x y"], references=["two cranes", "red cranes", "cranes"]
-    )
+    references = ["two cranes", "red cranes", "cranes"]
+    found = lowest([""] * 3, ["Two cranes.", "Two red cranes", "x y"], references=references)
     assert found == pytest.approx([1.0, 2 / 3, 2 / 3])
 
 
@@ -164,7 +172,7 @@ def test_the_report_tells_who_follows_length_and_who_repeats() -> None:
         ("words", {"unsupervised": 1.0}, "unsupervised"),
     ],
 )
-def test_what_is_wrong_is_named(spec: str, options: dict, fault: str) -> None:
+def test_what_is_wrong_is_named(spec: str, options: dict[str, Any], fault: str) -> None:
     with pytest.raises(InputError, match=fault):
         Reward(spec, **options)
 
@@ -177,3 +185,33 @@ def test_the_papers_sums_have_their_weights(monkeypatch: pytest.MonkeyPatch) -> 
         ("rougeL", 0.8576), ("summaqa-conf", 2.274), ("summaqa-f1", 0.6413),
     ]  # fmt: skip
     assert [term.weight for term in make_terms("QA_equally(model=org/qa)")[0]] == [1.0] * 3
+
+
+def test_the_slope_on_words_is_taken_within_documents_and_remembered_across_calls() -> None:
+    pairs = np.array([0, 0])
+    partial = Partial()
+    partial.adjust(np.array([0.0, 2.0]), np.array([1.0, 3.0]), pairs)  # slope 1: sums 2 and 2
+    # Now no slope in this call: sums 0.9·2 = 1.8, and 1.8 + 2 = 3.8.
+    found = partial.adjust(np.array([1.0, 1.0]), np.array([1.0, 3.0]), pairs)
+    assert found == pytest.approx([1 + 1.8 / 3.8, 1 - 1.8 / 3.8])
+    # A reward that is length has nothing left but the mean within each document: 2 and 4.
+    found = Reward("words", length="partial").score(["a", "a", "b", "b"], ["w", "w w w", "w w w", "w " * 5], [()] * 4)
+    assert found == pytest.approx([2, 2, 4, 4])
+
+
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=8))
+def test_a_document_alone_keeps_its_reward(values: list[float]) -> None:
+    found = Partial().adjust(np.array(values), np.arange(1.0, len(values) + 1), np.arange(len(values)))
+    assert np.array_equal(found, np.array(values))
+
+
+def test_the_band_is_free_inside_and_smooth_outside() -> None:
+    counts = np.array([20, 25, 40, 60, 41])
+    found = Reward("words", length="band", band=(20, 40)).score([DOCUMENT] * 5, ["w " * n for n in counts], [()] * 5)
+    assert found == pytest.approx(counts - np.array([0, 0, 0, 0.25, 1 / 1600]))
+
+
+def test_the_spread_is_that_within_documents() -> None:
+    assert within_spread(np.array([1.0, 3.0, 101.0, 103.0]), np.array([0, 0, 1, 1])) == pytest.approx(2**0.5)
+    assert within_spread(np.array([1.0, 3.0, np.nan]), np.array([0, 1, 2])) == pytest.approx(2**0.5)
+    assert within_spread(np.array([1.0]), np.array([0])) == 0.0

@@ -1,7 +1,12 @@
-"""The service: answers, refusals, what is computed together, and its end."""
+"""The service: answers, refusals, what is computed together and what goes first, clients who mean ill, and its end."""
 
+import gc
 import json
+import socket
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -9,13 +14,62 @@ import pytest
 from negsample.serve.page import without_paths
 
 PAIR = {"document": "the cat sat", "summary": "the dog sat"}
+LONG = {"document": "a cat. " * 5000, "summary": "a cat"}
+HALF = b"POST /v1/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+BODY = json.dumps({"pairs": [PAIR]}).encode()
+WHOLE = HALF + f"Content-Length: {len(BODY)}\r\n\r\n".encode() + BODY
+
+
+@contextmanager
+def lines(service: Any, *sent: bytes) -> Iterator[list[socket.socket]]:
+    """A connection for each of ``sent``, on which it has been sent."""
+    made = [socket.create_connection(("127.0.0.1", service.port), timeout=60) for _ in sent]
+    try:
+        for line, data in zip(made, sent, strict=True):
+            line.sendall(data)
+        yield made
+    finally:
+        for line in made:
+            line.close()
+
+
+def status(line: socket.socket) -> int:
+    """What is answered on ``line`` before it is closed; 0 for nothing."""
+    data = b""
+    with suppress(ConnectionError):
+        while more := line.recv(4096):
+            data += more
+    return int(data.split()[1]) if data else 0
+
+
+@contextmanager
+def asked(service: Any, *requests: list[dict[str, str]]) -> Iterator[list[Any]]:
+    """Ask each of ``requests`` in a thread, in this order, while the readers stand still; their answers once they go on."""
+    for reader in (service.reader, service.slow):
+        reader.go.clear()
+    answers: list[Any] = [None] * len(requests)
+
+    def ask(place: int, pairs: list[dict[str, str]]) -> None:
+        answers[place] = service.ask("/v1/score", {"pairs": pairs})
+
+    threads = []
+    for place, pairs in enumerate(requests):
+        before = service.batcher.waiting + len(pairs)
+        threads.append(threading.Thread(target=ask, args=(place, pairs)))
+        threads[-1].start()
+        service.wait(lambda before=before: service.batcher.waiting == before)
+        service.wait(lambda: service.reader.batches or service.slow.batches)
+    yield answers
+    for reader in (service.reader, service.slow):
+        reader.go.set()
+    for thread in threads:
+        thread.join()
 
 
 def test_pairs_are_answered_in_order(start: Any) -> None:
     service = start()
-    status, _, told = service.ask("/v1/score", {"pairs": [PAIR, {"document": "a b", "summary": "b a"}]})
-    assert status == 200
-    assert told["signature"] == "model:stand-in"
+    code, _, told = service.ask("/v1/score", {"pairs": [PAIR, {"document": "a b", "summary": "b a"}]})
+    assert (code, told["signature"]) == (200, "model:stand-in")
     assert told["scores"] == [
         {
             "score": pytest.approx(2 / 3, abs=1e-6),
@@ -25,54 +79,54 @@ def test_pairs_are_answered_in_order(start: Any) -> None:
         },
         {"score": 1.0, "percentile": 0.5, "aspects": {"support": 1.0}, "aspect_percentiles": {"support": None}},
     ]
-    status, _, told = service.ask("/v1/explain", {"pairs": [PAIR]})
+    code, _, told = service.ask("/v1/explain", {"pairs": [PAIR]})
     (explanation,) = told["explanations"]
-    assert (status, explanation["summary"][0]["unsupported_at"]) == (200, [[4, 7]])
+    assert (code, explanation["summary"][0]["unsupported_at"]) == (200, [[4, 7]])
+    # Half a letter is answered as one that can't be read.
+    body = b'{"pairs": [{"document": "a \\ud800 \\ud83d\\ude00.", "summary": "a."}]}'
+    code, _, told = service.ask("/v1/explain", body)
+    assert (code, told["explanations"][0]["document"][0]["sentence"]) == (200, "a \ufffd \U0001f600.")
     assert service.ask("/healthz")[2]["waiting"] == 0
 
 
 def test_a_model_without_aspects_scores_and_does_not_explain(start: Any) -> None:
     service = start(aspects=())
     assert service.ask("/v1/score", {"pairs": [PAIR]})[0] == 200
-    status, _, told = service.ask("/v1/explain", {"pairs": [PAIR]})
-    assert (status, told["error"][-13:]) == (422, "ask /v1/score")
+    code, _, told = service.ask("/v1/explain", {"pairs": [PAIR]})
+    assert (code, told["error"][-13:]) == (422, "ask /v1/score")
 
 
-def test_half_a_letter_is_answered_as_one_that_cannot_be_read(start: Any) -> None:
-    body = b'{"pairs": [{"document": "a \\ud800 \\ud83d\\ude00.", "summary": "a."}]}'
-    status, _, told = start().ask("/v1/explain", body)
-    assert (status, told["explanations"][0]["document"][0]["sentence"]) == (200, "a \ufffd \U0001f600.")
-
-
-BAD = {
-    "no pairs": ({"pairs": []}, 422, "no pairs; send"),
-    "no field": ({"pairs": [{"document": "a"}]}, 422, "pairs[0].summary: field required"),
-    "another type": ({"pairs": [{"document": "a", "summary": 3}]}, 422, "pairs[0].summary: input should be"),
-    "blank": ({"pairs": [PAIR, {"document": " \n", "summary": "a"}]}, 422, "pairs[1].document is blank; leave"),
-    "a list": ([PAIR], 422, "send {"),
-    "no JSON": (b'{"pairs": [', 422, "the body is no JSON"),
-    "nothing": (b"", 422, "the body: field required"),
-    "no UTF-8": (b'{"pairs": "\xff\xfe"}', 400, "send {"),
-    "deep": (b"[" * 30_000, 400, "send {"),
-    "too many": ({"pairs": [PAIR] * 9}, 413, "9 pairs; send at most 8 at a time"),
-    "too long": (
-        {"pairs": [{"document": "a" * 1001, "summary": "a"}]},
-        413,
-        "document has 1001 characters; at most 1000",
-    ),
-    "too large": ({"pairs": [PAIR], "more": "a" * 70_000}, 413, "more than 65536 bytes; send fewer"),
-    "too large in pieces": (iter([b"a" * 5000] * 20), 413, "more than 65536 bytes; send fewer"),
-}
+BAD: list[tuple[Any, int, str]] = [
+    ({"pairs": []}, 422, "no pairs; send"),
+    ({"pairs": [{"document": "a"}]}, 422, "pairs[0].summary: field required"),
+    ({"pairs": [{"document": "a", "summary": 3}]}, 422, "pairs[0].summary: input should be"),
+    ({"pairs": [PAIR, {"document": " \n", "summary": "a"}]}, 422, "pairs[1].document is blank; leave"),
+    ([PAIR], 422, "send {"),
+    (b'{"pairs": [', 422, "the body is no JSON"),
+    (b"", 422, "the body: field required"),
+    (b'{"pairs": "\xff\xfe"}', 400, "byte 11 of the body is not UTF-8; send {"),
+    (b"[" * 30_000, 400, "nested too deeply; send {"),
+    (b'{"pairs": ' + b"9" * 5000 + b"}", 400, "a number of too many digits; send {"),
+    ({"pairs": [PAIR] * 9}, 413, "9 pairs; send at most 8 at a time"),
+    ({"pairs": [{"document": "a" * 1001, "summary": "a"}]}, 413, "document has 1001 characters; at most 1000"),
+    # One letter that is read as eighteen, in four words.
+    ({"pairs": [{"document": "\ufdfa" * 60, "summary": "a"}]}, 413, "pairs[0] has a text of 1080 characters, as it is"),
+    # 40 words and the 20 sentences that they are, times 41.
+    ({"pairs": [PAIR, {"document": "Go on. " * 20, "summary": "a " * 40}]}, 413, "pairs[1]: 60 words and sentences of"),
+    ({"pairs": [PAIR], "more": "a" * 70_000}, 413, "more than 65536 bytes; send fewer"),
+    (iter([b"a" * 5000] * 20), 413, "more than 65536 bytes; send fewer"),
+]
 
 
 def test_what_is_refused_says_what_to_do(start: Any) -> None:
-    service = start(body=1 << 16, pairs=8, characters=1000)
-    for name, (body, expected, told) in BAD.items():
-        status, _, answer = service.ask("/v1/score", body)
-        assert status == expected, name
-        assert told in answer["error"], name
+    service = start(body=1 << 16, pairs=8, characters=1000, work=2000)
+    for body, expected, told in BAD:
+        code, _, answer = service.ask("/v1/score", body)
+        assert code == expected, told
+        assert told in answer["error"]
         assert "\n" not in answer["error"]
-    assert service.ask("/v1/score")[0] == 405
+    packed = service.ask("/v1/score", b"\x1f\x8b\x08", Content_Encoding="gzip")
+    assert (packed[0], packed[2]["error"][:28]) == (400, "the body is packed (gzip), a")
     assert service.ask("/v1/nothing", {})[0] == 404
     assert service.ask("/v1/score", {"pairs": [PAIR]}, Content_Type="text/plain")[0] == 422
     # None of them has harmed the service, or waits in it.
@@ -80,58 +134,92 @@ def test_what_is_refused_says_what_to_do(start: Any) -> None:
     service.wait(lambda: service.batcher.waiting == 0)
 
 
+def test_methods_and_hosts(start: Any) -> None:
+    service = start()
+    for path in ("/", "/docs", "/openapi.json", "/healthz"):
+        assert service.ask(path, method="HEAD")[0] == 200
+        code, headers, _ = service.ask(path, {}, method="DELETE")
+        assert (code, headers["allow"]) == (405, "GET, HEAD")
+    code, headers, told = service.ask("/v1/score")
+    assert (code, headers["allow"]) == (405, "POST")
+    assert "send POST" in told["error"]
+    for host in ("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8000", "a.localhost"):
+        assert service.ask("/healthz", Host=host)[0] == 200
+    # A page of the web whose name was made to lead here.
+    for host in ("evil.example", "127.0.0.1.evil.example", "[::1", "localhost.evil.example:8000", "10.0.0.1", ""):
+        code, _, told = service.ask("/v1/score", {"pairs": [PAIR]}, Host=host)
+        assert (code, "127.0.0.1 or localhost" in told["error"]) == (400, True)
+
+
 def test_what_arrives_together_is_computed_together(start: Any) -> None:
     service = start(waiting=20, pairs=8)
-    service.reader.go.clear()
-    answers: list[Any] = []
-
-    def ask(pairs: list[dict[str, str]]) -> None:
-        answers.append(service.ask("/v1/score", {"pairs": pairs}))
-
-    threads = [threading.Thread(target=ask, args=([PAIR] * count,)) for count in (2, 8, 3, 7)]
-    threads[0].start()
-    service.wait(lambda: service.reader.batches == [2])
-    for thread in threads[1:]:
-        thread.start()
-    service.wait(lambda: service.batcher.waiting == 20)
-    status, headers, told = service.ask("/v1/score", {"pairs": [PAIR]})
-    assert (status, told["error"][:17]) == (429, "the queue is full")
-    assert int(headers["retry-after"]) >= 1
-    service.reader.go.set()
-    for thread in threads:
-        thread.join()
+    with asked(service, *([PAIR] * count for count in (2, 8, 3, 7))) as answers:
+        code, headers, told = service.ask("/v1/score", {"pairs": [PAIR]})
+        assert (code, told["error"][:17]) == (429, "the queue is full")
+        assert int(headers["retry-after"]) >= 1
     assert service.reader.batches == [2, 18]
-    assert sorted(len(told["scores"]) for _, _, told in answers) == [2, 3, 7, 8]
+    assert [len(told["scores"]) for _, _, told in answers] == [2, 8, 3, 7]
 
 
 def test_one_that_fails_leaves_the_others_alone_and_tells_nothing_of_the_machine(start: Any) -> None:
     service = start()
-    service.reader.go.clear()
-    answers: dict[str, Any] = {}
-
-    def ask(summary: str) -> None:
-        answers[summary] = service.ask("/v1/score", {"pairs": [{"document": "a b", "summary": summary}]})
-
-    threads = [threading.Thread(target=ask, args=(summary,)) for summary in ("a", "fail", "b", "c")]
-    threads[0].start()
-    service.wait(lambda: service.reader.batches == [1])
-    for thread in threads[1:]:
-        thread.start()
-    service.wait(lambda: service.batcher.waiting == 4)
-    service.reader.go.set()
-    for thread in threads:
-        thread.join()
-    assert [answers[summary][0] for summary in "abc"] == [200] * 3
-    assert answers["fail"][0] == 500
-    assert list(answers["fail"][2]) == ["error"]
-    assert "/" not in answers["fail"][2]["error"]
+    with asked(service, *([{"document": "a b", "summary": summary}] for summary in ("a", "fail", "b", "c"))) as answers:
+        pass
+    assert [code for code, _, _ in answers] == [200, 500, 200, 200]
+    assert list(answers[1][2]) == ["error"]
+    assert "/" not in answers[1][2]["error"]
     assert service.ask("/v1/score", {"pairs": [PAIR]})[0] == 200
+
+
+def test_small_requests_do_not_wait_for_large_ones_nor_one_of_these_for_many(start: Any) -> None:
+    service = start()
+    pairs = [LONG | {"summary": f"a {number}"} for number in range(4)]
+    with asked(service, pairs, [LONG | {"summary": "a cat"}]):
+        service.reader.go.set()
+        assert service.ask("/v1/score", {"pairs": [PAIR]})[0] == 200
+        assert service.batcher.waiting == 5
+    assert service.slow.batches == [1] * 5
+    # The one that came last is computed where the second of the others would have been.
+    assert service.slow.summaries.index("a cat") <= 2
+
+
+def test_what_nobody_waits_for_any_more_is_not_computed(start: Any) -> None:
+    service = start()
+    with asked(service, [PAIR]):
+        with lines(service, *[WHOLE] * 30):
+            service.wait(lambda: service.batcher.waiting == 31)
+        service.wait(lambda: service.batcher.waiting == 1)
+    assert service.reader.batches == [1]
+    gc.collect()
+    assert not [one for one in gc.get_objects() if type(one).__name__ == "_Job"]
+
+
+def test_half_requests_and_lines_that_say_nothing_keep_nobody_out(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("negsample.serve.door._LINES", 40)
+    monkeypatch.setattr("negsample.serve.door._PATIENCE", 0.8)
+    service = start()
+    begin = time.monotonic()
+    kinds = [HALF, b"", b"GET", HALF + b"Content-Length: 9\r\n\r\n{"]
+    with lines(service, *(kinds * 75)) as made:
+        assert service.ask("/healthz")[0] == 200
+        # Bytes that drip in gain no time.
+        for _ in range(12):
+            time.sleep(0.1)
+            for line in made[-12:-8]:
+                with suppress(OSError):
+                    line.sendall(b"a")
+        codes = [status(line) for line in made]
+        assert time.monotonic() - begin < 20
+        assert service.ask("/v1/score", {"pairs": [PAIR]})[0] == 200
+    assert codes[0] == 503
+    assert 408 in codes[-20:]
+    service.wait(lambda: not service.server.server_state.connections)
 
 
 def test_a_token_keeps_strangers_out(start: Any) -> None:
     service = start(token="sésame")
-    status, headers, told = service.ask("/v1/score", {"pairs": [PAIR]})
-    assert (status, headers["www-authenticate"]) == (401, "Bearer")
+    code, headers, told = service.ask("/v1/score", {"pairs": [PAIR]})
+    assert (code, headers["www-authenticate"]) == (401, "Bearer")
     assert "Authorization: Bearer TOKEN" in told["error"]
     for given in ("Bearer ", "Bearer sésam", "Basic sésame", "sésame"):
         assert service.ask("/v1/score", {"pairs": [PAIR]}, Authorization=given.encode().decode("latin-1"))[0] == 401
@@ -141,27 +229,24 @@ def test_a_token_keeps_strangers_out(start: Any) -> None:
         assert service.ask(path)[0] == 200
 
 
-def test_the_end_answers_what_was_accepted(start: Any) -> None:
+@pytest.mark.parametrize("twice", [False, True])
+def test_the_end_answers_what_was_accepted_and_a_second_signal_does_not_wait(start: Any, twice: bool) -> None:
     service = start()
-    service.reader.go.clear()
-    answers: list[Any] = []
-    threads = [
-        threading.Thread(target=lambda: answers.append(service.ask("/v1/score", {"pairs": [PAIR]}))) for _ in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    service.wait(lambda: service.batcher.waiting == 20)
-    service.stop()
-    for thread in threads:
-        thread.join()
-    assert [status for status, _, _ in answers] == [200] * 20
+    with asked(service, *[[PAIR]] * 5) as answers, lines(service, HALF, b"") as made:
+        service.wait(lambda: len(service.server.server_state.connections) == 7)
+        service.server.handle_exit(15, None)
+        assert [status(line) for line in made] == [503, 503]
+        if twice:
+            service.server.handle_exit(15, None)
+            service.wait(lambda: all(answers))
+    assert [code for code, _, _ in answers] == [503 if twice else 200] * 5
 
 
 def test_nothing_is_loaded_from_outside_and_no_other_origin_is_let_in(start: Any) -> None:
     service = start()
     for path in ("/", "/docs"):
-        status, headers, text = service.ask(path, Origin="https://elsewhere.example")
-        assert status == 200
+        code, headers, text = service.ask(path, Origin="https://elsewhere.example")
+        assert code == 200
         assert "access-control-allow-origin" not in headers
         assert headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
         assert "unsafe-inline" not in headers["content-security-policy"]
@@ -171,7 +256,8 @@ def test_nothing_is_loaded_from_outside_and_no_other_origin_is_let_in(start: Any
     for name in ("POST /v1/score", "POST /v1/explain", "GET /healthz", "Retry-After", 'id="Scores"'):
         assert name in told
     schema = service.ask("/openapi.json")[2]
-    assert {"200", "401", "413", "422", "429"} <= set(schema["paths"]["/v1/score"]["post"]["responses"])
+    responses = schema["paths"]["/v1/score"]["post"]["responses"]
+    assert {"200", "400", "401", "408", "413", "422", "429", "503"} <= set(responses)
     assert json.dumps(schema).count("HTTPValidationError") == 0
 
 

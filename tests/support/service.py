@@ -26,12 +26,14 @@ class Reader:
 
     def __init__(self) -> None:
         self.batches: list[int] = []
+        self.summaries: list[str] = []
         self.go = threading.Event()
         self.go.set()
 
     def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Columns:
         """Shares, float64 [n]."""
         self.batches.append(len(documents))
+        self.summaries.extend(summaries)
         self.go.wait()
         if "fail" in summaries:
             raise RuntimeError("/home/somebody/secret.py failed")
@@ -93,12 +95,12 @@ class Service:
     """A service that runs; ``ask`` sends one request."""
 
     def __init__(self, limits: Limits, token: str | None = None, aspects: tuple[str, ...] = ("support",)) -> None:
-        self.reader = Reader()
-        self.batcher = Batcher(self.reader, limits.waiting)
+        self.reader, self.slow = Reader(), Reader()
+        self.batcher = Batcher(self.reader, self.slow, limits.waiting)
         page = service_page(SIGNATURE, limits, aspects, token is not None)
         self.bound = listen("127.0.0.1", 0)
         self.port = self.bound.getsockname()[1]
-        self.server = Server(Door(make_app(self.batcher, SIGNATURE, limits, page, bool(aspects)), limits, token))
+        self.server = Server(Door(make_app(self.batcher, SIGNATURE, limits, page, bool(aspects)), limits, token, True))
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.bound]})
         self.thread.start()
 
@@ -114,7 +116,7 @@ class Service:
             answer = line.getresponse()
             data = answer.read()
             told = {name.lower(): value for name, value in answer.getheaders()}
-            return answer.status, told, json.loads(data) if "json" in told["content-type"] else data.decode()
+            return answer.status, told, json.loads(data) if "json" in told["content-type"] and data else data.decode()
         finally:
             line.close()
 
@@ -128,6 +130,7 @@ class Service:
     def stop(self) -> None:
         """As a signal does."""
         self.reader.go.set()
+        self.slow.go.set()
         self.server.should_exit = True
         self.thread.join(60)
         assert not self.thread.is_alive()

@@ -10,7 +10,7 @@ The rule takes the first of these that a sentence has:
    not", "does not" or "did not".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -63,19 +63,14 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
 def contrary(words: Sequence[str]) -> list[str] | None:
     """The words of a sentence that says the contrary, or None where the rule does not know how."""
     plain = [word.lower().replace("’", "'") for word in words]
-    for rule in (_affirmed, _negated, _undone):
-        for place in range(len(words)):
-            now = rule(words, plain, place)
-            if now is not None:
-                return now
-    return None
+    turned = (rule(words, plain, place) for rule in (_affirmed, _negated, _undone) for place in range(len(words)))
+    return next((now for now in turned if now is not None), None)
 
 
-_Rule = Callable[[Sequence[str], Sequence[str], int], list[str] | None]
+# Each rule gives the sentence as it turns the word at ``place``, None where it can't.
 
 
 def _affirmed(words: Sequence[str], plain: Sequence[str], place: int) -> list[str] | None:
-    """The sentence without the negation at ``place``, or None where there is none."""
     word, core = plain[place], bare(plain[place])
     following = plain[place + 1] if place + 1 < len(words) else ""
     before, after = list(words[:place]), list(words[place + 1 :])
@@ -89,17 +84,13 @@ def _affirmed(words: Sequence[str], plain: Sequence[str], place: int) -> list[st
     if word in ("not", "never"):
         kept = bool(following) and following not in ("only", "just", "least") and bool(before or after)
         return [*before, *after] if kept else None
-    if word == "no":
-        if following == "longer":
-            return [*before, _changed(words[place], "no", "still"), *after[1:]]
-        if following in ("one", "one's"):
-            return [*before, _changed(words[place], "no", "some"), *after]
-        return [*before, _changed(words[place], "no", "some"), *after] if following[:1].isalpha() else None
+    if word == "no" and following[:1].isalpha():
+        longer = following == "longer"
+        return [*before, _changed(words[place], "no", "still" if longer else "some"), *after[longer:]]
     return None
 
 
 def _negated(words: Sequence[str], plain: Sequence[str], place: int) -> list[str] | None:
-    """The sentence with "not" after the auxiliary at ``place``, or None where there is none."""
     if place == len(words) - 1:
         return None
     # Capitals are left out: "May" and "Will" are names as often.
@@ -121,7 +112,6 @@ def _negated(words: Sequence[str], plain: Sequence[str], place: int) -> list[str
 
 
 def _undone(words: Sequence[str], plain: Sequence[str], place: int) -> list[str] | None:
-    """The sentence with "not" and a form of "do" for the main verb at ``place``, or None where there is none."""
     if not 0 < place < len(words) - 1 or not words[place].islower():
         return None
     subject, verb = words[place - 1], plain[place]
@@ -139,7 +129,6 @@ def _undone(words: Sequence[str], plain: Sequence[str], place: int) -> list[str]
 
 
 def _changed(word: str, core: str, fresh: str) -> str:
-    """``word`` with ``fresh`` for its letters, the punctuation around it and a first capital being kept."""
     start = word.lower().replace("’", "'").find(core)
     fresh = fresh.capitalize() if word[start].isupper() else fresh
     return word[:start] + fresh + word[start + len(core) :]

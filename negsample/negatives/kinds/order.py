@@ -4,14 +4,14 @@
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
+from typing import TypeVar
 
 import numpy as np
 
 from negsample.negatives.context import CannotDamage, Context, Damaged
 from negsample.negatives.kinds.word_mutation import draw_count
 from negsample.negatives.rebuild import (
-    Sentence,
     different_texts,
     ended_like,
     moved,
@@ -22,6 +22,7 @@ from negsample.negatives.rebuild import (
 )
 from negsample.records import Pair
 
+T = TypeVar("T")
 WINDOW = 8
 """Words of ``shuffle`` move among this many neighbours."""
 _TRIES = 16
@@ -39,10 +40,11 @@ def swap(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
     sentences, _ = summary_of(pair)
     texts = different_texts(sentences)
     order = _new_order(texts, rng)
-    pairs, inverted = _inversions(order, texts)
+    pairs = [(first, second) for first, second in combinations(order, 2) if texts[first] != texts[second]]
+    inverted = sum(first > second for first, second in pairs)
     result = [moved(sentences[source], sentences[place]) for place, source in enumerate(order)]
-    change = {"sentences": len(sentences), "order": order, "pairs": pairs, "inverted": inverted}
-    return Damaged(put_together(result), 1 - inverted / pairs, change)
+    change = {"sentences": len(sentences), "order": order, "pairs": len(pairs), "inverted": inverted}
+    return Damaged(put_together(result), 1 - inverted / len(pairs), change)
 
 
 def _new_order(texts: Sequence[str], rng: np.random.Generator) -> list[int]:
@@ -54,32 +56,18 @@ def _new_order(texts: Sequence[str], rng: np.random.Generator) -> list[int]:
         order = list(range(size))
         for place, source in zip(chosen, rng.permutation(chosen).tolist(), strict=True):
             order[place] = source
-        order = _renamed(order, texts)
+        # Sentences that say the same are taken in the order they had.
+        waiting = {text: iter([place for place in range(size) if texts[place] == text]) for text in texts}
+        order = [next(waiting[texts[source]]) for source in order]
         if order != list(range(size)):
             return order
-    first = next(place for place in range(size - 1) if texts[place] != texts[place + 1])
-    order = list(range(size))
-    order[first], order[first + 1] = first + 1, first
-    return order
+    return _exchanged(list(range(size)), texts)
 
 
-def _renamed(order: Sequence[int], texts: Sequence[str]) -> list[int]:
-    """The same texts in the same order, sentences that say the same being taken in the order they had."""
-    waiting: dict[str, list[int]] = {}
-    for place in reversed(range(len(texts))):
-        waiting.setdefault(texts[place], []).append(place)
-    return [waiting[texts[source]].pop() for source in order]
-
-
-def _inversions(order: Sequence[int], texts: Sequence[str]) -> tuple[int, int]:
-    """Number of pairs of sentences that differ, and how many of them are the wrong way round in ``order``."""
-    pairs = inverted = 0
-    for later, second in enumerate(order):
-        for first in order[:later]:
-            if texts[first] != texts[second]:
-                pairs += 1
-                inverted += first > second
-    return pairs, inverted
+def _exchanged(items: Sequence[T], texts: Sequence[str]) -> list[T]:
+    """``items`` with the first two neighbours exchanged whose ``texts`` differ."""
+    place = next(place for place, (one, other) in enumerate(pairwise(texts)) if one != other)
+    return [*items[:place], items[place + 1], items[place], *items[place + 2 :]]
 
 
 def shuffle(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
@@ -108,16 +96,6 @@ def shuffle(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
         covered += stop - begin
         if covered >= aim:
             break
-    return _shuffled(sentences, bodies, total, chosen, rng)
-
-
-def _shuffled(
-    sentences: tuple[Sentence, ...],
-    bodies: list[list[str]],
-    total: int,
-    chosen: list[tuple[int, int, int]],
-    rng: np.random.Generator,
-) -> Damaged:
     displaced, shuffled = 0, []
     for number, begin, stop in sorted(chosen):
         was = bodies[number][begin:stop]
@@ -140,8 +118,8 @@ def _windows(body: Sequence[str], rng: np.random.Generator) -> list[tuple[int, i
     spans = [(begin, stop) for begin, stop in pairwise(edges) if _differ(body[begin:stop])]
     if spans or not _differ(body):
         return spans
-    # Long runs of one word: take the first place where two words differ.
-    place = next(place for place in range(len(body) - 1) if body[place].casefold() != body[place + 1].casefold())
+    # Long runs of one word: the first place where two words differ.
+    place = next(place for place in range(len(body) - 1) if _differ(body[place : place + 2]))
     return [(place, place + 2)]
 
 
@@ -156,5 +134,4 @@ def _rearranged(words: Sequence[str], rng: np.random.Generator) -> list[str]:
         order = rng.permutation(len(words)).tolist()
         if [before[place] for place in order] != before:
             return [words[place] for place in order]
-    place = next(place for place in range(len(words) - 1) if before[place] != before[place + 1])
-    return [*words[:place], words[place + 1], words[place], *words[place + 2 :]]
+    return _exchanged(words, before)

@@ -87,17 +87,13 @@ def test_the_forward_pass_in_both_versions(files):
     np.testing.assert_allclose(two.encode(texts), [expected(t, vectors, state) for t in tokens], atol=1e-5)
 
 
-def test_padding_never_wins(files):
-    encoder = make_encoder(spec(files[0]))
+def test_padding_never_wins_and_sentences_without_words(files, tmp_path):
+    folder, vectors, state = files
+    encoder = make_encoder(spec(folder))
     short, long = "mat", "The cat sat . " * 30
     alone, together = encoder.encode([short])[0], encoder.encode([long, short, long])[1]
     np.testing.assert_allclose(alone, together, atol=1e-6)
     assert (alone < 0).any(), "without a negative maximum this test could not fail"
-
-
-def test_sentences_without_words(files, tmp_path):
-    folder, vectors, state = files
-    encoder = make_encoder(spec(folder))
     assert encoder.encode([]).shape == (0, 2 * WIDTH)
     np.testing.assert_allclose(encoder.encode([""])[0], expected(["<p>", "</p>"], vectors, state), atol=1e-5)
     assert encoder.counts["texts_without_known_word"] == 1
@@ -107,19 +103,12 @@ def test_sentences_without_words(files, tmp_path):
     assert bare.counts["zero_vectors"] == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("The cat's here.", ["The", "cat", "'s", "here", "."]),
-        ("I can’t, won't!", ["I", "ca", "n't", ",", "wo", "n't", "!"]),
-        ("The U.S. paid $1,091.50 (net)", ["The", "U.S.", "paid", "$", "1,091.50", "(", "net", ")"]),
-        ("at 10:30...", ["at", "10:30", "..."]),
-        ("a well-known AT&T man -- 'yes'", ["a", "well-known", "AT&T", "man", "--", "'", "yes", "'"]),
-        ("", []),
-    ],
-)
-def test_tokens(text, tokens):
-    assert tokenize(text, 1) == tokens
+def test_tokens():
+    assert tokenize("I can’t pay the U.S. $1,091.50 (net)!", 1) == [
+        "I", "ca", "n't", "pay", "the", "U.S.", "$", "1,091.50", "(", "net", ")", "!"
+    ]  # fmt: skip
+    assert tokenize("I can’t, won't!", 2) == ["I", "can", "'t", ",", "won", "'t", "!"]
+    assert tokenize("", 1) == []
 
 
 def test_saving_and_loading(files, tmp_path):

@@ -11,25 +11,19 @@ from negsample.models.language.networks import load_pretrained
 
 
 @pytest.mark.parametrize(
-    ("document", "summary", "kept"),
+    ("document", "summary", "kept", "floor"),
     [
-        (300, 100, (300, 100)),  # fits
-        (409, 100, (409, 100)),  # fits exactly: 509 = 512 − 3
-        (900, 100, (409, 100)),  # a share of 50.9 would go below the whole summary
-        (1500, 300, (381, 128)),  # a share of 84 (509 · 300 / 1800) is raised to the floor of 128
-        (1000, 1000, (255, 254)),  # in proportion: 509 / 2, rounded down for the summary
-        (10, 1000, (6, 503)),  # 509 · 1000 / 1010 = 503.96…
+        (409, 100, (409, 100), 128),  # fits exactly: 509 = 512 − 3
+        (900, 100, (409, 100), 128),  # a share of 50.9 would go below the whole summary
+        (1500, 300, (381, 128), 128),  # a share of 84 (509 · 300 / 1800) is raised to the floor of 128
+        (1000, 1000, (255, 254), 128),  # in proportion: 509 / 2, rounded down for the summary
+        (10, 1000, (6, 503), 128),  # 509 · 1000 / 1010 = 503.96…
+        (800, 70, (469, 40), 1),  # in parallel without a floor (Bao et al. 2021 §4.2): 509 · 70 / 870 = 40.95
     ],
 )
-def test_cut_lengths_by_hand(document, summary, kept):
-    got = cut_lengths(np.array([document]), np.array([summary]), room=509, floor=128)
+def test_cut_lengths_by_hand(document, summary, kept, floor):
+    got = cut_lengths(np.array([document]), np.array([summary]), room=509, floor=floor)
     assert (int(got[0][0]), int(got[1][0])) == kept
-
-
-def test_in_parallel_without_a_floor():
-    # Bao et al. 2021 §4.2, 512 tokens with three special ones: 509 · 70 / 870 = 40.95 and 509 · 300 / 1800 = 84.8.
-    got = cut_lengths(np.array([800, 1500]), np.array([70, 300]), room=509, floor=1)
-    assert [side.tolist() for side in got] == [[469, 425], [40, 84]]
 
 
 @given(st.integers(0, 3000), st.integers(0, 3000), st.integers(2, 600), st.integers(1, 200))
@@ -66,9 +60,5 @@ def test_long_pairs_are_cut_and_counted(tiny_bert):
     names = tokenizer.convert_ids_to_tokens(ids)
     # Room for 17: the summary's share is 17 · 10 / 60 = 2, raised to its floor of 4.
     assert names == ["[CLS]", *["lamp"] * 13, "[SEP]", *["boat"] * 4, "[SEP]"]
-
-
-def test_max_length_without_room(tiny_bert):
-    _, tokenizer, _ = load_pretrained(str(tiny_bert))
     with pytest.raises(InputError, match="max_length=4"):
         TokenFeatures(tokenizer, max_length=4)

