@@ -13,10 +13,9 @@ from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, ScoreTable, make_table
 from negsample.eval.agreement.significance import MetricsComparison, compare_metrics
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.learn.curve import CurvePoint, learning_curve
 from negsample.eval.learn.inputs import Inputs, Target, further_metrics, inputs, targets_of, together
 from negsample.eval.learn.scale import HeldOut, TargetFit, fit_target, held_out
-from negsample.eval.learn.weights import Problem, problem
+from negsample.eval.learn.weights import CurvePoint, Problem, learning_curve, problem
 from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key

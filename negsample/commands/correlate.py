@@ -67,8 +67,8 @@ def print_correlation(result: "Correlation") -> None:
     from negsample.eval.agreement.levels import level_title
 
     levels = result.settings.shown_levels()
-    titles = (title for level in levels for title in (level_title(level), "given length"))
-    head = ("metric", *titles, "n", "beside trivial")
+    titles = (title for level in levels for title in (level_title(level), "n", "given length"))
+    head = ("metric", *titles, "beside trivial")
     for data in result.datasets:
         for human in data.table.human:
             rows = []
@@ -76,10 +76,10 @@ def print_correlation(result: "Correlation") -> None:
                 cells = []
                 for figure in (line.figures[level] for level in levels):
                     span = "" if figure.low is None else f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
-                    cells += [number(figure.value) + span, number(figure.given_length)]
+                    cells += [number(figure.value) + span, str(figure.n), number(figure.given_length)]
                 name = line.column.name + (" (sign turned)" if line.column.turned else "")
                 beside = "baseline" if line.column.kind == "baseline" else ""
-                rows.append((name, *cells, str(line.used.n), line.verdict.text if line.verdict else beside))
+                rows.append((name, *cells, line.verdict.text if line.verdict else beside))
             title = f"{data.source.name} · {human} ({data.head()})"
             say_table(head, rows, title=title, texts=("metric", "beside trivial"))
             for reason in data.reasons(human):

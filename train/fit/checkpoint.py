@@ -128,11 +128,6 @@ def find_checkpoint(work: Path) -> tuple[Path, Position] | None:
     return max(found, key=lambda item: (item[1].step, item[1].epoch), default=None)
 
 
-def print_line(text: str) -> None:
-    """Print ``text`` at once: what a run says where nobody else listens."""
-    print(text, flush=True)
-
-
 class TrainingLog:
     """``training.jsonl``: one line an epoch (and a step, where asked for), rewound when a run goes on.
 

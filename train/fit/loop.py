@@ -19,9 +19,10 @@ from negsample.errors import InputError
 from negsample.models.features import Features
 from negsample.progress import Bar
 from negsample.seeds import seed_from
+from negsample.terminal import say
 from negsample.train.config import Optimisation, TrainConfig
 from negsample.train.data import Batches, Split, share
-from negsample.train.fit.checkpoint import Checkpoints, Position, TrainingLog, print_line
+from negsample.train.fit.checkpoint import Checkpoints, Position, TrainingLog
 from negsample.train.fit.losses import GROUPED, LOSSES, Loss
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Callbacks:
     under the best weights; on one process.
     """
 
-    say: Callable[[str], None] = print_line
+    say: Callable[[str], None] = say
     after_epoch: Callable[[int, float], None] | None = None
     after_fit: Callable[[np.ndarray, np.ndarray], None] | None = None
 

@@ -17,8 +17,9 @@ from negsample.models.summarizers.budget import Budget, lead
 from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import STAND_INS, LanguageSummarizer, Limits, stand_in
 from negsample.records import Source
+from negsample.terminal import say
 from negsample.train.config import TrainConfig
-from negsample.train.fit.checkpoint import print_line, read_epochs
+from negsample.train.fit.checkpoint import read_epochs
 from negsample.train.fit.loop import own_state
 from negsample.train.job import WORK, hold_folder, make_accelerator
 from negsample.train.reinforce.config import ReinforceConfig
@@ -42,7 +43,7 @@ def reinforce(
     *,
     resume: bool = False,
     smoke: bool = False,
-    say: Callable[[str], None] = print_line,
+    say: Callable[[str], None] = say,
 ) -> dict[str, Any] | None:
     """Train a summarizer by ``reward`` as a resolved ``config`` says, and leave a model folder at ``out``.
 

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from negsample.records import Source
 from negsample.seeds import seed_from
-from negsample.train.fit.checkpoint import Checkpoints, Memory, TrainingLog, print_line, save_weights
+from negsample.terminal import say
+from negsample.train.fit.checkpoint import Checkpoints, Memory, TrainingLog, save_weights
 from negsample.train.fit.loop import run_epochs
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import epoch_order
@@ -60,7 +61,7 @@ def fit(
     alone: Sequence[Source],
     validation: Sequence[Source],
     work: Path,
-    say: Callable[[str], None] = print_line,
+    say: Callable[[str], None] = say,
 ) -> None:
     """Train ``policy.network`` in place; the weights with the highest validation reward at the end.
 

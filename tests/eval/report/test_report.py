@@ -17,10 +17,9 @@ from negsample.errors import InputError
 from negsample.eval.agreement import columns
 from negsample.eval.agreement.compare import Settings as CompareSettings
 from negsample.eval.agreement.compare import compare
-from negsample.eval.agreement.correlate import Settings, correlate
+from negsample.eval.agreement.correlate import Correlation, Settings, correlate
+from negsample.eval.agreement.figures import SampleSize
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT
-from negsample.eval.agreement.result import Correlation
-from negsample.eval.agreement.sample_size import SampleSize
 from negsample.eval.report import plots, render
 from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import agreement_json, correlation_page
