@@ -20,7 +20,7 @@ from negsample.io.files import atomic_json, atomic_text
 from negsample.io.resume import refuse_changes, work_folder
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.models.build import Parts, make_network, new_parts, takes
-from negsample.models.evaluation import as_json, by_kind, figures
+from negsample.models.evaluation import by_kind, figures
 from negsample.models.folder import save_folder
 from negsample.models.percentiles import percentiles_of
 from negsample.negatives.recipe import Recipe, parse_recipe
@@ -157,7 +157,7 @@ def fit_and_test(
     if takes(parts.head) == "align":
         facts["ranking"] = ranking_on(parts, test, work, config.seed)
     return {
-        "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
+        "test": figures(test.labels, scores, test.document_of, seed=config.seed),
         "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
         "cut": cut_of(parts, splits),
         "unit": parts.features.unit,
