@@ -14,20 +14,16 @@ from negsample.commands.compare import compare
 from negsample.commands.corpus import corpus
 from negsample.commands.correlate import correlate
 from negsample.commands.demo import demo
-from negsample.commands.evaluate import evaluate
 from negsample.commands.explain import explain
 from negsample.commands.fit import fit
-from negsample.commands.generate import generate
 from negsample.commands.generate_summaries import generate_summaries
-from negsample.commands.info import cache, info
-from negsample.commands.publish import publish
+from negsample.commands.info import cache, info, publish
 from negsample.commands.reinforce import reinforce
 from negsample.commands.score import score
 from negsample.commands.select import select
 from negsample.commands.serve import serve
-from negsample.commands.tables import tables
-from negsample.commands.train import train
-from negsample.commands.transfer import transfer
+from negsample.commands.tables import tables, transfer
+from negsample.commands.train import evaluate, generate, train
 from negsample.commands.tune import tune
 from negsample.errors import InputError
 from negsample.terminal import accept_any_text, say

@@ -111,7 +111,8 @@ def score_on_ray(
 
 
 def _figures(tally: Tally) -> dict[str, Any]:
-    counts = {"without_score": dict(tally.bad), "cut": tally.cut, "replaced": dict(tally.replaced)}
+    counts: dict[str, Any] = {"without_score": dict(tally.bad), "cut": tally.cut}
+    counts |= {"replaced": dict(tally.replaced), "removed": dict(tally.removed)}
     return {"n": tally.n, "mean": tally.mean, "interval": tally.interval, **counts}
 
 

@@ -44,7 +44,8 @@ def bootstrap_p(differences: np.ndarray) -> float | None:
     good = differences[~np.isnan(differences)]
     if len(good) < 2:
         return None
-    side = min(np.count_nonzero(good <= 0), np.count_nonzero(good >= 0))
+    # Differences of 0 may differ from it in their last bits; they stand on both sides.
+    side = min(np.count_nonzero(good <= 1e-10), np.count_nonzero(good >= -1e-10))
     return float(min(1.0, 2 * (side + 1) / (len(good) + 1)))
 
 

@@ -34,6 +34,12 @@ def readable(text: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def shorten(text: str, most: int) -> str:
+    """The text on one line, cut where it is longer than ``most`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
 def say(text: object = "", *, error: bool = False) -> None:
     """Print ``text``, readable, and the end of its line on standard output, or standard ``error``, at once.
 

@@ -19,10 +19,9 @@ from negsample.seeds import digest
 
 # What no metric should lose to.
 TRIVIAL = ("words", "copied", "tf-recall", "lead-overlap", "cosine")
+UNTRAINED = "align-untrained"
 # Always in the table, where they are there; the trivial ones are what the others are measured by.
-BASELINES = (*TRIVIAL, "align-untrained")
-NOT_SCORED = "the score file has no row for it"
-NULL = "the score file has no number for it"
+BASELINES = (*TRIVIAL, UNTRAINED)
 
 Key = tuple[str, str, str]
 
@@ -62,9 +61,9 @@ def make_scorers(
 ) -> tuple[list[Scorer], list[str]]:
     """Make the scorers of metric specifications and of models, called by their folders, and tell what could not be had.
 
-    With ``baselines`` the trivial ones follow; one that can't be made (its encoder is not installed) is told of in
-    the second result and is no error. The models compute in ``precision``. Raises InputError for a wrong specification and
-    a damaged model.
+    With ``baselines`` the trivial ones follow, and the untrained estimator unless it is among the models as the ready one;
+    one that can't be made (its encoder is not installed) is told of in the second result and is no error. The models compute
+    in ``precision``. Raises InputError for a wrong specification and a damaged model.
     """
     if precision != "float32" and not models:
         raise InputError(f"--precision {precision} goes with --model; a metric has its own")
@@ -76,9 +75,11 @@ def make_scorers(
         for name, folder in zip(_folder_names(models), models, strict=True):
             scorers.append(load(folder, precision=precision).scorer(name))
     missed = []
-    names = {scorer.name for scorer in scorers}
+    there = {scorer.name for scorer in scorers}
+    if any(scorer.signature.startswith("ready:") for scorer in scorers):
+        there.add(UNTRAINED)
     for spec in BASELINES if baselines else ():
-        if spec in names or spec not in METRICS:
+        if spec in there or spec not in METRICS:
             continue
         try:
             scorers.append(make_metric(spec))
@@ -96,12 +97,15 @@ def score_columns(scorers: Sequence[Scorer], rows: Sequence[Judged]) -> list[Sco
             found = score_judged(scorer, rows)
             kind = "metric" if scorer.signature.startswith("metric:") else "model"
             turned, cut = not scorer.higher_is_better, int(found.cut.sum())
-            note = "lower is better, so its sign is turned" if turned else ""
-            if cut:
-                note = f"{cut} of {len(rows)} summaries: longer with their document than the model reads, and cut"
+            notes = ["lower is better, so its sign is turned"] if turned else []
+            notes += (
+                [f"{cut} of {len(rows)} summaries: longer with their document than the model reads, and cut"]
+                if cut
+                else []
+            )
             for aspect, values in {"": found.scores, **found.aspects}.items():
                 name, about = (f"{scorer.name}.{aspect}", f"|aspect:{aspect}") if aspect else (scorer.name, "")
-                why = zip(values, found.reasons, strict=True)
+                why = zip(np.isnan(values), found.reasons, strict=True)
                 columns.append(
                     ScoreColumn(
                         name,
@@ -109,8 +113,8 @@ def score_columns(scorers: Sequence[Scorer], rows: Sequence[Judged]) -> list[Sco
                         scorer.signature + about,
                         turned,
                         -values if turned else values,
-                        [(reason or "the model gives no value here") if np.isnan(v) else None for v, reason in why],
-                        note,
+                        [(reason or "the model gives no value here") if gone else None for gone, reason in why],
+                        "" if aspect else "; ".join(notes),
                     )
                 )
             bar.advance(note=scorer.name)
@@ -119,8 +123,8 @@ def score_columns(scorers: Sequence[Scorer], rows: Sequence[Judged]) -> list[Sco
 
 def documents_seen(scorer: Scorer, rows: Iterable[Judged]) -> int:
     """How many of the documents of ``rows`` a model was fitted on: its figures there are too good."""
-    texts = {text for row in rows for text in row.documents} if scorer.fitted_on else ()
-    return len(scorer.fitted_on & {document_key(text) for text in texts})
+    texts = {text for row in rows for text in row.documents} if scorer.fitted_on else set()
+    return len(scorer.fitted_on.intersection(map(document_key, texts)))
 
 
 def _folder_names(folders: Sequence[str]) -> list[str]:
@@ -155,22 +159,19 @@ def score_file_column(argument: str, rows: Sequence[Judged], datasets: Sequence[
     if not equals or not label or not path:
         raise InputError(f"--scores {argument}: write NAME=FILE")
     scores, unusable = _read(path)
-    values, used = np.full(len(rows), np.nan), set()
+    values, used = np.full(len(rows), np.nan), set[Key | None]()
     reasons: list[str | None] = [None] * len(rows)
     for i, (row, dataset) in enumerate(zip(rows, datasets, strict=True)):
-        names = dict.fromkeys((dataset, row.dataset, ""))
-        key = next((k for name in names if (k := (name, row.document_id, row.system)) in scores), None)
-        if key is None:
-            reasons[i] = NOT_SCORED
-            continue
+        keys = [(name, row.document_id, row.system) for name in (dataset, row.dataset, "")]
+        key = next((key for key in keys if key in scores), None)
+        value = None if key is None else scores[key]
         used.add(key)
-        value = scores[key]
-        if value is None:
-            reasons[i] = NULL
-        else:
+        if value is not None:
             values[i] = value
+        else:
+            reasons[i] = f"the score file has no {'row' if key is None else 'number'} for it"
     unused = [key for key in scores if key not in used]
-    if not used:
+    if used == {None}:
         shown = f"document {unused[0][1]!r}, system {unused[0][2]!r}"
         raise InputError(
             f"{path}: no row belongs to a judged summary; its first is {shown}, the judgments' first is "
@@ -178,9 +179,8 @@ def score_file_column(argument: str, rows: Sequence[Judged], datasets: Sequence[
         )
     lines = [f"{path}: {line}" for line in unusable.lines()]
     if unused:
-        shown = "; ".join(f"document {key[1]}, system {key[2]}" for key in unused[:3])
-        more = "; …" if len(unused) > 3 else ""
-        lines.append(f"{path}: {len(unused)} rows without a judged summary ({shown}{more})")
+        shown = "; ".join([f"document {key[1]}, system {key[2]}" for key in unused[:3]] + ["…"] * (len(unused) > 3))
+        lines.append(f"{path}: {len(unused)} rows without a judged summary ({shown})")
     fingerprint = digest(*sorted(map(str, scores.items()))).hex()[:12]
     return ScoreColumn(label, "scores", f"scores:{label}|sha:{fingerprint}", False, values, reasons), lines
 

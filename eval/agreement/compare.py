@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.records import Judged, document_key
 from negsample.resampling import bootstrap_p, check_resamples, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
+from negsample.text import is_blank
 
 _SHOWN = 3  # documents that a message names
 _DIFFERENT = 5  # documents shown for each system
@@ -201,23 +203,13 @@ def compare_systems(
     result = []
     for s, name in enumerate(systems):
         low, high, _ = percentile_interval(sampled[:, s])
-        own = (name, float(means[s]), low, high, 1 + int(better[s]), n)
-        if s == 0:
-            result.append(SystemComparison(*own))
-            continue
-        differences = sampled[:, s] - sampled[:, 0]
-        difference_low, difference_high, _ = percentile_interval(differences)
-        result.append(
-            SystemComparison(
-                *own,
-                difference=float(means[s] - means[0]),
-                difference_low=difference_low,
-                difference_high=difference_high,
-                p=p[s - 1],
-                p_bootstrap=bootstrap_p(differences),
-                p_holm=float(p_holm[s - 1]),
-            )
-        )
+        beside: dict[str, Any] = {}
+        if s:
+            differences = sampled[:, s] - sampled[:, 0]
+            ends = percentile_interval(differences)
+            beside = {"difference": float(means[s] - means[0]), "difference_low": ends[0], "difference_high": ends[1]}
+            beside |= {"p": p[s - 1], "p_bootstrap": bootstrap_p(differences), "p_holm": float(p_holm[s - 1])}
+        result.append(SystemComparison(name, float(means[s]), low, high, 1 + int(better[s]), n, **beside))
     return result
 
 
@@ -249,62 +241,61 @@ def largest_differences(scores: np.ndarray, system: int, count: int) -> list[Dis
 
 # --- reading
 
-
-@dataclass
-class _Gathered:
-    """Summaries by document and system in the order in which they came."""
-
-    rows: dict[str, dict[str, Judged]] = field(default_factory=dict)
-    systems: dict[str, None] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
+_Found = tuple[dict[str, dict[str, Judged]], list[str], Counter[str]]
+"""Document → system → summary, and the systems, in the order in which they came; what was left out."""
 
 
-def _from_lines(settings: Settings) -> _Gathered:
+def _from_lines(settings: Settings) -> _Found:
     assert settings.source is not None
     twice = [name for name, count in Counter(settings.targets).items() if count > 1]
     if twice:
         raise InputError(f"{twice[0]}: given twice; name each system once")
-    gathered = _Gathered(systems=dict.fromkeys(settings.targets))
+    rows: dict[str, dict[str, Judged]] = {}
+    left_out: Counter[str] = Counter()
     paths = [settings.source, *settings.targets, *settings.references]
-    for number, texts in aligned_lines(paths):
-        blank = next((path for path, text in zip(paths, texts, strict=True) if not text.strip()), None)
-        document, *rest = texts
-        summaries, references = rest[: len(settings.targets)], tuple(rest[len(settings.targets) :])
+    for number, (document, *texts) in aligned_lines(paths):
+        blank = next((path for path, text in zip(paths, (document, *texts), strict=True) if is_blank(text)), None)
         if blank is not None:
-            where = f"{blank}, line {number}"
             if settings.on_bad != "skip":
-                raise RecordError(where, "the line is blank", "mend it, or leave its document out with --on-bad skip")
-            gathered.left_out[f"document with a blank line in {blank}"] += 1
+                told = "mend it, or leave its document out with --on-bad skip"
+                raise RecordError(f"{blank}, line {number}", "the line is blank", told)
+            left_out[f"document with a blank line in {blank}"] += 1
             continue
-        gathered.rows[str(number)] = {
+        references = tuple(texts[len(settings.targets) :])
+        rows[str(number)] = {
             system: Judged(str(number), system, (document,), summary, references)
-            for system, summary in zip(settings.targets, summaries, strict=True)
+            for system, summary in zip(settings.targets, texts, strict=False)
         }
-    return gathered
+    return rows, list(settings.targets), left_out
 
 
-def _from_records(settings: Settings, needs_document: bool) -> _Gathered:
-    gathered = _Gathered()
+def _from_records(settings: Settings, needs_document: bool) -> _Found:
+    rows: dict[str, dict[str, Judged]] = {}
+    systems: dict[str, None] = {}
+    left_out: Counter[str] = Counter()
     texts: dict[str, str] = {}
-    for path in settings.inputs:
-        for row in read_rows(path):
-            try:
-                judged = _record(row, needs_document)
-                _same_document(judged, texts, row)
-                if judged.system in gathered.rows.get(judged.document_id, {}):
-                    reason = f"document {judged.document_id!r} and system {judged.system!r} again"
-                    raise RecordError(row.where, reason, "give one summary for each")
-            except RecordError as error:
-                if settings.on_bad != "skip":
-                    raise error.or_skip() from None
-                gathered.left_out[error.reason] += 1
-                continue
-            gathered.systems.setdefault(judged.system)
-            gathered.rows.setdefault(judged.document_id, {})[judged.system] = judged
-    if not gathered.rows:
-        why = "; ".join(f"{count} × {reason}" for reason, count in gathered.left_out.most_common(3))
+    for row in (row for path in settings.inputs for row in read_rows(path)):
+        try:
+            judged = _record(row, needs_document)
+            document, system = judged.document_id, judged.system
+            # One document id for two texts: the systems would be compared on different ones.
+            key = document_key(judged.documents[0]) if judged.documents[0] else ""
+            if key and texts.setdefault(document, key) != key:
+                raise RecordError(row.where, f"document {document!r} has another text than before")
+            if system in rows.get(document, {}):
+                told = f"document {document!r} and system {system!r} again"
+                raise RecordError(row.where, told, "give one summary for each")
+        except RecordError as error:
+            if settings.on_bad != "skip":
+                raise error.or_skip() from None
+            left_out[error.reason] += 1
+            continue
+        systems.setdefault(system)
+        rows.setdefault(document, {})[system] = judged
+    if not rows:
+        why = "; ".join(f"{count} × {reason}" for reason, count in left_out.most_common(3))
         raise InputError(f"{', '.join(settings.inputs)}: no usable record: {why}")
-    return gathered
+    return rows, list(systems), left_out
 
 
 def _record(row: Row, needs_document: bool) -> Judged:
@@ -317,28 +308,19 @@ def _record(row: Row, needs_document: bool) -> Judged:
     return Judged(key, system, (document,), summary, tuple(texts_field(row, "references", "reference")))
 
 
-def _same_document(judged: Judged, texts: dict[str, str], row: Row) -> None:
-    """RecordError where one document id stands for two texts: the systems would be compared on different ones."""
-    document = judged.documents[0]
-    if document and document_key(texts.setdefault(judged.document_id, document)) != document_key(document):
-        raise RecordError(row.where, f"document {judged.document_id!r} has another text than before")
-
-
-def _in_order(found: _Gathered, settings: Settings) -> Systems:
+def _in_order(found: _Found, settings: Settings) -> Systems:
     """The systems with the baseline first, over the documents that all have."""
-    names = list(found.systems)
+    rows, names, left_out = found
     if settings.baseline is not None:
         if settings.baseline not in names:
             raise InputError(f"--baseline {settings.baseline}: no such system; there are: {', '.join(names)}")
         names.sort(key=lambda name: name != settings.baseline)
     if len(names) < 2:
         raise InputError(f"one system ({', '.join(names)}); comparing needs at least two")
-    lacking = {name: [d for d, row in found.rows.items() if name not in row] for name in names}
-    lacking = {name: documents for name, documents in lacking.items() if documents}
-    left_out = found.left_out.copy()
+    lacking = {name: ids for name in names if (ids := [d for d, own in rows.items() if name not in own])}
     if lacking and settings.on_bad != "skip":
         told = "; ".join(
-            f"{name!r} lacks {len(ids)} of {len(found.rows)} documents ({_shown(ids)})" for name, ids in lacking.items()
+            f"{name!r} lacks {len(ids)} of {len(rows)} documents ({_shown(ids)})" for name, ids in lacking.items()
         )
         raise InputError(
             f"the systems were not run on the same documents: {told}; complete them, or compare on the documents that "
@@ -346,13 +328,11 @@ def _in_order(found: _Gathered, settings: Settings) -> Systems:
         )
     for name, ids in lacking.items():
         left_out[f"document without a summary by {name} ({_shown(ids)})"] += len(ids)
-    documents = [d for d, row in found.rows.items() if all(name in row for name in names)]
+    documents = tuple(d for d, own in rows.items() if all(name in own for name in names))
     if len(documents) < 2:
         raise InputError(f"{len(documents)} documents have a summary by every system; comparing needs 2")
-    rows = tuple(tuple(found.rows[d][name] for name in names) for d in documents)
-    return Systems(tuple(names), tuple(documents), rows, left_out)
+    return Systems(tuple(names), documents, tuple(tuple(rows[d][name] for name in names) for d in documents), left_out)
 
 
 def _shown(documents: Sequence[str]) -> str:
-    more = ", …" if len(documents) > _SHOWN else ""
-    return ", ".join(documents[:_SHOWN]) + more
+    return ", ".join([*documents[:_SHOWN], *["…"] * (len(documents) > _SHOWN)])

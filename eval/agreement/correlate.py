@@ -1,14 +1,18 @@
-"""``negsample correlate``: models, metrics and files of scores against people's judgments, over several data sets."""
+"""``negsample correlate``: models, metrics and files of scores against people's judgments, over several data sets; the one
+object that the terminal, the page and the files read.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.agreement.columns import (
+    TRIVIAL,
     ScoreColumn,
     check_names,
     documents_seen,
@@ -16,22 +20,30 @@ from negsample.eval.agreement.columns import (
     score_columns,
     score_file_column,
 )
-from negsample.eval.agreement.figures import agreement
-from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, judged_table
-from negsample.eval.agreement.result import (
-    Correlation,
-    Measured,
-    Settings,
-    Source,
-    baseline_verdicts,
+from negsample.eval.agreement.figures import (
+    AgreementFigure,
+    Apart,
+    AverageRank,
+    SampleSize,
+    agreement,
+    article_sampling,
+    average_ranks,
     furthest_apart,
 )
-from negsample.eval.agreement.sample_size import AverageRank, SampleSize, article_sampling, average_ranks
-from negsample.eval.agreement.significance import TESTS, MetricsComparison, beats_matrix, compare_metrics
+from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, judged_table
+from negsample.eval.agreement.significance import (
+    TESTS,
+    BaselineVerdict,
+    BeatsMatrix,
+    MetricsComparison,
+    baseline_verdicts,
+    beats_matrix,
+    compare_metrics,
+)
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import HALVES
-from negsample.progress import Bar
+from negsample.progress import track
 from negsample.records import Judged
 from negsample.registry import suggestion
 from negsample.resampling import check_resamples
@@ -43,6 +55,134 @@ _DRAWS_PER_PAIR = 50
 _DRAWN_MOST = 20_000_000  # draws × documents held at once
 
 
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for; ``human`` empty means all, ``half`` None both halves (and rows of none).
+
+    ``columns``: as of `load_judgments`; ``precision``: what the models compute in.
+    """
+
+    judgments: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    human: tuple[str, ...] = ()
+    half: str | None = None
+    columns: tuple[str, ...] = ()
+    levels: tuple[str, ...] = LEVELS
+    precision: str = "float32"
+    bootstrap: int = 1000
+    seed: int = 0
+
+    def shown_levels(self) -> list[str]:
+        """The levels in the order in which they are shown."""
+        return [level for level in MAIN_COEFFICIENT if level in self.levels]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The judged rows of one data set. ``missing``: a line for each reason why judgments could not be used."""
+
+    name: str
+    spec: str
+    rows: tuple[Judged, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One metric in the table of a data set and human score; ``figures``: level → its headline figure."""
+
+    column: ScoreColumn
+    figures: dict[str, AgreementFigure]
+    verdict: BaselineVerdict | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One data set: its figures, every two metrics compared, who beats whom by (human, level), verdicts by (human, metric,
+    level, coefficient), article sampling by (human, metric), and the summaries on which metric and people lie furthest apart.
+    """
+
+    source: Source
+    columns: tuple[ScoreColumn, ...]
+    table: ScoreTable
+    figures: tuple[AgreementFigure, ...]
+    comparisons: tuple[MetricsComparison, ...]
+    beats: dict[tuple[str, str], BeatsMatrix]
+    verdicts: dict[tuple[str, str, str, str], BaselineVerdict]
+    sampling: dict[tuple[str, str], list[SampleSize]]
+    apart: dict[tuple[str, str], list[Apart]]
+
+    def figure(self, human: str, metric: str, level: str, coefficient: str) -> AgreementFigure | None:
+        """Return the figure asked for, or None where that level was not computed."""
+        wanted = (human, metric, level, coefficient)
+        return next((f for f in self.figures if (f.human, f.metric, f.level, f.coefficient) == wanted), None)
+
+    def lines(self, human: str) -> list[Line]:
+        """Return the rows of the table, best first by the first of `MAIN_COEFFICIENT`'s levels that has a value."""
+        figures: dict[str, dict[str, AgreementFigure]] = {level: {} for level in MAIN_COEFFICIENT}
+        for figure in self._headline(human):
+            figures[figure.level][figure.metric] = figure
+        figures = {level: own for level, own in figures.items() if own}
+        valued = (level for level, own in figures.items() if any(f.value is not None for f in own.values()))
+        lead = next(valued, next(iter(figures)))
+        found = [
+            Line(
+                column,
+                {level: own[column.name] for level, own in figures.items()},
+                self.verdicts.get((human, column.name, lead, MAIN_COEFFICIENT[lead])),
+            )
+            for column in self.columns
+        ]
+        value = {name: -2.0 if figure.value is None else figure.value for name, figure in figures[lead].items()}
+        return sorted(found, key=lambda line: (-value[line.column.name], line.column.name))
+
+    def _headline(self, human: str) -> list[AgreementFigure]:
+        return [f for f in self.figures if f.human == human and MAIN_COEFFICIENT[f.level] == f.coefficient]
+
+    def subjects(self, human: str, most: int) -> list[str]:
+        """Return the metrics to draw: those asked about, in order, at most ``most`` with the best trivial baseline."""
+        best = [line.column.name for line in self.lines(human) if line.column.name in TRIVIAL][:1]
+        asked = [column.name for column in self.columns if column.kind != "baseline"]
+        return asked[: most - len(best)] + best
+
+    def reasons(self, human: str) -> list[str]:
+        """Say why figures are missing and what was left out, each in one line with the metrics it holds for."""
+        told: dict[str, list[str]] = {}
+        for figure in self._headline(human):
+            why = [figure.reason] if figure.value is None else []
+            for reason in (*why, *(f"left out {count} × {reason}" for reason, count in figure.left_out.items())):
+                told.setdefault(f"{figure.level} level: {reason}", []).append(figure.metric)
+        every = len(self.columns)
+        return [reason if len(of) == every else f"{reason} ({', '.join(of)})" for reason, of in told.items()]
+
+    def notes(self) -> list[str]:
+        """Say what the data set's judgments and scores lack."""
+        unscored = [f"{column.name}: {told}" for column in self.columns if (told := column.unscored())]
+        return [*(f"judgments: {line}" for line in self.source.missing), *unscored]
+
+    def head(self) -> str:
+        """Describe the data set in one line."""
+        systems = f"{len(self.table.system_names)} systems" if len(self.table.system_names) > 1 else "one system"
+        return f"{len(self.table.words)} summaries, {len(self.table.document_names)} documents, {systems}"
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """All of it. ``columns``: name, kind and signature of every row of the table (values over all data sets).
+
+    ``ranks``: level → average rank of each metric over the data sets, in the table's order of levels. ``notes``: what was
+    left out, and why.
+    """
+
+    settings: Settings
+    columns: tuple[ScoreColumn, ...]
+    datasets: tuple[Measured, ...]
+    ranks: dict[str, list[AverageRank]]
+    notes: tuple[str, ...]
+
+
 def correlate(settings: Settings) -> Correlation:
     """Score all judged summaries by everything asked for and by the trivial baselines, and measure the agreement.
 
@@ -51,18 +191,20 @@ def correlate(settings: Settings) -> Correlation:
     check_resamples(settings.bootstrap)
     if not settings.judgments:
         raise InputError("no judgments; give --judgments FILE, or one of the published sets as NAME:PATH")
-    for level in settings.levels:
-        if level not in LEVELS:
-            raise InputError(f"--level {level}: {suggestion(level, list(LEVELS))}")
-    if settings.half not in (None, *HALVES):
-        raise InputError(f"--half {settings.half}: {suggestion(str(settings.half), list(HALVES))}")
-    sources, told = _chosen(load_sources(settings.judgments, settings.columns), settings)
+    for option, given, known in (
+        ("level", settings.levels, LEVELS),
+        ("half", settings.half and [settings.half], HALVES),
+    ):
+        for name in given or ():
+            if name not in known:
+                raise InputError(f"--{option} {name}: {suggestion(name, list(known))}")
+    sources, notes = _chosen(load_sources(settings.judgments, settings.columns), settings)
     rows = [row for source in sources for row in source.rows]
     owners = [source.name for source in sources for _ in source.rows]
     matched = [score_file_column(argument, rows, owners) for argument in settings.scores]
     from_files = [column for column, _ in matched]
     scorers, missed = make_scorers(settings.models, settings.metrics, baselines=True, precision=settings.precision)
-    notes = [*told, *missed, *(line for _, lines in matched for line in lines)]
+    notes += [*missed, *(line for _, lines in matched for line in lines)]
     check_names([*(column.name for column in from_files), *(scorer.name for scorer in scorers)])
     # The baselines stand last.
     columns = sorted([*score_columns(scorers, rows), *from_files], key=lambda column: column.kind == "baseline")
@@ -76,27 +218,21 @@ def correlate(settings: Settings) -> Correlation:
     for source in sources:
         part = range(start, start + len(source.rows))
         start = part.stop
-        measured.append(_measure(source, [column.take(part) for column in columns], settings))
-    notes += [note for data in measured if (note := _uneven(data))]
-    for scorer in scorers:
-        for source in sources:
-            if seen := documents_seen(scorer, source.rows):
-                notes.append(
-                    f"{scorer.name} was fitted to judgments of {seen} of the documents of {source.name}: its figures there are "
-                    "too good; measure it on others (--half report, where it was fitted on half: tune)"
-                )
+        measured.append(measure(source, [column.take(part) for column in columns], settings))
+    notes += [f"{column.name}: {column.note}" for column in columns if column.note]
+    for data in measured:
+        if count := max((figure.uneven for figure in data.figures), default=0):
+            notes.append(
+                f"{data.source.name}: system level: {count} of {len(data.table.system_names)} systems lack documents that "
+                "others have; each mean is over a system's own documents, so that harder ones may count against it"
+            )
+    for scorer, source in product(scorers, sources):
+        if seen := documents_seen(scorer, source.rows):
+            notes.append(
+                f"{scorer.name} was fitted to judgments of {seen} of the documents of {source.name}: its figures there are "
+                "too good; measure it on others (--half report, where it was fitted on half: tune)"
+            )
     return Correlation(settings, tuple(columns), tuple(measured), _ranks(measured), tuple(notes))
-
-
-def _uneven(data: Measured) -> str:
-    """Tell where the means of the system level are over different documents; "" where they are not."""
-    count = max((figure.uneven for figure in data.figures), default=0)
-    if not count:
-        return ""
-    return (
-        f"{data.source.name}: system level: {count} of {len(data.table.system_names)} systems lack documents that others "
-        "have; each mean is over a system's own documents, so that harder ones may count against it"
-    )
 
 
 def load_sources(specs: Sequence[str], columns: Sequence[str] = ()) -> list[Source]:
@@ -110,12 +246,14 @@ def load_sources(specs: Sequence[str], columns: Sequence[str] = ()) -> list[Sour
         groups: dict[str, list[Judged]] = {}
         for row in with_means(load_judgments(spec, unusable, columns), unusable):
             groups.setdefault(row.dataset or Path(spec.rpartition(":")[2]).name, []).append(row)
+        # What could not be read has no data set of its own, so it is told of once for each source.
+        lines = tuple(unusable.lines())
         for name, rows in groups.items():
-            taken = {source.name for source in found}
-            number = next(k for k in range(1, len(taken) + 2) if (name if k == 1 else f"{name}-{k}") not in taken)
-            # What could not be read has no data set of its own, so it is told of once for each source.
-            lines = tuple(unusable.lines()) if name == next(iter(groups)) else ()
-            found.append(Source(name if number == 1 else f"{name}-{number}", spec, tuple(rows), lines))
+            taken, number = {source.name for source in found}, 1
+            while (own := name if number == 1 else f"{name}-{number}") in taken:
+                number += 1
+            found.append(Source(own, spec, tuple(rows), lines))
+            lines = ()
     return found
 
 
@@ -160,80 +298,52 @@ def _only(row: Judged, wanted: Sequence[str]) -> Judged:
     return replace(row, scores={name: value for name, value in row.scores.items() if name in wanted})
 
 
-def _measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) -> Measured:
+def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) -> Measured:
+    """Measure the agreement of ``columns``, [n] each, with all human scores of the n rows of ``source``."""
     people = list(dict.fromkeys(name for row in source.rows for name in row.scores))
     table = judged_table(source.name, source.rows, people, {column.name: column.values for column in columns})
-    with Bar(f"{source.name}: agreement") as bar:
-        figures = agreement(
-            table,
-            levels=settings.levels,
-            bootstrap=settings.bootstrap,
-            seed=settings.seed,
-            progress=lambda done, total: bar.advance(note=f"{done} of {total}"),
-        )
+    options = {"bootstrap": settings.bootstrap, "seed": settings.seed}
+    figures = agreement(table, levels=settings.levels, **options)
     pairs = len(columns) * (len(columns) - 1) // 2
-    comparisons: list[MetricsComparison] = []
-    with Bar(f"{source.name}: comparing", total=len(table.human) * len(settings.levels) * pairs) as bar:
-        for human in table.human:
-            for level in settings.levels:
-                comparisons += compare_metrics(
-                    table,
-                    human,
-                    level=level,
-                    bootstrap=settings.bootstrap,
-                    permutations=_permutations(pairs, len(table.document_names)) if level != "system" else PERMUTATIONS,
-                    seed=settings.seed,
-                    progress=lambda done, total: bar.advance(),
-                )
-    groups: dict[tuple[str, str], list[MetricsComparison]] = {}
-    for comparison in comparisons:
-        groups.setdefault((comparison.human, comparison.level), []).append(comparison)
-    beats = {key: beats_matrix(group, TESTS[key[1]]) for key, group in groups.items()}
+    # As many exchanges as tell all pairs apart, as far as memory goes.
+    most = max(PERMUTATIONS, min(_DRAWS_PER_PAIR * pairs, _DRAWN_MOST // len(table.document_names)))
+    compared = {
+        (human, level): compare_metrics(
+            table, human, level=level, permutations=PERMUTATIONS if level == "system" else most, **options
+        )
+        for human, level in track(list(product(people, settings.levels)), f"{source.name}: comparing")
+    }
+    beats = {key: beats_matrix(found, TESTS[key[1]]) for key, found in compared.items() if found}
+    every = list(product(people, table.metrics))
+    sampling = {}
+    if "system" in settings.levels:
+        sampling = {key: article_sampling(table, key[1], key[0], seed=settings.seed) for key in every}
     return Measured(
         source,
         tuple(columns),
         table,
         tuple(figures),
-        tuple(comparisons),
+        tuple(comparison for found in compared.values() for comparison in found),
         beats,
         baseline_verdicts(figures, beats),
-        _sampling(table, settings.seed) if "system" in settings.levels else {},
-        {
-            (human, metric): tuple(furthest_apart(table, metric, human))
-            for human in table.human
-            for metric in table.metrics
-        },
+        {key: sizes for key, sizes in sampling.items() if any(size.mean is not None for size in sizes)},
+        {(human, metric): furthest_apart(table, metric, human) for human, metric in every},
     )
 
 
-def _permutations(pairs: int, documents: int) -> int:
-    """How many random exchanges tell ``pairs`` pairs of metrics apart, as far as memory goes."""
-    return max(PERMUTATIONS, min(_DRAWS_PER_PAIR * pairs, _DRAWN_MOST // documents))
-
-
-def _sampling(table: ScoreTable, seed: int) -> dict[tuple[str, str], tuple[SampleSize, ...]]:
-    """Article sampling of every metric and human score with a system level, by (human, metric)."""
-    pairs = [(human, metric) for human in table.human for metric in table.metrics]
-    found = {(human, metric): tuple(article_sampling(table, metric, human, seed=seed)) for human, metric in pairs}
-    return {key: sizes for key, sizes in found.items() if any(size.mean is not None for size in sizes)}
-
-
-def _ranks(measured: Sequence[Measured]) -> dict[str, tuple[AverageRank, ...]]:
+def _ranks(measured: Sequence[Measured]) -> dict[str, list[AverageRank]]:
     """Level → average ranks; a data set's correlation is the mean over its own human scores, so that each counts once."""
     ranks = {}
     for level, coefficient in MAIN_COEFFICIENT.items():
         values: dict[str, dict[str, float | None]] = {}
         for data in measured:
-            found: dict[str, list[float | None]] = {}
+            own: dict[str, list[float]] = {}
             for figure in data.figures:
                 if (figure.level, figure.coefficient) == (level, coefficient) and not is_mean(figure.human):
-                    found.setdefault(figure.metric, []).append(figure.value)
-            means = {
-                metric: None if None in column else sum(v for v in column if v is not None) / len(column)
-                for metric, column in found.items()
-            }
-            if any(value is not None for value in means.values()):
-                values[data.source.name] = means
+                    own.setdefault(figure.metric, []).append(np.nan if figure.value is None else figure.value)
+            means = {metric: float(np.mean(found)) for metric, found in own.items()}
+            if not np.isnan(list(means.values())).all():
+                values[data.source.name] = dict(means)
         if len(values) > 1:
-            ranks[level] = tuple(average_ranks(values))
+            ranks[level] = average_ranks(values)
     return ranks

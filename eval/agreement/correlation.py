@@ -9,18 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from negsample.errors import InputError
-
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 
 # Numbers held at once by the chunked loops: 32 MiB of float64.
 _CHUNK = 4_000_000
-
-
-def check_coefficient(name: str) -> None:
-    """InputError for a name that is not in `COEFFICIENTS`."""
-    if name not in COEFFICIENTS:
-        raise InputError(f"no coefficient is called {name!r}; known: {', '.join(COEFFICIENTS)}")
 
 
 def correlation_matrix(values: np.ndarray, coefficient: str) -> np.ndarray:
@@ -32,7 +24,6 @@ def correlation_matrix(values: np.ndarray, coefficient: str) -> np.ndarray:
     Spearman is Pearson of the mid-ranks. Kendall is τ-b, (concordant − discordant) / √((n₀ − n₁)(n₀ − n₂)) with n₁, n₂
     the pairs tied in either column (Kendall 1945, "The treatment of ties in ranking problems").
     """
-    check_coefficient(coefficient)
     values = np.asarray(values, dtype=np.float64)
     if values.shape[-1] < 3:
         return np.full((*values.shape[:-1], values.shape[-2]), np.nan)
@@ -49,19 +40,14 @@ def correlation_matrix(values: np.ndarray, coefficient: str) -> np.ndarray:
 
 
 def _pearson(values: np.ndarray) -> np.ndarray:
-    # Dividing by the largest value first keeps the squares of huge and of tiny values representable.
-    size = np.abs(values).max(axis=-1, keepdims=True)
-    values = values / np.where(size > 0, size, 1.0)
-    values = values - values.mean(axis=-1, keepdims=True)
-    norm = np.sqrt((values**2).sum(axis=-1, keepdims=True))
-    values = values / np.where(norm > 0, norm, 1.0)
-    return values @ np.swapaxes(values, -1, -2)
+    z = standardised(values)
+    return z @ np.swapaxes(z, -1, -2) / values.shape[-1]
 
 
 def _kendall(ranks: np.ndarray) -> np.ndarray:
     *lead, columns, n = ranks.shape
     agree = np.zeros((*lead, columns, columns))
-    step = max(1, _CHUNK // max(1, int(np.prod(lead)) * columns * n))
+    step = max(1, _CHUNK // max(1, ranks.size))
     for start in range(0, n, step):
         # float32 holds the counts of one chunk exactly (below 2**24) and is twice as fast to multiply.
         sign = np.sign(ranks[..., start : start + step, None] - ranks[..., None, :]).astype(np.float32)
@@ -116,7 +102,7 @@ def weighted_pooled(
     as it was drawn; NaN where a column of that resample is constant or it has fewer than three rows.
     """
     weights = np.asarray(weights, dtype=np.float64)
-    first, second = np.array([p[0] for p in pairs], dtype=int), np.array([p[1] for p in pairs], dtype=int)
+    first, second = np.array(pairs, dtype=int).reshape(-1, 2).T
     if coefficient == "kendall":
         result = _weighted_kendall(values, documents, weights, pairs)
     else:
@@ -139,11 +125,9 @@ def _constant_columns(values: np.ndarray, documents: np.ndarray, weights: np.nda
     present, starts = np.unique(documents, return_index=True)
     low, high = np.minimum.reduceat(values, starts, axis=1), np.maximum.reduceat(values, starts, axis=1)
     drawn = weights[:, present] > 0
-    constant = [
-        np.where(drawn, h, -np.inf).max(axis=1) <= np.where(drawn, lo, np.inf).min(axis=1)
-        for lo, h in zip(low, high, strict=True)
-    ]
-    return np.stack(constant, axis=1)
+    ends = zip(low, high, strict=True)
+    most = [(np.where(drawn, lo, np.inf).min(axis=1), np.where(drawn, hi, -np.inf).max(axis=1)) for lo, hi in ends]
+    return np.stack([hi <= lo for lo, hi in most], axis=1)
 
 
 def _weighted_pearson(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -165,8 +149,7 @@ def _weighted_spearman(
     drawn = np.ascontiguousarray(weights.T)
     rows = drawn[documents]
     total = rows.sum(axis=0)
-    ranks: dict[int, np.ndarray] = {}
-    spread: dict[int, np.ndarray] = {}
+    ranks, spread = {}, {}
     for k in sorted({k for pair in pairs for k in pair}):
         order = np.argsort(values[k], kind="stable")
         _, group, sizes = np.unique(values[k], return_inverse=True, return_counts=True)
@@ -186,7 +169,8 @@ def _weighted_spearman(
 
 
 def standardised(values: np.ndarray) -> np.ndarray:
-    """Each column [K, n] minus its mean, divided by its standard deviation (a constant column becomes 0)."""
+    """Each column [..., K, n] minus its mean, divided by its standard deviation (a constant column becomes 0)."""
+    # Dividing by the largest value first keeps the squares of huge and of tiny values representable.
     size = np.abs(values).max(axis=-1, keepdims=True)
     values = values / np.where(size > 0, size, 1.0)
     centred = values - values.mean(axis=-1, keepdims=True)

@@ -1,18 +1,23 @@
-"""Agreement of metrics with people: pooled, summary and system level, intervals, and what is left given the length.
+"""Agreement of metrics with people: pooled, summary and system level, intervals, and what is left given the length; how many
+articles a stable ranking of systems needs, and average ranks over data sets (Sun & Nenkova 2019); summaries on which they differ.
 
 All rows together are the *pooled* level; they are not independent where summaries share a document, so its p is too
 small and its interval (documents resampled) is the one to read. The *summary* level is the mean over documents of the
 correlation within a document. The *system* level correlates the systems' means.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
 from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.correlation import COEFFICIENTS, p_value, partial
+from negsample.progress import Bar
 from negsample.resampling import percentile_interval
+from negsample.seeds import generator
 
 MISSING_METRIC = "row without a metric score"
 MISSING_HUMAN = "row without a human score"
@@ -22,6 +27,8 @@ CONSTANT_METRIC = "document with constant metric scores"
 CONSTANT_HUMAN = "document with constant human scores"
 SKIPPED = "resample without a correlation"
 NOT_TAKEN = f"resample not taken (Kendall over more than {lv.KENDALL_ROWS:,} rows)"
+# Numbers of articles drawn, where a data set has more of them.
+SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 
 
 @dataclass(frozen=True)
@@ -32,8 +39,7 @@ class AgreementFigure:
     no ``value``). ``n``, ``documents``, ``systems``: what was used. ``left_out``: reason → how many rows, documents,
     systems or resamples. ``uneven``: systems (system level) without a row on a document that another one has a row on;
     their means are used all the same. ``given_length``: the partial correlation given the number of words, of the same
-    coefficient at the same level, with its interval and ``given_documents``, the documents it is averaged over (summary level);
-    ``given_reason`` says why there is none.
+    coefficient at the same level; ``given_reason`` says why there is none.
     """
 
     dataset: str
@@ -51,23 +57,8 @@ class AgreementFigure:
     left_out: dict[str, int] = field(default_factory=dict)
     uneven: int = 0
     given_length: float | None = None
-    given_low: float | None = None
-    given_high: float | None = None
-    given_documents: int = 0
     reason: str | None = None
     given_reason: str | None = None
-
-
-@dataclass(frozen=True)
-class _Series:
-    """Point values [P] and resampled values [B, P] of P metric × human pairs; the same given the number of words."""
-
-    value: np.ndarray
-    samples: np.ndarray
-    given: np.ndarray
-    given_samples: np.ndarray
-    per_document: np.ndarray | None = None
-    given_used: np.ndarray | None = None
 
 
 def agreement(
@@ -77,7 +68,6 @@ def agreement(
     coefficients: Sequence[str] = COEFFICIENTS,
     bootstrap: int = 1000,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
 ) -> list[AgreementFigure]:
     """Measure every metric of ``table`` against every human score.
 
@@ -85,153 +75,112 @@ def agreement(
     0 leaves the intervals out. The interval is the 95 % percentile interval. p is two-sided; pooled and system level:
     the usual test of the coefficient over rows and systems; summary level: one-sample t test of the per-document
     correlations, documents being the independent units (None with fewer than two documents or no spread).
-    ``progress(done, total)`` is called after each step.
 
     Summary level given the number of words: only documents with more than five rows and summaries of different
     lengths; a document in which the metric or the human score is determined by the number of words counts as 0, for
     nothing is left of it.
     """
     resamples = lv.make_resamples(table, bootstrap, seed)
-    found: dict[tuple[str, str, str, str], AgreementFigure] = {}
+    found: dict[tuple[str, ...], AgreementFigure] = {}
     # Metrics and human scores that the same rows have are measured together.
     groups: dict[bytes, list[tuple[str, str]]] = {}
-    for metric, x in table.metrics.items():
-        for human, y in table.human.items():
-            groups.setdefault(np.packbits(np.isnan(x) | np.isnan(y)).tobytes(), []).append((metric, human))
-    steps, done = len(groups) * len(levels) * len(coefficients), 0
-    for names in groups.values():
-        metrics, humans = (list(dict.fromkeys(side)) for side in zip(*names, strict=True))
-        columns = [*(table.metrics[metric] for metric in metrics), *(table.human[human] for human in humans)]
-        # The number of words is the last column.
-        block = lv.make_block(table, [*columns, table.words])
-        pairs = [(metrics.index(metric), len(metrics) + humans.index(human)) for metric, human in names]
-        for level in levels:
-            for coefficient in coefficients:
-                series = _series(block, level, coefficient, pairs, resamples)
+    for (metric, x), (human, y) in product(table.metrics.items(), table.human.items()):
+        groups.setdefault(np.packbits(np.isnan(x) | np.isnan(y)).tobytes(), []).append((metric, human))
+    with Bar(f"{table.dataset}: agreement", total=len(groups) * len(levels) * len(coefficients)) as bar:
+        for names in groups.values():
+            metrics, humans = (list(dict.fromkeys(side)) for side in zip(*names, strict=True))
+            columns = [*(table.metrics[metric] for metric in metrics), *(table.human[human] for human in humans)]
+            # The number of words is the last column.
+            block = lv.make_block(table, [*columns, table.words])
+            pairs = [(metrics.index(metric), len(metrics) + humans.index(human)) for metric, human in names]
+            for level, coefficient in product(levels, coefficients):
+                measured = _correlations(block, level, coefficient, pairs, resamples)
                 for k, (metric, human) in enumerate(names):
+                    values = [None if part is None else part[..., k] for part in measured]
                     key = (human, metric, level, coefficient)
-                    found[key] = _figure(table, key, block, series, k, pairs[k], bootstrap)
-                done += 1
-                if progress:
-                    progress(done, steps)
-    return [
-        found[human, metric, level, coefficient]
-        for human in table.human
-        for metric in table.metrics
-        for level in levels
-        for coefficient in coefficients
-    ]
+                    found[key] = _figure(table, key, block, pairs[k], bootstrap, *values)
+                bar.advance()
+    return [found[key] for key in product(table.human, table.metrics, levels, coefficients)]
 
 
-def _series(
-    block: lv.Block, level: str, coefficient: str, pairs: list[tuple[int, int]], resamples: lv.Resamples
-) -> _Series:
+def _correlations(
+    block: lv.Block, level: str, coefficient: str, pairs: lv.Pairs, resamples: lv.Resamples
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+    """Of P pairs: values [P], the same given the number of words [P], resampled values [B, P], and, at the summary level,
+    values per document [D, P].
+    """
     words = len(block.values) - 1
     # Each correlation with the number of words is computed once, however many pairs need it.
-    wanted = list(dict.fromkeys([*pairs, *((i, words) for i, _ in pairs), *((j, words) for _, j in pairs)]))
+    wanted = list(dict.fromkeys([*pairs, *((k, words) for pair in pairs for k in pair)]))
     at = {pair: k for k, pair in enumerate(wanted)}
-    xy = [at[pair] for pair in pairs]
-    xz, yz = [at[i, words] for i, _ in pairs], [at[j, words] for _, j in pairs]
-    if level == "summary":
-        per_document = lv.document_correlations(block, coefficient, wanted)
-        return _summary_series(block, per_document[:, xy], per_document[:, xz], per_document[:, yz], resamples)
-    point = lv.block_correlations(block, level, coefficient, wanted)
-    # As many rows as systems would be one row a system, no mean over documents.
-    if level == "system" and len(block.systems) < 2 * len(np.unique(block.systems)):
-        point = np.full_like(point, np.nan)
-    samples = lv.resampled_correlations(block, level, coefficient, wanted, resamples)
-    return _Series(
-        point[xy],
-        samples[:, xy],
-        partial(point[xy], point[xz], point[yz]),
-        partial(samples[:, xy], samples[:, xz], samples[:, yz]),
-    )
-
-
-def _summary_series(
-    block: lv.Block, xy: np.ndarray, xz: np.ndarray, yz: np.ndarray, resamples: lv.Resamples
-) -> _Series:
+    places = [[at[pair] for pair in pairs], [at[i, words] for i, _ in pairs], [at[j, words] for _, j in pairs]]
+    if level != "summary":
+        point = lv.block_correlations(block, level, coefficient, wanted)
+        # As many rows as systems would be one row a system, no mean over documents.
+        if level == "system" and len(block.systems) < 2 * len(np.unique(block.systems)):
+            point = np.full_like(point, np.nan)
+        samples = lv.resampled_correlations(block, level, coefficient, pairs, resamples)
+        return point[places[0]], partial(*(point[place] for place in places)), samples, None
+    per_document = lv.document_correlations(block, coefficient, wanted)
+    xy, xz, yz = (per_document[:, place] for place in places)
     given = partial(xy, xz, yz)
-    defined = ~(np.isnan(xy) | np.isnan(xz) | np.isnan(yz))
-    determined = defined & np.isnan(given)
-    rows = np.bincount(block.documents, minlength=block.total_documents)
+    determined = ~np.isnan(xy + xz + yz) & np.isnan(given)
     given = np.where(determined, 0.0, given)
-    given[rows < lv.MIN_ROWS_PARTIAL] = np.nan
+    given[np.bincount(block.documents, minlength=block.total_documents) < lv.MIN_ROWS_PARTIAL] = np.nan
     # A metric that is the number of words in every document has no partial correlation, not one of 0.
     given[:, (determined | np.isnan(given)).all(axis=0)] = np.nan
     ones = np.ones((1, block.total_documents))
-    return _Series(
-        lv.averaged(xy, ones)[0],
-        lv.averaged(xy, resamples.weights),
-        lv.averaged(given, ones)[0],
-        lv.averaged(given, resamples.weights),
-        xy,
-        (~np.isnan(given)).sum(axis=0),
-    )
+    return lv.averaged(xy, ones)[0], lv.averaged(given, ones)[0], lv.averaged(xy, resamples.weights), xy
 
 
 def _figure(
     table: lv.ScoreTable,
     key: tuple[str, str, str, str],
     block: lv.Block,
-    series: _Series,
-    k: int,
     pair: tuple[int, int],
     bootstrap: int,
+    value: np.ndarray,
+    given: np.ndarray,
+    samples: np.ndarray,
+    per_document: np.ndarray | None,
 ) -> AgreementFigure:
     human, metric, level, coefficient = key
-    left_out: dict[str, int] = {}
+    x, y = block.values[list(pair)]
     no_human = np.isnan(table.human[human])
-    _count(left_out, MISSING_HUMAN, no_human.sum())
-    _count(left_out, MISSING_METRIC, (np.isnan(table.metrics[metric]) & ~no_human).sum())
-    used = np.ones(len(block.documents), dtype=bool)
-    x, y = block.values[pair[0]], block.values[pair[1]]
-    p: float | None = None
-    uneven = 0
-    value = _number(series.value[k])
-    if level == "summary":
-        assert series.per_document is not None
-        per_document = series.per_document[:, k]
-        _count_documents(left_out, block, x, y)
+    left_out = {MISSING_HUMAN: no_human.sum(), MISSING_METRIC: (np.isnan(table.metrics[metric]) & ~no_human).sum()}
+    used, uneven, p = np.ones(len(block.documents), dtype=bool), 0, np.nan
+    if per_document is not None:
+        left_out |= _documents_left_out(block, x, y)
         used = ~np.isnan(per_document)[block.documents]
         p = _mean_p(per_document[~np.isnan(per_document)])
     elif level == "system":
         used = block.systems >= 0
-        _count(left_out, NO_SYSTEM, (~used).sum())
+        left_out[NO_SYSTEM] = (~used).sum()
         uneven = _uneven(block.documents[used], block.systems[used])
-        if value is not None:
-            means = lv.system_means(block, np.ones((1, block.total_documents)))[0][list(pair)]
-            means = means[:, ~np.isnan(means).any(axis=0)]
-            p = _number(p_value(means[0], means[1], value, coefficient))
-    elif value is not None:
-        p = _number(p_value(x, y, value, coefficient))
-    low, high, skipped = percentile_interval(series.samples[:, k])
-    given_low, given_high, _ = percentile_interval(series.given_samples[:, k])
-    given = _number(series.given[k])
-    if value is None:
-        low = high = p = given = None
-    else:
-        _count(left_out, SKIPPED, skipped)
-        _count(left_out, NOT_TAKEN, bootstrap - len(series.samples))
+        x, y = lv.system_means(block, np.ones((1, block.total_documents)))[0][list(pair)]
+        x, y = x[~np.isnan(x + y)], y[~np.isnan(x + y)]
+    defined = not np.isnan(value)
+    if defined and per_document is None:
+        p = p_value(x, y, float(value), coefficient)
+    low, high, skipped = percentile_interval(samples)
+    if defined:
+        left_out |= {SKIPPED: skipped, NOT_TAKEN: bootstrap - len(samples)}
     systems = block.systems[used]
     return AgreementFigure(
         table.dataset,
         *key,
-        value,
-        low,
-        high,
-        p,
+        _number(value),
+        low if defined else None,
+        high if defined else None,
+        _number(p) if defined else None,
         n=int(used.sum()),
         documents=len(np.unique(block.documents[used])),
         systems=len(np.unique(systems[systems >= 0])),
-        left_out=left_out,
+        left_out={reason: int(count) for reason, count in left_out.items() if count},
         uneven=uneven,
-        given_length=given,
-        given_low=given_low if given is not None else None,
-        given_high=given_high if given is not None else None,
-        given_documents=int(series.given_used[k]) if series.given_used is not None and given is not None else 0,
-        reason=None if value is not None else _why_not(block, level, x, y),
-        given_reason=None if given is not None else _why_not_given(value, level, block),
+        given_length=_number(given) if defined else None,
+        reason=None if defined else _why_not(block, level, *block.values[list(pair)]),
+        given_reason=_why_not_given(defined, level, block) if np.isnan(given) or not defined else None,
     )
 
 
@@ -241,42 +190,35 @@ def _uneven(documents: np.ndarray, systems: np.ndarray) -> int:
     return int((np.unique(cells[0], return_counts=True)[1] < len(np.unique(documents))).sum())
 
 
-def _number(value: float) -> float | None:
+def _number(value: np.ndarray | float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _count(left_out: dict[str, int], reason: str, number: int) -> None:
-    if number:
-        left_out[reason] = int(number)
-
-
-def _count_documents(left_out: dict[str, int], block: lv.Block, x: np.ndarray, y: np.ndarray) -> None:
+def _documents_left_out(block: lv.Block, x: np.ndarray, y: np.ndarray) -> Counter[str]:
     """Documents left out of the summary level, each under the first reason that holds."""
     present, starts, rows = np.unique(block.documents, return_index=True, return_counts=True)
     enough = rows >= lv.MIN_ROWS
-    _count(left_out, FEW_ROWS, block.total_documents - enough.sum())
     if not len(present):
-        return
+        return Counter({FEW_ROWS: block.total_documents})
     flat_x, flat_y = (np.maximum.reduceat(column, starts) == np.minimum.reduceat(column, starts) for column in (x, y))
-    _count(left_out, CONSTANT_HUMAN, (enough & flat_y).sum())
-    _count(left_out, CONSTANT_METRIC, (enough & flat_x & ~flat_y).sum())
+    flat = {CONSTANT_HUMAN: (enough & flat_y).sum(), CONSTANT_METRIC: (enough & flat_x & ~flat_y).sum()}
+    return Counter({FEW_ROWS: block.total_documents - enough.sum(), **flat})
 
 
-def _mean_p(values: np.ndarray) -> float | None:
-    """Two-sided one-sample t test of mean 0; None with fewer than two values or none differing."""
+def _mean_p(values: np.ndarray) -> float:
+    """Two-sided one-sample t test of mean 0; NaN with fewer than two values or none differing."""
     # Equal correlations may differ in their last bits; a t test of that spread would be of rounding errors.
     if len(values) < 2 or np.ptp(values) < 1e-12:
-        return None
+        return np.nan
     from scipy.stats import ttest_1samp
 
-    return _number(float(ttest_1samp(values, 0.0).pvalue))
+    return float(ttest_1samp(values, 0.0).pvalue)
 
 
 def _why_not(block: lv.Block, level: str, x: np.ndarray, y: np.ndarray) -> str:
     """Why there is no correlation."""
     if level == "summary":
-        rows = np.bincount(block.documents, minlength=1)
-        if rows.max(initial=0) < lv.MIN_ROWS:
+        if np.bincount(block.documents, minlength=1).max(initial=0) < lv.MIN_ROWS:
             return "no document has three scored summaries, so there is no summary level"
         return "metric or human scores are constant within every document"
     if level == "system":
@@ -293,9 +235,9 @@ def _why_not(block: lv.Block, level: str, x: np.ndarray, y: np.ndarray) -> str:
     return "metric scores are constant" if np.ptp(x) == 0 else "human scores are constant"
 
 
-def _why_not_given(value: float | None, level: str, block: lv.Block) -> str:
+def _why_not_given(defined: bool, level: str, block: lv.Block) -> str:
     """Why there is no partial correlation given the number of words."""
-    if value is None:
+    if not defined:
         return "no correlation to begin with"
     words = block.values[-1]
     if np.ptp(words) == 0:
@@ -306,3 +248,107 @@ def _why_not_given(value: float | None, level: str, block: lv.Block) -> str:
         if not (varied & (rows >= lv.MIN_ROWS_PARTIAL)).any():
             return "no document has more than five scored summaries of different lengths"
     return "the scores are determined by the number of words"
+
+
+# --- many articles, many data sets
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """System-level correlation when ``articles`` articles are drawn: ``mean`` and ``sd`` (n − 1) over ``draws`` draws.
+
+    ``skipped``: draws in which the correlation was undefined. ``mean`` is None without a draw, ``sd`` without two.
+    """
+
+    articles: int
+    mean: float | None
+    sd: float | None
+    draws: int
+    skipped: int
+
+
+def article_sampling(
+    table: lv.ScoreTable, metric: str, human: str, *, sizes: Sequence[int] = SIZES, draws: int = 50, seed: int = 0
+) -> list[SampleSize]:
+    """System-level Pearson of ``metric`` and ``human`` against the number of articles (Sun & Nenkova 2019, Figure 1).
+
+    The articles are drawn without replacement. The ``sizes`` are those below the number of articles with scores, and
+    that number. The draws do not depend on the metric, so that the curves of two metrics can be compared, as long as
+    the same articles have scores. Nothing where there are fewer than two articles or no system level.
+    """
+    block = lv.make_block(table, [table.metrics[metric], table.human[human]])
+    articles, found = np.unique(block.documents), []
+    if len(articles) < 2 or len(block.known_systems()) < lv.MIN_SYSTEMS:
+        return []
+    for size in (*(size for size in sizes if size < len(articles)), len(articles)):
+        rng, weights = generator(seed, "articles", table.dataset, size), np.zeros((draws, block.total_documents))
+        for row in weights:
+            row[rng.choice(articles, size=size, replace=False)] = 1
+        means = lv.system_means(block, weights)
+        good = lv.stacked(means.__getitem__, draws, 2, means.shape[2], "pearson")[:, 0, 1]
+        good = good[~np.isnan(good)]
+        mean, sd = (float(good.mean()) if len(good) else None), (float(good.std(ddof=1)) if len(good) > 1 else None)
+        found.append(SampleSize(size, mean, sd, len(good), draws - len(good)))
+    return found
+
+
+@dataclass(frozen=True)
+class AverageRank:
+    """``rank``: mean over data sets of the metric's rank, 1 = best; ``datasets``: how many had a value for it."""
+
+    metric: str
+    rank: float
+    datasets: int
+
+
+def average_ranks(values: Mapping[str, Mapping[str, float | None]], *, ties: str = "average") -> list[AverageRank]:
+    """Average the rank of each metric over data sets, best first (Sun & Nenkova 2019, Table 4).
+
+    ``values``: data set → metric → correlation (higher is better; None or NaN where undefined: the metric is not ranked
+    there, and ``datasets`` shows it). Metrics with equal correlations share the mean of their ranks, or, with ``ties``
+    ``min``, all have the best of them (as in Sun & Nenkova's table, which their printed correlations tell).
+    """
+    import pandas as pd
+
+    ranks = pd.DataFrame(values, dtype=float).rank(ascending=False, method=ties)
+    found = [AverageRank(str(metric), float(row.mean()), int(row.count())) for metric, row in ranks.iterrows()]
+    return sorted((each for each in found if each.datasets), key=lambda a: (a.rank, a.metric))
+
+
+# --- single summaries
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Row ``row`` of a table: ``metric_place`` and ``human_place`` in [0, 1], the share of the other summaries that
+    are worse (ties count half); 1 is the best place. ``gap`` = ``metric_place`` − ``human_place``.
+    """
+
+    row: int
+    metric_score: float
+    human_score: float
+    metric_place: float
+    human_place: float
+    gap: float
+
+
+def furthest_apart(table: lv.ScoreTable, metric: str, human: str, count: int = 3) -> list[Apart]:
+    """Find the ``count`` summaries that the metric overrates most, then the ``count`` that it underrates most.
+
+    Places are among all summaries of the table that have both scores. Equal gaps stand in the order of the rows; no
+    summary is named twice, and none that both place alike.
+    """
+    from scipy.stats import rankdata
+
+    both = np.stack([table.metrics[metric], table.human[human]])
+    rows = np.flatnonzero(~np.isnan(both).any(axis=0))
+    if len(rows) < 2:
+        return []
+    places = (rankdata(both[:, rows], axis=-1) - 1) / (len(rows) - 1)
+    gap = places[0] - places[1]
+    over = [k for k in np.argsort(-gap, kind="stable")[:count] if gap[k] > 0]
+    under = [k for k in np.argsort(gap, kind="stable")[:count] if gap[k] < 0]
+    return [
+        Apart(int(rows[k]), *(float(value) for value in (*both[:, rows[k]], *places[:, k], gap[k])))
+        for k in [*over, *under]
+    ]

@@ -146,41 +146,30 @@ Pairs = Sequence[tuple[int, int]]
 
 def block_correlations(block: Block, level: str, coefficient: str, pairs: Pairs) -> np.ndarray:
     """[len(pairs)]: the pooled or system-level correlations of pairs of columns, NaN where undefined."""
+    if level == "pooled" and coefficient == "kendall" and block.values.shape[1] >= MIN_ROWS:
+        # By scipy, which takes n log n comparisons; the matrix takes n². NaN where a side is constant.
+        from scipy.stats import kendalltau
+
+        return np.array([float(kendalltau(block.values[i], block.values[j]).statistic) for i, j in pairs])
     if level == "system":
         matrix = _over_systems(system_means(block, np.ones((1, block.total_documents)))[0], coefficient)
-    elif coefficient != "kendall" or block.values.shape[1] < MIN_ROWS:
-        matrix = correlation_matrix(block.values, coefficient)
     else:
-        return _pooled_kendall(block.values, pairs)
+        matrix = correlation_matrix(block.values, coefficient)
     return np.array([matrix[i, j] for i, j in pairs])
-
-
-def _pooled_kendall(values: np.ndarray, pairs: Pairs) -> np.ndarray:
-    """τ-b by scipy, which takes n log n comparisons; the matrix takes n²."""
-    from scipy.stats import kendalltau
-
-    varies = np.ptp(values, axis=1) > 0
-    return np.array(
-        [float(kendalltau(values[i], values[j]).statistic) if varies[i] and varies[j] else np.nan for i, j in pairs]
-    )
 
 
 def resampled_correlations(
     block: Block, level: str, coefficient: str, pairs: Pairs, resamples: Resamples
 ) -> np.ndarray:
-    """[B, len(pairs)]: the pooled or system-level correlations of each resample; [0, …] where `too_long`."""
-    if not len(resamples.weights) or too_long(block, level, coefficient):
+    """[B, len(pairs)]: the pooled or system-level correlations of each resample; [0, …] where that would take too long."""
+    too_long = level == "pooled" and coefficient == "kendall" and block.values.shape[1] > KENDALL_ROWS
+    if not len(resamples.weights) or too_long:
         return np.full((0, len(pairs)), np.nan)
     if level == "system":
         return system_samples(block, coefficient, pairs, resamples)
     if not block.values.shape[1]:
         return np.full((len(resamples.weights), len(pairs)), np.nan)
     return weighted_pooled(block.values, block.documents, resamples.weights, coefficient, pairs)
-
-
-def too_long(block: Block, level: str, coefficient: str) -> bool:
-    """Whether resampling or exchanging all rows would take too long."""
-    return level == "pooled" and coefficient == "kendall" and block.values.shape[1] > KENDALL_ROWS
 
 
 def document_correlations(block: Block, coefficient: str, pairs: Pairs) -> np.ndarray:

@@ -8,7 +8,7 @@ the rows used), which leaves each one's own correlation as it was: z-scores; at 
 The summary level needs none: exchanging the labels of a document turns the sign of its difference of correlations.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.eval.agreement import levels as lv
+from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.correlation import standardised
+from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT
 from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
@@ -102,7 +104,6 @@ def compare_metrics(
     bootstrap: int = 1000,
     permutations: int = 1000,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
 ) -> list[MetricsComparison]:
     """Compare every two metrics of ``table`` by their agreement with the human score ``human``, by `MAIN_COEFFICIENT`.
 
@@ -130,8 +131,6 @@ def compare_metrics(
         for (first, second), values in zip(pairs, compared, strict=True):
             about = (table.dataset, human, level, MAIN_COEFFICIENT[level], first, second)
             found[first, second] = MetricsComparison(*about, **values)
-            if progress:
-                progress(len(found), len(every))
     return [found[pair] for pair in every]
 
 
@@ -291,3 +290,57 @@ def beats_matrix(comparisons: Sequence[MetricsComparison], test: str) -> BeatsMa
         beats[i][j] = bool(value <= ALPHA and comparison.difference > 0)
         beats[j][i] = bool(value <= ALPHA and comparison.difference < 0)
     return BeatsMatrix(names, tuple(map(tuple, p)), tuple(map(tuple, beats)), test)
+
+
+@dataclass(frozen=True)
+class BaselineVerdict:
+    """A metric beside the best trivial baseline of the same data set, human score, level and coefficient.
+
+    ``above``: the metric's value is higher. ``clear``: the paired test (Holm over all pairs of the table) finds the
+    two different in that direction; None where they were not compared.
+    """
+
+    baseline: str
+    baseline_value: float
+    above: bool
+    clear: bool | None
+
+    @property
+    def text(self) -> str:
+        """For a table: above or below the baseline where the test tells them apart, else more carefully put."""
+        if self.above:
+            return f"above {self.baseline}" + (", not clearly" if self.clear is False else "")
+        return f"{'below' if self.clear else 'not above'} {self.baseline}"
+
+
+def baseline_verdicts(
+    figures: Sequence[AgreementFigure], beats: Mapping[tuple[str, str], BeatsMatrix]
+) -> dict[tuple[str, str, str, str], BaselineVerdict]:
+    """(human, metric, level, coefficient) → verdict, for every figure of one data set that has a value.
+
+    The trivial baselines have none, and neither has a figure beside which no trivial baseline has a value.
+    """
+    best: dict[tuple[str, str, str], tuple[float, str]] = {}
+    for figure in figures:
+        key = (figure.human, figure.level, figure.coefficient)
+        if figure.metric in TRIVIAL and figure.value is not None and (key not in best or figure.value > best[key][0]):
+            best[key] = (figure.value, figure.metric)
+    found = {}
+    for figure in figures:
+        key = (figure.human, figure.level, figure.coefficient)
+        if figure.metric in TRIVIAL or figure.value is None or key not in best:
+            continue
+        value, rival = best[key]
+        above, clear = figure.value > value, None
+        matrix = beats.get((figure.human, figure.level))
+        if (
+            matrix
+            and MAIN_COEFFICIENT[figure.level] == figure.coefficient
+            and {figure.metric, rival} <= {*matrix.names}
+        ):
+            i, j = matrix.names.index(figure.metric), matrix.names.index(rival)
+            clear = matrix.beats[i][j] if above else matrix.beats[j][i]
+        found[figure.human, figure.metric, figure.level, figure.coefficient] = BaselineVerdict(
+            rival, value, above, clear
+        )
+    return found

@@ -16,6 +16,8 @@ PLACES = 3  # how many places a reason names
 # Rating scales in use, the narrowest first.
 SCALES = ((0, 1), (-1, 1), (1, 5), (0, 5), (1, 7), (1, 10), (0, 10), (0, 100))
 _MEAN = "mean of "
+# Spearman's correlation above which two scores are one, coded twice.
+_SAME = 0.9
 
 
 class Unusable(Counter[str]):
@@ -131,7 +133,8 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
 
     A score's scale is the narrowest of ``SCALES`` that holds all its values in the data set, which must take up more than
     half of it. The scales agree where all scores have the same one. The mean is over all N scores of a row; a row that
-    lacks one has none. Where scales don't agree no mean is made, which is told in ``unusable``, once for each data set.
+    lacks one has none. Where scales don't agree, or two scores are codings of one another (ρ > .9), no mean is made, which
+    is told in ``unusable``, once for each data set.
     """
     found = list(rows)
     for dataset in dict.fromkeys(row.dataset for row in rows):
@@ -143,13 +146,16 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
         mean = f"{_MEAN}{len(names)}"
         if len(names) < 2 or mean in names:
             continue
+        which = f" of {dataset}" if dataset else ""
         scales = {_scale(*ends) for ends in ranges.values()}
         if len(scales) > 1 or None in scales:
             told = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in ranges.items())
-            which = f" of {dataset}" if dataset else ""
             unusable.told.append(
                 f"no mean of the human scores{which}, for their scales differ or can't be told: {told}"
             )
+            continue
+        if same := _codings([rows[place].scores for place in places]):
+            unusable.told.append(f"no mean of the human scores{which}, for {same}")
             continue
         for place in places:
             scores = rows[place].scores
@@ -160,6 +166,17 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
     return min(values), max(values)
+
+
+def _codings(scores: Sequence[Mapping[str, float]]) -> str:
+    """Which two of ``scores`` say the same, of rows that have both; "" where none do."""
+    import pandas as pd
+
+    table = pd.DataFrame(list(scores))
+    for (a, b), value in table.corr("spearman", min_periods=3).stack().items():
+        if a != b and value > _SAME:
+            return f"{a} and {b} say the same (ρ {value:.2f})"
+    return ""
 
 
 def _scale(low: float, high: float) -> tuple[int, int] | None:

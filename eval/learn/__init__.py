@@ -13,17 +13,16 @@ from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, ScoreTable, make_table
 from negsample.eval.agreement.significance import MetricsComparison, compare_metrics
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.learn.curve import CurvePoint, learning_curve
 from negsample.eval.learn.inputs import Inputs, Target, further_metrics, inputs, targets_of, together
 from negsample.eval.learn.scale import HeldOut, TargetFit, fit_target, held_out
-from negsample.eval.learn.weights import Problem, problem
+from negsample.eval.learn.weights import CurvePoint, Problem, learning_curve, problem
 from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples, mean_interval
 from negsample.scoring.metrics import make_metric
 from negsample.seeds import generator
-from negsample.text import word_count
+from negsample.text import is_blank, word_count
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -128,7 +127,7 @@ def _rows(settings: Settings) -> tuple[list[Judged], list[str]]:
             f"fitted on the {len(mine)} of {len(rows)} judged summaries that have half: tune (--all takes all)"
         )
         rows = mine
-    blank = [row for row in rows if not row.summary.strip() or any(not text.strip() for text in row.documents)]
+    blank = [row for row in rows if any(map(is_blank, (row.summary, *row.documents)))]
     if blank:
         notes.append(f"{len(blank)} judged summaries left out: a text is blank (document {blank[0].document_id})")
         rows = [row for row in rows if row not in blank]

@@ -14,6 +14,8 @@ import numpy as np
 from negsample.eval.agreement.correlation import correlation_matrix
 from negsample.eval.agreement.levels import Block, averaged, document_correlations
 from negsample.eval.learn.inputs import Inputs, Target, check
+from negsample.progress import track
+from negsample.seeds import generator
 
 # λ, with which weights of inputs of spread 1 are held at 0.
 STRENGTHS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
@@ -23,6 +25,10 @@ _FEWEST_ROWS = 3
 # With fewer documents nothing can be left out to choose by, and the overall score stays as it is.
 _FEWEST_DOCUMENTS = 3
 _TINY = 1e-9
+# The learning curve: random draws a size, and how many documents a fit must leave to measure on, at least, and as a share.
+_DRAWS = 20
+_FIRST = 5
+_LEFT, _SHARE = 5, 4
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,8 @@ class Problem:
 
     def part(self, places: np.ndarray) -> "Problem":
         """The rows at ``places``."""
-        columns = ("inputs", "people", "documents", "rows", "given", "wanted", "counted")
-        taken = {name: getattr(self, name)[places] for name in columns}
-        return replace(self, **taken)
+        arrays = {name: value[places] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        return replace(self, **arrays)
 
     def folds(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Places (fitted, left out), at most five times; all rows of a document are on one side."""
@@ -79,14 +84,14 @@ def problem(found: Inputs, target: Target, document_ids: Sequence[str]) -> Probl
     inputs, people, weights = found.values[rows], target.values[rows], target.weights[rows]
     groups = [np.flatnonzero(documents == code) for code in range(documents.max() + 1)]
     ordered = [group for group in groups if len(group) >= _FEWEST_ROWS and np.ptp(people[group]) > 0]
-    if 2 * sum(map(len, ordered)) <= len(rows):
-        return Problem(inputs, people, documents, rows, inputs, people, weights, found.aspects, False)
-    given, wanted, counted = np.zeros_like(inputs), np.zeros(len(rows)), np.zeros(len(rows))
-    for group in ordered:
-        given[group] = inputs[group] - np.average(inputs[group], axis=0, weights=weights[group])
-        wanted[group] = zscore(rankdata(people[group]))
-        counted[group] = weights[group]
-    return Problem(inputs, people, documents, rows, given, wanted, counted, found.aspects, True)
+    given, wanted, counted = inputs, people, weights
+    if within := 2 * sum(map(len, ordered)) > len(rows):
+        given, wanted, counted = np.zeros_like(inputs), np.zeros(len(rows)), np.zeros(len(rows))
+        for group in ordered:
+            given[group] = inputs[group] - np.average(inputs[group], axis=0, weights=weights[group])
+            wanted[group] = zscore(rankdata(people[group]))
+            counted[group] = weights[group]
+    return Problem(inputs, people, documents, rows, given, wanted, counted, found.aspects, within)
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,7 @@ def fit_weights(task: Problem) -> Weights:
         for fitted, left in task.folds():
             centre = task.inputs[fitted].mean(axis=0)
             held[:, left] = solve(task.part(fitted)) @ (task.inputs[left] - centre).T
-        agreed = agreements(task, held)
-        best = int(np.argmax(np.where(np.isnan(agreed), -2.0, agreed)))
+        best = _best(task, held)
         solved = solve(task)[best]
         # Where nothing agrees with people, nothing is learned.
         found, strength = (solved, STRENGTHS[best]) if solved.any() else (found, None)
@@ -136,13 +140,12 @@ def solve(task: Problem) -> np.ndarray:
     x = (task.given - task.counted @ task.given / total) * root[:, None]
     target = (task.wanted - task.counted @ task.wanted / total) * root
     spread = np.sqrt((x**2).sum(axis=0) / total)
-    x = x / np.where(spread > 1e-6, spread, np.inf)
+    spread[spread <= 1e-6] = np.inf
+    x = x / spread
     square, towards = x.T @ x / total, x.T @ target / total
-    found = []
-    for strength in STRENGTHS:
-        lower = np.linalg.cholesky(square + strength * np.eye(len(square)))
-        found.append(nnls(lower.T, np.linalg.solve(lower, towards))[0])
-    return np.array(found) / np.where(spread > 1e-6, spread, np.inf)
+    roots = [np.linalg.cholesky(square + strength * np.eye(len(square))) for strength in STRENGTHS]
+    found = [nnls(lower.T, np.linalg.solve(lower, towards))[0] for lower in roots]
+    return np.array(found) / spread
 
 
 def agreements(task: Problem, columns: np.ndarray) -> np.ndarray:
@@ -161,5 +164,53 @@ def agreements(task: Problem, columns: np.ndarray) -> np.ndarray:
 
 def best_aspect(task: Problem) -> int:
     """The place of the aspect (or the overall score) that agrees best with people."""
-    found = agreements(task, task.inputs[:, : task.aspects].T)
-    return int(np.argmax(np.where(np.isnan(found), -2.0, found)))
+    return _best(task, task.inputs[:, : task.aspects].T)
+
+
+def _best(task: Problem, columns: np.ndarray) -> int:
+    # Equal ones may differ in their last bits; the first of them is taken.
+    return int(np.argmax(np.round(np.nan_to_num(agreements(task, columns), nan=-2.0), 10)))
+
+
+# --- how many judged documents are enough
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Agreement on the documents left out when ``documents`` are fitted (``summaries``: of them, on average), mean and
+    standard deviation over draws; beside it, on the same documents, the overall score as it was and the aspect that agrees
+    best on those fitted.
+    """
+
+    documents: int
+    summaries: float
+    mean: float
+    sd: float
+    unfitted: float
+    aspect: float
+
+
+def sizes(documents: int) -> list[int]:
+    """5, 10, 20, 40 … documents, as many as leave five, and a quarter of all, to measure on."""
+    most = documents - max(_LEFT, documents // _SHARE)
+    return [_FIRST << k for k in range(most.bit_length()) if _FIRST << k <= most]
+
+
+def learning_curve(task: Problem, seed: int, label: str) -> list[CurvePoint]:
+    """The curve over `sizes`, in the terms of `agreements`."""
+    every = np.unique(task.documents)
+    points = []
+    for size in track(sizes(len(every)), label):
+        found, summaries = [], 0
+        for draw in range(_DRAWS):
+            drawn = generator("learning curve", size, draw, seed).permutation(every)[:size]
+            part, rest = task.part(task.of(drawn)), task.part(task.of(np.setdiff1d(every, drawn)))
+            shown = [fit_weights(part).sums(rest.inputs), rest.inputs[:, 0], rest.inputs[:, best_aspect(part)]]
+            found.append(agreements(rest, np.stack(shown)))
+            summaries += len(part.people)
+        good = np.array([each for each in found if np.isfinite(each).all()])
+        if len(good) > 1:
+            mean, unfitted, aspect = map(float, good.mean(axis=0))
+            sd = float(good[:, 0].std(ddof=1))
+            points.append(CurvePoint(size, summaries / _DRAWS, mean, sd, unfitted, aspect))
+    return points

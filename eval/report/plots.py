@@ -1,4 +1,6 @@
-"""Plots by matplotlib: as a file, or as SVG inside a page, where they take the style sheet's colours in light and dark."""
+"""Plots by matplotlib: as a file, or as SVG inside a page, where they take the style sheet's colours in light and dark;
+and a map of two sets of texts.
+"""
 
 import io
 import re
@@ -11,10 +13,14 @@ from xml.etree import ElementTree
 import numpy as np
 from markupsafe import Markup
 
+from negsample.errors import InputError
 from negsample.number_text import short
+from negsample.seeds import generator, seed_from
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from negsample.models.encoders import Encoder
 
 Scale = tuple[float, float]
 """The lowest and the highest value of an axis."""
@@ -47,6 +53,8 @@ _CURVES: tuple[tuple[str, Any], ...] = (
 )
 CURVES = len(_CURVES)
 _LONGEST = 36  # characters of an axis's label
+# Of a map of texts: PCA's components; t-SNE's perplexity, the usual one, and from how many texts on; vectors of a side.
+_COMPONENTS, _PERPLEXITY, _FEWEST, _MOST = 50, 30.0, 5, 1000
 
 
 @contextmanager
@@ -113,9 +121,8 @@ def scatter(
 def curve_plot(
     curves: Sequence[tuple[str, Sequence[Spot]]], bounds: Scale, x_label: str, y_label: str, description: str
 ) -> Markup:
-    """Curves over counts on a logarithmic axis, with their bands, cut at the ``bounds`` that y can't pass.
-
-    At most ``CURVES`` curves of ``(name, spots)``.
+    """At most ``CURVES`` curves of ``(name, spots)`` over counts on a logarithmic axis, with their bands, cut at the
+    ``bounds`` that y can't pass. A screen reader says ``description`` and how far each goes.
     """
     from matplotlib.ticker import NullLocator
 
@@ -131,7 +138,8 @@ def curve_plot(
         ticks = _apart(sorted({spot[0] for _, spots in curves[:CURVES] for spot in spots}))
         axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
         axes.xaxis.set_minor_locator(NullLocator())
-        return _inside(figure, description)
+        ends = "; ".join(f"{name} {short(spots[0][1])} to {short(spots[-1][1])}" for name, spots in curves[:CURVES])
+        return _inside(figure, f"{description}, from fewest to most: {ends}")
 
 
 def _axes(width: float, height: float, x_label: str, y_label: str) -> tuple["Figure", Any]:
@@ -214,3 +222,82 @@ def training_curves(lines: Sequence[Mapping[str, Any]]) -> bytes:
             axes.legend(frameon=False)
         panels[-1].set_xlabel("step")
         return picture(figure)
+
+
+def map_texts(
+    first: Sequence[str],
+    second: Sequence[str],
+    encoder: "Encoder",
+    *,
+    names: tuple[str, str] = ("generated", "reference"),
+    format: str = "svg",
+    pool: str = "mean",
+    seed: int = 0,
+) -> bytes:
+    """A picture (``format``: ``svg`` or ``png``) of two sets of texts: their vectors by ``encoder`` (``pool`` as in the
+    metric ``cosine``), laid out in the plane by `project` (Moeed et al. 2020 §2.2.2, Figure 1).
+
+    At most 1,000 of a side are drawn, chosen at random by ``seed``; texts without a vector are left out, and counted among
+    those not drawn. Equal calls give equal bytes with one version of Matplotlib. Raises InputError where no text of a side
+    has a vector.
+    """
+    from matplotlib.figure import Figure
+
+    from negsample.eval.metrics.vectors import text_vectors
+
+    vector_of = text_vectors([*first, *second], encoder, pool)
+    sides, labels = [], []
+    for side, (name, texts) in enumerate(zip(names, (first, second), strict=True)):
+        rows = [vector for text in texts if (vector := vector_of[text]) is not None]
+        if not rows:
+            told = f"none of the {len(texts)} {name} texts has a vector"
+            raise InputError(f"{told}; give texts that {encoder.name} reads")
+        if len(rows) > _MOST:
+            chosen = generator(seed, "embedding map", side).choice(len(rows), size=_MOST, replace=False)
+            rows = [rows[place] for place in sorted(chosen)]
+        sides.append(np.array(rows, dtype=np.float64))
+        labels.append(f"{name} ({len(rows)}{f' of {len(texts)}' if len(rows) < len(texts) else ''})")
+    with style(NO_FORMULAS):
+        figure = Figure(figsize=(6, 4.5), layout="constrained")
+        axes = figure.add_subplot()
+        looks = zip(labels, ("#6a3d9a", "#e6a100"), "o^", strict=True)
+        for places, (label, colour, marker) in zip(project(*sides, seed), looks, strict=True):
+            axes.scatter(*places.T, s=14, c=colour, marker=marker, alpha=0.6, linewidths=0, label=label)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.legend(frameon=False, loc="best")
+        return picture(figure, format, dpi=120)
+
+
+def project(first: np.ndarray, second: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Lay out finite vectors ``first`` [n, d] and ``second`` [m, d] together, in [n, 2] and [m, 2] of no unit.
+
+    PCA to 50 dimensions, then t-SNE to two. Distances between far groups of a t-SNE map mean little; who is next to whom
+    does. The perplexity is lowered to a third of the points where they are few; under five points the map is PCA's first
+    two components, and where all vectors are one, a single place. Equal calls give equal maps.
+    """
+    rows = np.concatenate([first, second])
+    centred = rows - rows.mean(axis=0)
+    if np.abs(centred).max() <= 1e-9 * max(1.0, float(np.abs(rows).max())):
+        places = np.zeros((len(rows), 2))
+    else:
+        from sklearn.decomposition import PCA
+        from sklearn.manifold import TSNE
+
+        few = len(rows) < _FEWEST
+        kept = min(2 if few else _COMPONENTS, *centred.shape)
+        places = PCA(n_components=kept, svd_solver="full").fit_transform(centred)
+        places = np.pad(places, ((0, 0), (0, max(0, 2 - kept))))
+        if not few:
+            tsne = TSNE(
+                perplexity=min(_PERPLEXITY, (len(rows) - 1) / 3),
+                # As small as t-SNE wants its start.
+                init=(places[:, :2] / places[:, 0].std() * 1e-4).astype(np.float32),
+                random_state=seed_from(seed, "t-SNE") % (1 << 32),
+                n_jobs=1,
+            )
+            with warnings.catch_warnings():
+                # scikit-learn warns about its own change of threads on small machines.
+                warnings.simplefilter("ignore")
+                places = np.asarray(tsne.fit_transform(places.astype(np.float32)), dtype=np.float64)
+    return places[: len(first)], places[len(first) :]

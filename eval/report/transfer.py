@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from negsample.eval.report.page import render
+from negsample.eval.report import render
 from negsample.eval.report.plots import CURVES, Spot, curve_plot
 from negsample.number_text import interval, number
 
@@ -121,8 +121,7 @@ def _curves(table: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any
         curves = sorted(curves, key=lambda curve: curve[0] != target)[:CURVES]
         if curves:
             title = TITLES[rows[0]["figure"]]
-            ends = "; ".join(f"{name} {number(of[0][1], 1)} to {number(of[-1][1], 1)}" for name, of in curves)
-            description = f"{title} on {target} by training pairs, from fewest to most: {ends}"
+            description = f"{title} on {target} by training pairs"
             plot = curve_plot(curves, _BOUNDS[rows[0]["figure"]], "training pairs", title, description)
             found.append({"target": target, "plot": plot, "names": [name for name, _ in curves]})
     return found

@@ -7,8 +7,7 @@ from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from negsample.eval.report import plots
-from negsample.eval.report.page import render
+from negsample.eval.report import plots, render
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial

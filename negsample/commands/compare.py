@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from negsample.commands import options
 from negsample.errors import InputError
-from negsample.number_text import number, p_text
+from negsample.number_text import interval, number, p_text
 from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
@@ -19,20 +19,16 @@ _SHOWN = 3
 def compare(
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(help="Tables of records with 'system'; after -t: further systems.", metavar="INPUT"),
+        Argument(help="Tables of records with 'system'; after -t: further systems.", metavar="INPUT"),
     ] = None,
     models: options.Models = None,
     metrics: options.Metrics = None,
     source: options.Source = None,
     targets: options.Targets = None,
     references: options.References = None,
-    out: Annotated[str | None, typer.Option("--out", help="Folder for figures and report.html.", metavar="DIR")] = None,
-    baseline: Annotated[
-        str | None, typer.Option("--baseline", help="System to compare with: the first by default.")
-    ] = None,
-    on_bad: Annotated[
-        str, typer.Option("--on-bad", help="Missing summaries: 'stop' (exit 2) or 'skip' (counted).")
-    ] = "stop",
+    out: Annotated[str | None, Option(help="Folder for figures and report.html.", metavar="DIR")] = None,
+    baseline: Annotated[str | None, Option(help="System to compare with: the first by default.")] = None,
+    on_bad: Annotated[str, Option(help="Missing summaries: 'stop' (exit 2) or 'skip' (counted).")] = "stop",
     precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
@@ -45,12 +41,9 @@ def compare(
     from negsample.io.run_record import Stopwatch
 
     watch = Stopwatch()
-    if (source is None) != (not targets):
-        raise InputError("-s and -t go together: -s DOCUMENTS.txt -t BASELINE.txt OTHER.txt …")
+    options.check_texts(source, targets, references)
     if source is None and not inputs:
         raise InputError("nothing to compare; give -s DOCUMENTS.txt -t BASELINE.txt OTHER.txt …, or a table of records")
-    if source is None and references:
-        raise InputError("-r goes with -s and -t; a table of records has its own 'references'")
     if out is not None:
         check_new(out)
     settings = Settings(
@@ -85,9 +78,9 @@ def print_comparison(result: "SystemsComparison") -> None:
                 str(s.rank),
                 s.system,
                 number(s.mean, 4),
-                _interval(s.low, s.high),
+                interval(s.low, s.high, 4) or "–",
                 number(s.difference, 4) if s.difference is not None else "(first)",
-                _interval(s.difference_low, s.difference_high),
+                interval(s.difference_low, s.difference_high, 4) or "–",
                 p_text(s.p),
                 p_text(s.p_holm),
                 str(s.documents),
@@ -97,19 +90,12 @@ def print_comparison(result: "SystemsComparison") -> None:
         turned = " (sign turned: lower is better)" if section.column.turned else ""
         say_table(head, rows, title=section.column.name + turned, texts=("system",))
         for system, found in section.different.items():
-            shown = ", ".join(
-                f"{result.systems.documents[section.documents[d.document]]} ({number(d.difference)})"
-                for d in found[:_SHOWN]
-            )
+            names = [result.systems.documents[section.documents[d.document]] for d in found[:_SHOWN]]
+            shown = [f"{name} ({number(d.difference)})" for name, d in zip(names, found, strict=False)]
             if shown:
-                say(f"  {system} differs most on: {shown}")
+                say(f"  {system} differs most on: {', '.join(shown)}")
         for reason, count in section.left_out.items():
             say(f"  left out: {count} × {reason}")
-        say(f"  {section.column.signature}")
-        say()
+        say(f"  {section.column.signature}\n")
     for reason, count in result.systems.left_out.items():
         say(f"left out: {count} × {reason}")
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "–" if low is None else f"{number(low, 4)} to {number(high, 4)}"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from negsample.commands import options
 from negsample.number_text import number
@@ -15,32 +15,19 @@ if TYPE_CHECKING:
 def correlate(
     judgments: Annotated[
         list[str],
-        typer.Option(
-            "--judgments",
-            help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …; may be repeated.",
-            metavar="FILE",
-        ),
+        Option(help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …; may be repeated.", metavar="FILE"),
     ],
-    out: Annotated[str, typer.Option("--out", help="Folder for figures, scores and report.html.", metavar="DIR")],
+    out: Annotated[str, Option(help="Folder for figures, scores and report.html.", metavar="DIR")],
     models: options.Models = None,
     metrics: options.Metrics = None,
     scores: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scores", help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"
-        ),
+        Option(help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"),
     ] = None,
-    human: Annotated[list[str] | None, typer.Option("--human", help="Only this human score; may be repeated.")] = None,
-    half: Annotated[
-        str | None, typer.Option("--half", help="Only judgments of this half.", metavar="tune|report")
-    ] = None,
-    scores_columns: Annotated[
-        str | None,
-        typer.Option(
-            "--scores-columns", help="Fields of a judgments FILE that hold a human score each.", metavar="A,B,…"
-        ),
-    ] = None,
-    level: Annotated[str, typer.Option("--level", help="Levels, separated by commas.")] = "pooled,summary,system",
+    human: Annotated[list[str] | None, Option(help="Only this human score; may be repeated.")] = None,
+    half: Annotated[str | None, Option(help="Only judgments of this half.", metavar="tune|report")] = None,
+    scores_columns: options.ScoresColumns = None,
+    level: Annotated[str, Option(help="Levels, separated by commas.")] = "pooled,summary,system",
     precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
@@ -61,8 +48,8 @@ def correlate(
         scores=tuple(scores or ()),
         human=tuple(dict.fromkeys(human or ())),
         half=half,
-        columns=_names(scores_columns or ""),
-        levels=_names(level),
+        columns=options.names(scores_columns),
+        levels=options.names(level),
         precision=precision,
         bootstrap=bootstrap,
         seed=seed,
@@ -75,31 +62,24 @@ def correlate(
     say(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
 def print_correlation(result: "Correlation") -> None:
     """A table for each data set and human score, then what was left out, then the average ranks."""
     from negsample.eval.agreement.levels import level_title
 
     levels = result.settings.shown_levels()
-    titles = (title for level in levels for title in (level_title(level), "given length"))
-    head = ("metric", *titles, "n", "beside trivial")
+    titles = (title for level in levels for title in (level_title(level), "n", "given length"))
+    head = ("metric", *titles, "beside trivial")
     for data in result.datasets:
         for human in data.table.human:
             rows = []
             for line in data.lines(human):
                 cells = []
-                for level in levels:
-                    figure = line.figures[level]
-                    interval = ""
-                    if figure.low is not None:
-                        interval = f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
-                    cells += [number(figure.value) + interval, number(figure.given_length)]
+                for figure in (line.figures[level] for level in levels):
+                    span = "" if figure.low is None else f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
+                    cells += [number(figure.value) + span, str(figure.n), number(figure.given_length)]
                 name = line.column.name + (" (sign turned)" if line.column.turned else "")
-                told = "baseline" if line.verdict is None and line.column.kind == "baseline" else ""
-                rows.append((name, *cells, str(line.used.n), line.verdict.text if line.verdict else told))
+                beside = "baseline" if line.column.kind == "baseline" else ""
+                rows.append((name, *cells, line.verdict.text if line.verdict else beside))
             title = f"{data.source.name} · {human} ({data.head()})"
             say_table(head, rows, title=title, texts=("metric", "beside trivial"))
             for reason in data.reasons(human):

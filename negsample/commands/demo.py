@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from negsample.commands.generate import generate
-from negsample.commands.train import print_figures
-from negsample.errors import InputError
-from negsample.terminal import say, say_table
+from negsample.commands.train import generate, print_figures
+from negsample.terminal import say, say_table, shorten
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -17,31 +15,28 @@ if TYPE_CHECKING:
 _SHOWN = 6
 
 
-def demo(
-    out: Annotated[str, typer.Option("--out", help="Folder for the model and examples.", metavar="DIR")] = "runs/demo",
-) -> None:
+def demo(out: Annotated[str, Option(help="Folder for the model and examples.", metavar="DIR")] = "runs/demo") -> None:
     """The whole road on the embedded sample: negatives, training, test figures, scores of unseen pairs."""
-    from negsample.io.files import atomic_json
-    from negsample.models.estimator import Estimator
+    from negsample.io.files import atomic_json, check_new
+    from negsample.models import load
     from negsample.models.evaluation import evaluate
     from negsample.train.config import read_config
     from negsample.train.job import train
 
-    folder = Path(out)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{out}: exists already; remove it, or give another folder with --out")
-    config = read_config("sample")
+    check_new(out)
+    folder, config = Path(out), read_config("sample")
+    examples = str(folder / "examples" / "test.jsonl.gz")
     say("1. damaged summaries")
     generate(str(folder / "examples"), config="sample")
     say("2. training")
     train(config, folder / "model")
     say("3. held-out documents")
-    estimator = Estimator.load(folder / "model")
-    found = evaluate(estimator, str(folder / "examples" / "test.jsonl.gz"), seed=config.seed)
+    estimator = load(folder / "model")
+    found = evaluate(estimator, examples, seed=config.seed)
     atomic_json(folder / "figures.json", found)
     print_figures(found)
     say("4. scores of unseen pairs")
-    show(estimator, str(folder / "examples" / "test.jsonl.gz"))
+    show(estimator, examples)
     say(f"\nmodel: {folder / 'model'}   signature: {estimator.signature}")
 
 
@@ -52,13 +47,8 @@ def show(estimator: "Estimator", examples: str) -> None:
     chosen = [example for _, example in zip(range(_SHOWN), read_examples(examples), strict=False)]
     scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])
     rows = [
-        (_short(e.document), _short(e.summary), e.kind, f"{e.label:.2f}", f"{score:.3f}")
+        (shorten(e.document, 60), shorten(e.summary, 60), e.kind, f"{e.label:.2f}", f"{score:.3f}")
         for e, score in zip(chosen, scores, strict=True)
     ]
     texts = ("document", "summary", "made by")
     say_table((*texts, "label", "score"), rows, texts=texts, width=110)
-
-
-def _short(text: str, most: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1] + "…"

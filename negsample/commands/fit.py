@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from negsample.commands import options
 from negsample.errors import InputError
@@ -16,32 +16,24 @@ if TYPE_CHECKING:
 
 def fit(
     judgments: Annotated[
-        str,
-        typer.Option("--judgments", help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …", metavar="FILE"),
+        str, Option(help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …", metavar="FILE")
     ],
-    out: Annotated[str, typer.Option("--out", help="Model folder to write.", metavar="DIR")],
+    out: Annotated[str, Option(help="Model folder to write.", metavar="DIR")],
     model: options.Model = None,
     metrics: options.Metrics = None,
     targets: Annotated[
-        list[str] | None, typer.Option("--target", help="Only this human score; may be repeated.", metavar="NAME")
+        list[str] | None, Option("--target", help="Only this human score; may be repeated.", metavar="NAME")
     ] = None,
     references: Annotated[
-        bool, typer.Option("--references", help="Metrics may read references: the model will always need them.")
+        bool, Option("--references", help="Metrics may read references: the model will always need them.")
     ] = False,
-    every_half: Annotated[bool, typer.Option("--all", help="Fit rows of half: report too.")] = False,
+    every_half: Annotated[bool, Option("--all", help="Fit rows of half: report too.")] = False,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset", help="A learned metric of the --metric ones alone, as in Scialom et al.", metavar="p2|equal"
-        ),
+        Option(help="A learned metric of the --metric ones alone, as in Scialom et al.", metavar="p2|equal"),
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals of single summaries.")] = 0.9,
-    scores_columns: Annotated[
-        str | None,
-        typer.Option(
-            "--scores-columns", help="Fields of a judgments FILE that hold a human score each.", metavar="A,B,…"
-        ),
-    ] = None,
+    confidence: Annotated[float, Option(help="Of the intervals of single summaries.")] = 0.9,
+    scores_columns: options.ScoresColumns = None,
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
 ) -> None:
@@ -60,13 +52,18 @@ def fit(
         targets=tuple(dict.fromkeys(targets or ())),
         references=references,
         every_half=every_half,
-        columns=tuple(dict.fromkeys(name.strip() for name in (scores_columns or "").split(",") if name.strip())),
+        columns=options.names(scores_columns),
         confidence=confidence,
         bootstrap=bootstrap,
         seed=seed,
     )
     if preset is not None:
-        _fit_preset(preset, settings, out, watch, model)
+        if model is not None or not metrics or not targets:
+            raise InputError(
+                "--preset weighs metrics alone: give --metric NAME and --target HUMAN, and no --model "
+                "(an aspect is a metric too: --metric align-untrained(aspect=coverage))"
+            )
+        _fit_preset(preset, settings, out, watch)
         return
     estimator = load(model)
     result = learn(estimator, settings)
@@ -86,19 +83,13 @@ def print_fit(result: "FitResult") -> None:
     for note in result.notes:
         say(note)
     for target in result.targets:
-        level = target.level
         title = f"{target.human}: {len(target.task.people)} summaries of {target.task.count} documents"
-        figures = {name: target.figure(name) for name in words.ranked(target)}
-        rows = [
-            (
-                f"{name} (cross-validated)" if name in (FITTED, OVERALL) else name,
-                number(f.value),
-                interval(f.low, f.high),
-                number(f.given_length),
-            )
-            for name, f in figures.items()
-        ]
-        head = ("metric", level_title(level), "95 % interval", "given length")
+        rows = []
+        for name in words.ranked(target):
+            figure, seen = target.figure(name), " (cross-validated)" if name in (FITTED, OVERALL) else ""
+            span = interval(figure.low, figure.high)
+            rows.append((name + seen, number(figure.value), span, number(figure.given_length)))
+        head = ("metric", level_title(target.level), "95 % interval", "given length")
         say_table(head, rows, title=title, texts=("metric",))
         say(f"  weights: {words.in_words(words.weights(result, target.fit.weights))}")
         say(f"  {words.verdict(target)}")
@@ -114,24 +105,19 @@ def print_fit(result: "FitResult") -> None:
     say(f"overall score: {words.in_words(words.weights(result, result.overall.weights))}")
 
 
-def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch", model: str | None) -> None:
+def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch") -> None:
     from negsample.eval.judgments import load_judgments
     from negsample.eval.metrics.learned import fit_preset
     from negsample.eval.report.learn import write_preset
 
-    if model is not None or not settings.metrics or not settings.targets:
-        raise InputError(
-            "--preset weighs metrics alone: give --metric NAME and --target HUMAN, and no --model "
-            "(an aspect is a metric too: --metric align-untrained(aspect=coverage))"
-        )
     rows = load_judgments(settings.judgments, columns=settings.columns)
     half = "" if settings.every_half or not any(row.half for row in rows) else "tune"
     result = fit_preset(preset, settings.metrics, rows, settings.targets, half=half, seed=settings.seed)
-    width = max(map(len, result.table))
+    width, learned = max(map(len, result.table)), result.learned
     say(f"Spearman with the geometric mean of {', '.join(settings.targets)}, on the other half of the documents")
     for name, held in result.table.items():
         say(f"  {name:<{width}}  {number(held.mean)} ± {number(held.sd)}  ({held.splits} random halves)")
-    parts = " ".join(f"{w:+.4f}·{c}" for w, c in zip(result.learned.weights, result.learned.columns, strict=True))
-    say(f"{result.learned.source}: {parts} {result.learned.intercept:+.4f}")
+    parts = " ".join(f"{weight:+.4f}·{name}" for weight, name in zip(learned.weights, learned.columns, strict=True))
+    say(f"{learned.source}: {parts} {learned.intercept:+.4f}")
     write_preset(result, out, watch, settings.judgments, settings.seed)
     say(f"\nmetric: --metric learned:{out}/learned.json   table: {out}/table.csv")

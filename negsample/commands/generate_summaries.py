@@ -1,75 +1,61 @@
 """``negsample generate-summaries``."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from negsample.commands import options
-from negsample.errors import InputError
+from negsample.errors import InputError, RecordError
 from negsample.negatives import ASPECTS
 from negsample.terminal import say
 
-if TYPE_CHECKING:
-    from negsample.io.read import Row
-
 # Documents summarized at a time.
 _CHUNK = 64
+# What a score of the summary before has left in a record.
+_SCORED = {"score", "percentile", "aspects", "aspect_percentiles", "intervals", "reason"}
+_SCORED |= {f"{name}{end}" for name in ASPECTS for end in ("", "_low", "_high", "_percentile")}
 
 
 def generate_summaries(
-    inputs: Annotated[str, typer.Argument(help="Records with documents (- for standard input).", metavar="INPUT")],
-    model: Annotated[
-        str,
-        typer.Option("--model", help="Folder of 'reinforce', language model (folder, hub id), lead or textrank."),
-    ],
+    inputs: Annotated[str, Argument(help="Records with documents (- for standard input).", metavar="INPUT")],
+    model: Annotated[str, Option(help="Folder of 'reinforce', language model (folder, hub id), lead or textrank.")],
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Where the records go (- for standard output).", metavar="OUTPUT")
+        str, Option("--output", "-o", help="Where the records go (- for standard output).", metavar="OUTPUT")
     ],
-    words: Annotated[int | None, typer.Option("--words", min=1, help="lead, textrank: at most so many words.")] = None,
-    sentences: Annotated[
-        int | None, typer.Option("--sentences", min=1, help="lead, textrank: so many sentences (default 3).")
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option("--system", help="Name of the system in the records (default: of the model).")
-    ] = None,
+    words: Annotated[int | None, Option(min=1, help="lead, textrank: at most so many words.")] = None,
+    sentences: Annotated[int | None, Option(min=1, help="lead, textrank: so many sentences (default 3).")] = None,
+    system: Annotated[str | None, Option(help="Name of the system in the records (default: of the model).")] = None,
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Summarize documents; a record's own summary becomes its reference. For 'score' and 'compare'."""
-
-    from negsample.errors import RecordError
-    from negsample.io.files import check_not_read, format_of
+    from negsample.io.files import check_outputs, format_of
     from negsample.io.read import read_rows, text_field
     from negsample.io.write import open_writer
     from negsample.progress import Bar
-    from negsample.scoring.files import chunks
+    from negsample.scoring.files import Settings, chunks
 
-    if on_bad not in ("stop", "skip"):
-        raise InputError(f"--on-bad {on_bad}: give stop or skip")
+    Settings(on_bad=on_bad)  # refuses another word
     format_of(output)
-    check_not_read(output, [inputs])
+    check_outputs([output], [inputs])
     summarize = make_summarizer(model, words, sentences)
     name = system or (Path(model).name if Path(model).is_dir() else model)
     left_out = empty = done = 0
-
-    def good(rows: Sequence["Row"]) -> Iterator[tuple["Row", str]]:
-        nonlocal left_out
-        for row in rows:
-            try:
-                yield row, text_field(row, document_field)
-            except RecordError as error:
-                if on_bad == "stop":
-                    raise error.or_skip() from None
-                left_out += 1
-
     with Bar("summarizing") as bar, open_writer(output) as writer:
         for rows in chunks(read_rows(inputs), _CHUNK):
-            kept = list(good(rows))
-            for (row, document), summary in zip(kept, summarize([text for _, text in kept]), strict=True):
-                writer.write(record_of(row.fields, document, summary, name, document_field, summary_field))
+            kept = []
+            for row in rows:
+                try:
+                    kept.append((row.fields, text_field(row, document_field)))
+                except RecordError as error:
+                    if on_bad == "stop":
+                        raise error.or_skip() from None
+                    left_out += 1
+            for (fields, document), summary in zip(kept, summarize([text for _, text in kept]), strict=True):
+                writer.write(record_of(fields, document, summary, name, document_field, summary_field))
                 empty += not summary
                 done += 1
             bar.advance(len(rows))
@@ -83,23 +69,12 @@ def record_of(
     fields: dict[str, Any], document: str, summary: str, system: str, document_field: str, summary_field: str
 ) -> dict[str, Any]:
     """The record with a new ``summary``; its own, if it had one, is a reference now, and a score of that is gone."""
-    dropped = {
-        "score",
-        "percentile",
-        "aspects",
-        "aspect_percentiles",
-        "intervals",
-        "reason",
-        document_field,
-        summary_field,
-    }
-    dropped |= {f"{name}{end}" for name in ASPECTS for end in ("", "_low", "_high", "_percentile")}
-    record = {key: value for key, value in fields.items() if key not in dropped}
+    dropped = _SCORED | {document_field, summary_field, "reference"}
     references = fields.get("references") or fields.get("reference")
     if not references and isinstance(own := fields.get(summary_field), str) and own.strip():
         references = [own]
-    record.pop("reference", None)
-    made = {**record, "document": document, "summary": summary, "system": system}
+    made = {key: value for key, value in fields.items() if key not in dropped}
+    made |= {"document": document, "summary": summary, "system": system}
     return {**made, "references": references} if references else made
 
 

@@ -1,4 +1,4 @@
-"""``negsample info`` and ``negsample cache``."""
+"""``negsample info``, ``cache`` and ``publish``: what there is, and handing a model on."""
 
 import json
 from collections import Counter
@@ -6,54 +6,59 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from negsample.errors import InputError
 from negsample.terminal import say
 
 # The file of arguments that an experiment begins its folder with; a run of train has none.
-_EXPERIMENTS = {"grid.json": "table", "transfer-config.json": "transfer"}
+_EXPERIMENTS = {"experiment.json": "experiment", "table_settings.json": "table"}
 
 
 def info(
     path: Annotated[
-        str | None,
-        typer.Argument(help="Model folder, run folder or file; nothing: this installation.", metavar="DIR|FILE"),
+        str | None, Argument(help="Model folder, run folder or file; nothing: this installation.", metavar="DIR|FILE")
     ] = None,
 ) -> None:
     """What a model, a run, a corpus or a file of examples is; without a path: versions, and the embedding caches."""
     if path is None:
-        _installation()
+        from negsample.io.run_record import versions
+
+        _print(versions())
+        cache()
         return
     from negsample.io.read import is_sample
 
-    target = Path(path)
-    if path == "ready" and not target.exists():
+    folder = Path(path)
+    # Its run.json is the last of an experiment's files.
+    experiment = next((what for name, what in _EXPERIMENTS.items() if (folder / name).is_file()), None)
+    if path == "ready" and not folder.exists():
         from negsample.models.ready import ready_parts
 
-        _about(path, ready_parts()[1])
-        return
-    if not target.exists() and not is_sample(path):
+        _model(path, ready_parts()[1])
+    elif not folder.exists() and not is_sample(path):
         raise InputError(f"{path}: no such file or folder")
-    if not target.is_dir():
+    elif not folder.is_dir():
         _file(path)
-    elif (target / "config.json").is_file():
-        _model(target)
-    elif (what := _experiment(target)) is not None and not (target / "run.json").is_file():
-        say(f"{path}: an unfinished {what}; start the same command again")
-    elif what is None and (target / "work").is_dir():
-        _unfinished(target)
-    elif (target / "run.json").is_file():
-        _run(target / "run.json")
+    elif (folder / "config.json").is_file():
+        from negsample.models.folder import read_description
+        from negsample.models.language.model_files import check_weights
+
+        about = read_description(folder)
+        check_weights(folder, about["weights_sha256"])
+        _model(path, about)
+    elif experiment is not None and not (folder / "run.json").is_file():
+        say(f"{path}: an unfinished {experiment}; start the same command again")
+    elif experiment is None and (folder / "work").is_dir():
+        from negsample.train.fit.checkpoint import find_checkpoint
+
+        found = find_checkpoint(folder / "work")
+        place = f"at step {found[1].step}, epoch {found[1].epoch + 1}" if found else "before its first checkpoint"
+        say(f"{path}: a training run that has not finished ({place}); go on with --resume")
+    elif (folder / "run.json").is_file():
+        _run(folder / "run.json")
     else:
-        raise InputError(
-            f"{path}: neither a model nor a run (no config.json, no run.json); name another folder or a file"
-        )
-
-
-def _experiment(folder: Path) -> str | None:
-    """What many-model experiment the folder was begun for; its ``run.json`` is the last of its files."""
-    return next((what for name, what in _EXPERIMENTS.items() if (folder / name).is_file()), None)
+        raise InputError(f"{path}: neither a model nor a run (no config.json, no run.json); name another, or a file")
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -62,45 +67,13 @@ def _print(facts: dict[str, Any]) -> None:
         say(f"{name:<{width}}  {value}")
 
 
-def _installation() -> None:
-    from negsample.io.run_record import versions
-
-    _print(versions())
-    cache()
-
-
-def cache(
-    clear: Annotated[bool, typer.Option("--clear", help="Delete the cached embeddings.")] = False,
-    name: Annotated[str | None, typer.Argument(help="Only this encoder's cache.", metavar="NAME")] = None,
-) -> None:
-    """Show, or clear, the cached embeddings."""
-    from negsample.models.embedding_cache import cache_root, clear_cache, find_caches
-
-    if clear:
-        say(f"freed {clear_cache(name) / 1e6:.1f} MB")
-        return
-    caches = find_caches(name)
-    say(f"embedding cache: {cache_root()}, {sum(found.bytes for found in caches) / 1e6:.1f} MB")
-    for found in caches:
-        say(f"  {found.name} {found.fingerprint[:16]}: {found.rows} vectors, {found.bytes / 1e6:.1f} MB")
-
-
-def _model(folder: Path) -> None:
-    from negsample.models.folder import read_description
-    from negsample.models.language.model_files import check_weights
-
-    about = read_description(folder)
-    check_weights(folder, about["weights_sha256"])
-    _about(folder, about)
-
-
-def _about(model: str | Path, about: Mapping[str, Any]) -> None:
+def _model(name: str, about: Mapping[str, Any]) -> None:
     from negsample.commands.train import print_figures
 
     training, data = about.get("training", {}), about.get("data", {})
     _print(
         {
-            "model": model,
+            "model": name,
             "head": about["head"],
             "encoder": about["encoder"]["name"],
             "recipe": about["recipe"],
@@ -116,15 +89,9 @@ def _about(model: str | Path, about: Mapping[str, Any]) -> None:
         print_figures(about["figures"])
 
 
-def _unfinished(folder: Path) -> None:
-    from negsample.train.fit.checkpoint import find_checkpoint
-
-    found = find_checkpoint(folder / "work")
-    place = f"at step {found[1].step}, epoch {found[1].epoch + 1}" if found else "before its first checkpoint"
-    say(f"{folder}: a training run that has not finished ({place}); go on with --resume")
-
-
 def _run(path: Path) -> None:
+    from negsample.commands.train import print_examples
+
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -132,9 +99,7 @@ def _run(path: Path) -> None:
     facts = {key: about.get(key, "") for key in ("finished", "seconds", "device", "seed")}
     _print({"run": path, "command": " ".join(about.get("command", [])), **facts})
     if "splits" in about.get("data", {}):
-        from negsample.commands.generate import print_report
-
-        print_report(about["data"])
+        print_examples(about["data"])
 
 
 def _file(path: str) -> None:
@@ -149,14 +114,45 @@ def _file(path: str) -> None:
         records += 1
         broken += row.error is not None
         fields.update(row.fields.keys())
-        if isinstance(row.fields.get("kind"), str):
-            kinds[row.fields["kind"]] += 1
+        if isinstance(kind := row.fields.get("kind"), str):
+            kinds[kind] += 1
         for name in ("document", "summary"):
-            if isinstance(row.fields.get(name), str):
-                lengths[name] += word_count(row.fields[name])
+            if isinstance(text := row.fields.get(name), str):
+                lengths[name] += word_count(text)
     say(f"{path}: {records} records" + (f", {broken} of them broken" if broken else ""))
     for name, count in fields.items():
         mean = f", {lengths[name] / count:.1f} words on average" if name in lengths else ""
         say(f"  {name}: in {count}{mean}")
     for kind, count in kinds.most_common():
         say(f"  kind {kind}: {count}")
+
+
+def cache(
+    clear: Annotated[bool, Option("--clear", help="Delete the cached embeddings.")] = False,
+    name: Annotated[str | None, Argument(help="Only this encoder's cache.", metavar="NAME")] = None,
+) -> None:
+    """Show, or clear, the cached embeddings."""
+    from negsample.models.embedding_cache import cache_root, clear_cache, find_caches
+
+    if clear:
+        say(f"freed {clear_cache(name) / 1e6:.1f} MB")
+        return
+    caches = find_caches(name)
+    say(f"embedding cache: {cache_root()}, {sum(found.bytes for found in caches) / 1e6:.1f} MB")
+    for found in caches:
+        say(f"  {found.name} {found.fingerprint[:16]}: {found.rows} vectors, {found.bytes / 1e6:.1f} MB")
+
+
+def publish(
+    folder: Annotated[str, Argument(help="Model folder, as 'negsample train' writes it.", metavar="DIR")],
+    name: Annotated[str, Argument(help="Its name on the Hugging Face hub.", metavar="ORG/NAME")],
+    public: Annotated[bool, Option("--public", help="Everybody may see it; else it is private.")] = False,
+    languages: Annotated[
+        list[str] | None,
+        Option("--language", help="Language of its texts for the model card, as in en; may be repeated."),
+    ] = None,
+) -> None:
+    """Upload an estimator and its model card to the Hugging Face hub; --model ORG/NAME then loads it anywhere."""
+    from negsample.models.hub import publish as upload
+
+    say(f"published: {upload(Path(folder), name, public=public, languages=languages or ())}")

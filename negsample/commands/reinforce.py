@@ -1,9 +1,10 @@
 """``negsample reinforce``."""
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Exit, Option
 
 from negsample.commands import options
 from negsample.errors import InputError
@@ -12,12 +13,11 @@ from negsample.terminal import say
 if TYPE_CHECKING:
     from negsample.train.reinforce.config import ReinforceConfig
 
-_TEST = "test"
 _CURVE = "training.svg"
 
 
 def reinforce(
-    out: Annotated[str, typer.Option("--out", help="Folder for the summarizer.", metavar="DIR")],
+    out: Annotated[str, Option(help="Folder for the summarizer.", metavar="DIR")],
     values: options.Values = None,
     config: options.Config = None,
     resume: options.Resume = False,
@@ -27,54 +27,51 @@ def reinforce(
     from accelerate import PartialState
 
     from negsample.eval.agreement.columns import make_scorers
+    from negsample.eval.report import made
+    from negsample.eval.report.plots import training_curves
+    from negsample.io.files import replacing
+    from negsample.io.read import read_rows
     from negsample.rewards import Reward
+    from negsample.train.job import told_after
     from negsample.train.reinforce.config import read_reinforce_config
     from negsample.train.reinforce.job import reinforce as train_by_reward
 
-    if config is None and not values:
-        raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
+    options.check_given(config, values)
     settings = read_reinforce_config(config, values or []).resolved()
     if smoke:
         from negsample.papers.stand_ins import small_reinforce
 
         settings = small_reinforce(settings)
-    unsupervised = settings.unsupervised_share if settings.unsupervised is not None else 0.0
-    made = Reward(
+    reward = Reward(
         settings.reward,
         length="band" if settings.band else settings.length,
         band=settings.band,
         undefined="lowest",
-        unsupervised=unsupervised,
+        unsupervised=settings.unsupervised_share if settings.unsupervised is not None else 0.0,
     )
-    if made.needs_references and not settings.references:
+    if reward.needs_references and not settings.references:
         raise InputError(f"reward={settings.reward} compares with references, and references=false; name another")
-    oracle = Reward(settings.oracle)
     make_scorers((), settings.metrics, baselines=False)  # what the table names wrong is told before hours of training
-    found = train_by_reward(settings, made, oracle.score, Path(out), resume=resume, smoke=smoke)
+    folder, test = Path(out), Path(out) / "test"
+    found = train_by_reward(settings, reward, Reward(settings.oracle).score, folder, resume=resume, smoke=smoke)
     if not PartialState().is_main_process:
         return
     if found is None:
         say(f"{out}: the run is finished already")
-    if not (Path(out) / _TEST).exists():
-        _draw(Path(out))
-        _test(settings, out)
-    say(f"summarizer: {out}   test: {out}/{_TEST}/report.html, {out}/samples.md, {out}/{_CURVE}")
+    wanted = [folder / _CURVE, test / "report.html"]
+    if not all(path.exists() for path in wanted):
+        with told_after(folder, str(test)):
+            lines = [row.fields for row in read_rows(folder / "training.jsonl")]
+            if drawn := made(_CURVE, lambda: training_curves(lines)):
+                with replacing(folder / _CURVE) as stream:
+                    stream.write(drawn)
+            _test(settings, f"{out}/summaries.jsonl", test)
+    say(f"summarizer: {out}   test: {test}/report.html, {out}/samples.md, {out}/{_CURVE}")
+    if not all(path.exists() for path in wanted):  # of which a line has told
+        raise Exit(2)
 
 
-def _draw(out: Path) -> None:
-    """The curve of losses and rewards, from the training's own log."""
-    from negsample.eval.report.page import made
-    from negsample.eval.report.plots import training_curves
-    from negsample.io.files import replacing
-    from negsample.io.read import read_rows
-
-    lines = [row.fields for row in read_rows(out / "training.jsonl")]
-    if drawn := made(_CURVE, lambda: training_curves(lines)):
-        with replacing(out / _CURVE) as stream:
-            stream.write(drawn)
-
-
-def _test(settings: "ReinforceConfig", out: str) -> None:
+def _test(settings: "ReinforceConfig", summaries: str, out: Path) -> None:
     """The table: every system × every metric, with intervals and paired tests against the weights before the reward."""
     from negsample.commands.compare import print_comparison
     from negsample.eval.agreement.compare import Settings, compare
@@ -82,8 +79,10 @@ def _test(settings: "ReinforceConfig", out: str) -> None:
     from negsample.io.run_record import Stopwatch
 
     watch = Stopwatch()
-    summaries = f"{out}/summaries.jsonl"
+    shutil.rmtree(out, ignore_errors=True)  # what a call that failed has left of it
     asked = Settings(metrics=tuple(settings.metrics), inputs=(summaries,), on_bad="skip", seed=settings.seed)
     result = compare(asked)
-    print_comparison(result)
-    write_comparison(result, f"{out}/{_TEST}", watch)
+    try:
+        print_comparison(result)
+    finally:  # it is written where it can't be shown, too
+        write_comparison(result, str(out), watch)

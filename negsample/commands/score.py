@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from negsample.commands import options
 from negsample.errors import InputError
@@ -26,21 +27,17 @@ _SHOWN = 20
 def score(
     context: typer.Context,
     model: options.Model = None,
-    metric: Annotated[
-        str | None, typer.Option("--metric", help="A metric in place of a model.", metavar="NAME[(option=value)]")
-    ] = None,
+    metric: options.Metric = None,
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Records to score (-: standard input; sample); after -t: further systems.", metavar="INPUT"
-        ),
+        Argument(help="Records to score (-: standard input; sample); after -t: further systems.", metavar="INPUT"),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--output",
             "-o",
-            help="Where the scored records go (-: standard output); without it a table of the first is shown.",
+            help="Where the records go (-: standard output); else the first are shown.",
             metavar="OUTPUT",
         ),
     ] = None,
@@ -50,41 +47,32 @@ def score(
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
     aspects: Annotated[
-        bool | None, typer.Option("--aspects/--no-aspects", help="With the aspects; by default where there are any.")
+        bool | None, Option("--aspects/--no-aspects", help="With the aspects; by default where there are any.")
     ] = None,
-    output_field: Annotated[
-        str, typer.Option("--output-field", help="Field of the score; what goes with it is called after it.")
-    ] = "score",
+    output_field: options.OutputField = "score",
     precision: options.Precision = "float32",
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fail-under", help="Exit 1 where a system's mean is below; may be repeated.", metavar="[ASPECT=]NUMBER"
-        ),
+        Option(help="Exit 1 where a system's mean is below; may be repeated.", metavar="[ASPECT=]NUMBER"),
     ] = None,
-    each: Annotated[bool, typer.Option("--each", help="--fail-under holds for every record.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Score only the first N records.")] = None,
+    each: Annotated[bool, Option("--each", help="--fail-under holds for every record.")] = False,
+    limit: Annotated[int | None, Option(min=1, help="Score only the first N records.")] = None,
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
     on: Annotated[
-        str | None,
-        typer.Option("--on", help="Score files and folders into the folder -o, on Ray.", metavar="ray[:ADDRESS]"),
+        str | None, Option(help="Score files and folders into the folder -o, on Ray.", metavar="ray[:ADDRESS]")
     ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="With --on: actors at most.")] = None,
-    records_per_part: Annotated[
-        int, typer.Option("--records-per-part", min=1, help="With --on: records of an output file.")
-    ] = 1024,
+    workers: Annotated[int | None, Option(min=1, help="With --on: actors at most.")] = None,
+    records_per_part: Annotated[int, Option(min=1, help="With --on: records of an output file.")] = 1024,
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
-    from negsample.io.files import check_not_read, format_of
+    from negsample.io.files import check_outputs, format_of
     from negsample.scoring.files import Settings, write_scores
     from negsample.scoring.gate import Gate, parse_limits
 
     inputs, targets, references = inputs or [], targets or [], references or []
     if source is not None and (document_field, summary_field) != ("document", "summary"):
         raise InputError("--document-field and --summary-field go with a table of records; -s and -t are plain text")
-    if output_field in ("", document_field, summary_field):
-        raise InputError(f"--output-field {output_field!r}: give a name of its own, which holds no text")
     settings = Settings(document_field, summary_field, on_bad, output_field)
     processes: Processes | None = context.obj
     if on is not None:
@@ -93,7 +81,7 @@ def score(
         # Actors may begin in folders of their own.
         place = os.path.abspath(model) if model is not None and Path(model).exists() else model
         load = partial(make_scorer, place, metric, aspects, precision, batch_size)
-        _score_on(on, load, inputs, output, settings, workers, records_per_part)
+        _score_on(on, load, inputs, output, settings, workers=workers, size=records_per_part)
         return
     if workers is not None:
         raise InputError("--workers goes with --on ray")
@@ -104,10 +92,11 @@ def score(
     read = [path for path in (source, *targets, *references, *inputs) if path is not None]
     if processes and processes.size > 1 and "-" in read:
         raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
-    check_not_read(output, read)
+    limits = parse_limits(fail_under or [])
+    check_outputs([output], read)
     records = open_input(inputs, source, targets, references, limit)
     scorer = make_scorer(model, metric, aspects, precision, batch_size)
-    gate = Gate(parse_limits(fail_under, scorer.aspects), each) if fail_under else None
+    gate = Gate(limits, scorer, each) if limits else None
     shown: list[tuple[Row, dict[str, Any]]] = []
 
     def see(rows: "list[Row]", columns: "Columns") -> None:
@@ -138,27 +127,18 @@ def open_input(
     """The records that a command's INPUT, or its -s, -t and -r, mean. Raises InputError where they don't go together."""
     from negsample.scoring.files import lines, table
 
-    if (source is None) != (not targets):
-        raise InputError("-s and -t go together: -s DOCUMENTS.txt -t ONE.txt OTHER.txt …")
+    options.check_texts(source, targets, references)
     if source is not None:
         if limit is not None:
             raise InputError("--limit goes with a table of records")
         return lines(source, [*targets, *inputs], references)
-    if references:
-        raise InputError("-r goes with -s and -t; a table of records has its own 'references'")
     if len(inputs) != 1:
         raise InputError(f"give one INPUT (or -s and -t), not {len(inputs)}")
     return table(inputs[0], limit)
 
 
 def _score_on(
-    on: str,
-    load: "Callable[[], Scorer]",
-    inputs: list[str],
-    output: str | None,
-    settings: "Settings",
-    workers: int | None,
-    size: int,
+    on: str, load: "Callable[[], Scorer]", inputs: list[str], output: str | None, settings: "Settings", **how: Any
 ) -> None:
     from negsample.io.read import SAMPLE_PATH, is_sample
     from negsample.ray import score_on_ray
@@ -171,7 +151,7 @@ def _score_on(
     places = {name: str(SAMPLE_PATH) if is_sample(name) else name for name in inputs}
     names = {name: place if "://" in name else os.path.abspath(place) for name, place in places.items()}
     out = Path(str(output)).absolute()
-    done = score_on_ray(load, list(names.values()), out, settings, address=address or None, workers=workers, size=size)
+    done = score_on_ray(load, list(names.values()), out, settings, address=address or None, **how)
     tallies = {name: done.tallies[place] for name, place in names.items()}
     print_tallies(tallies, done.signature)
     for name, reason in done.unread.items():
@@ -181,11 +161,7 @@ def _score_on(
 
 
 def make_scorer(
-    model: str | None,
-    metric: str | None,
-    aspects: bool | None = None,
-    precision: str = "float32",
-    batch_size: int = 32,
+    model: str | None, metric: str | None, aspects: bool | None = None, precision: str = "float32", batch_size: int = 32
 ) -> "Scorer":
     """The metric, the model, or else the ready estimator. Raises InputError for both, and for aspects that aren't there."""
     if model is not None and metric is not None:
@@ -207,9 +183,7 @@ def make_scorer(
 
 
 def _show(shown: "list[tuple[Row, dict[str, Any]]]", aspects: Sequence[str], summary_field: str) -> None:
-    """Print a table of records: name, summary, score and aspects, each with its percentile; 110 columns wide where it goes
-    to no terminal.
-    """
+    """A table of records: name, summary, score and aspects, each with its percentile."""
     # What the numbers leave to the summary.
     widths = {"record": 12, "summary": max(16, screen_width(110) - 14 - 12 * (1 + len(aspects)))}
     rows = []
@@ -230,18 +204,25 @@ def _cell(value: float | None, share: float | None) -> str:
 
 
 def print_tallies(tallies: dict[str, "Tally"], signature: str, *, error: bool = False) -> None:
-    """Print one line a system: mean, 95 % interval, n, signature; then what was cut and what has no score."""
+    """Print one line a system: mean, 95 % interval, n, signature; then ``print_notes``."""
     width = max(map(len, tallies))
     for name, tally in tallies.items():
         mean = f"{tally.mean:.4f}" if tally.mean is not None else "–"
         interval = tally.interval
         told = f"95 % interval {interval[0]:.4f} to {interval[1]:.4f}" if interval else "no interval"
         say(f"{name:<{width}}  mean {mean}  {told}  n {tally.n}  {signature}", error=error)
+    print_notes(tallies, error=error)
+
+
+def print_notes(tallies: dict[str, "Tally"], *, error: bool) -> None:
+    """Print what was cut, what became of fields of the records, and what has no score."""
     for name, tally in tallies.items():
         if tally.cut:
             say(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", error=error)
         for field, count in tally.replaced.items():
             say(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", error=error)
+        for field, count in tally.removed.items():
+            say(f"{name}: {count} records had {field!r} of an earlier scoring, left out", error=error)
         if tally.bad:
             reasons = ", ".join(f"{count} {reason}" for reason, count in tally.bad.most_common())
             say(f"{name}: {tally.bad.total()} records without a score: {reasons}", error=error)

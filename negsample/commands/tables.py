@@ -1,9 +1,11 @@
-"""``negsample tables NAME``: a table or figure of the papers, on your own data or on stand-ins."""
+"""``negsample tables`` and ``negsample transfer``: the papers' tables and figures, and estimators between domains."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from negsample.commands import options
 from negsample.terminal import say
@@ -27,74 +29,77 @@ def _list(wanted: bool) -> None:
 
 
 def tables(
-    name: Annotated[str, typer.Argument(help="Which table: p0-table1 … p4-figure2 (--list).", metavar="NAME")],
-    out: Annotated[str, typer.Option("--out", help="Folder for the table; begun before: goes on.", metavar="DIR")],
+    name: Annotated[str, Argument(help="Which table: p0-table1 … p4-figure2 (--list).", metavar="NAME")],
+    out: Annotated[str, Option(help="Folder for the table; begun before: goes on.", metavar="DIR")],
     values: Annotated[
-        list[str] | None, typer.Argument(help="Settings of the trainings (p3-…), as for 'train'.", metavar="KEY=VALUE")
+        list[str] | None, Argument(help="Settings of the trainings (p3-…), as for 'train'.", metavar="KEY=VALUE")
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            "--data",
-            help="What people judged: FILE or NAME:PATH as for 'correlate'; p3-table5 to 7: tac2010:DIR; p4-…: records of "
-            "headlines. May be repeated.",
-            metavar="DATA",
-        ),
+        Option(help="Judgments as for 'correlate'; p3-table5 to 7: tac2010:DIR; p4-…: headlines.", metavar="DATA"),
     ] = None,
     part: Annotated[
         list[str] | None,
-        typer.Option(
-            "--part",
-            help="What stands for an encoder or model that the paper names, such as GloVe=glove:FILE; may be repeated.",
-            metavar="NAME=SPEC",
-        ),
+        Option(help="What stands for an encoder or model of the paper, as in GloVe=glove:FILE.", metavar="NAME=SPEC"),
     ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option("--metric", help="These rows, not the paper's; may be repeated.", metavar="NAME")
-    ] = None,
-    human: Annotated[
-        list[str] | None,
-        typer.Option("--human", help="Only this human score (default: the paper's, else all); may be repeated."),
-    ] = None,
-    without: Annotated[
-        list[str] | None,
-        typer.Option("--without", help="Leave out this system, besides those that the paper does; may be repeated."),
-    ] = None,
+    human: Annotated[list[str] | None, Option(help="Only this human score (default: the paper's, else all).")] = None,
     config: Annotated[
-        str | None,
-        typer.Option("--config", help="p3-table1, 2: YAML file with settings, encoders, heads.", metavar="FILE"),
+        str | None, Option(help="p3-table1, 2: YAML file with settings, encoders, heads.", metavar="FILE")
     ] = None,
-    models: Annotated[
-        str | None,
-        typer.Option(
-            "--models",
-            help="p3-table5 to 7: model folders instead of training, such as 'runs/*-*'; none: ROUGE alone.",
-            metavar="GLOB",
-        ),
-    ] = None,
-    keep_models: Annotated[bool, typer.Option("--keep-models", help="p3-table1, 2: keep each cell's model.")] = False,
-    precision: options.Precision = "float32",
+    rouge_alone: Annotated[bool, Option("--rouge-alone", help="p3-table6, 7: no models, ROUGE alone.")] = False,
+    keep_models: Annotated[bool, Option("--keep-models", help="p3-table1, 2: keep each cell's model.")] = False,
     bootstrap: options.Bootstrap = 1000,
-    seed: Annotated[int | None, typer.Option("--seed", help="Decides every random choice (default 0).")] = None,
+    seed: Annotated[int | None, Option(help="Decides every random choice (default 0).")] = None,
     smoke: options.Smoke = False,
     listed: Annotated[
-        bool, typer.Option("--list", callback=_list, is_eager=True, help="Every table and figure, and its command.")
+        bool, Option("--list", callback=_list, is_eager=True, help="Every table and figure, and its command.")
     ] = False,
 ) -> None:
-    """A table or figure of the papers on your own data, beside the printed figures."""
-
+    """A table or figure of the papers on your own data, beside the printed figures. Options may be repeated."""
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
 
-    several = {"data": data, "words": values, "parts": part, "metrics": metric, "human": human, "without": without}
-    asked = Asked(
-        **{key: tuple(given or ()) for key, given in several.items()},
-        config=config,
-        models=models,
-        keep_models=keep_models,
-        precision=precision,
-        bootstrap=bootstrap,
-        seed=seed,
-        smoke=smoke,
-    )
+    lists = {"data": data, "words": values, "parts": part, "human": human}
+    single = {"config": config, "rouge_alone": rouge_alone, "keep_models": keep_models, "bootstrap": bootstrap}
+    asked = Asked(**{key: tuple(given or ()) for key, given in lists.items()}, **single, seed=seed, smoke=smoke)
     run_table(name, asked, Path(out), say)
+
+
+def transfer(
+    config: Annotated[
+        str,
+        Option(
+            help="YAML file: sources, targets, recipes …; or a packaged one, such as p3_table3_transfer.",
+            metavar="FILE",
+        ),
+    ],
+    out: Annotated[str, Option(help="Folder for the figures; gone on with.", metavar="DIR")],
+    smoke: options.Smoke = False,
+) -> None:
+    """Train on each domain, test on every one: accuracy or Pearson, the drop against in-domain, a heat map."""
+    from negsample.eval.report import made
+    from negsample.eval.report.transfer import transfer_page
+    from negsample.io.run_record import Stopwatch
+    from negsample.papers.records import write
+    from negsample.papers.stand_ins import small_transfer
+    from negsample.papers.transfer import run_transfer
+    from negsample.papers.transfer_config import read_transfer
+    from negsample.papers.transfer_report import transfer_table
+
+    watch = Stopwatch()
+    experiment = read_transfer(config)
+    if smoke:
+        experiment = small_transfer(experiment)
+    grid = run_transfer(experiment, Path(out), say)
+    table = transfer_table(grid, config)
+    page = made("transfer.html", lambda: transfer_page(table.content()))
+    write(
+        replace(table, pictures={"transfer.html": page.encode()} if page else {}),
+        Path(out),
+        watch,
+        smoke=smoke,
+        config=experiment.as_dict(),
+        seed=experiment.common.seed,
+        data=table.more["domains"],
+        cell_seconds=sum(found["seconds"] for _, found in grid.finished),
+    )

@@ -1,10 +1,10 @@
-"""``negsample train``."""
+"""``negsample generate``, ``train`` and ``evaluate``: examples, an estimator that learns from them, and its figures."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from negsample.commands import options
 from negsample.errors import InputError
@@ -15,15 +15,49 @@ if TYPE_CHECKING:
 
 # What is trained where nobody says what: the packaged configuration that agrees best with people (docs/recipes.md).
 DEFAULT = "align"
-# Where the pairs come from that nobody named.
-SAMPLE = "sample"
 # Settings that say what is to be trained.
 _METHOD = ("head", "recipe", "encoder", "loss")
-_SHOWN = ("head", "encoder", "recipe")
+
+
+def generate(
+    out: Annotated[str, Option(help="Folder for the examples.", metavar="DIR")],
+    values: options.Values = None,
+    config: options.Config = None,
+) -> None:
+    """Make labelled examples: every pair, and damaged copies of its summary, by the settings of train on data."""
+    from negsample.io.files import new_folder
+    from negsample.io.run_record import Stopwatch, write_run
+    from negsample.negatives.recipe import parse_recipe
+    from negsample.train.config import read_config
+    from negsample.train.data import make_examples
+
+    options.check_given(config, values)
+    watch = Stopwatch()
+    settings = read_config(config, values or [])
+    with new_folder(out) as folder:
+        report = make_examples(settings, parse_recipe(settings.recipe), folder)
+        write_run(folder / "run.json", watch, config=settings.as_dict(), seed=settings.seed, data=report)
+    print_examples(report)
+
+
+def print_examples(report: dict[str, Any]) -> None:
+    """The examples of each split by kind, and what was left out."""
+    say(f"{report['pairs']} pairs, {report['documents']} documents, recipe {report['recipe']}")
+    for name, split in report["splits"].items():
+        kinds = ", ".join(f"{count} {kind}" for kind, count in split["negatives"].items())
+        say(f"  {name:<11}{split['originals']:>7} original, {kinds}")
+        for reason, count in split["refusals"].items():
+            say(f"  {'':<11}{count:>7} times not possible: {reason}")
+        if split["missing"]:
+            say(f"  {'':<11}{split['missing']:>7} negatives missing, as no kind could be made")
+    if report["duplicates"]:
+        say(f"  {report['duplicates']} duplicate pairs left out")
+    if report["skipped_text"]:
+        say(f"  {report['skipped_text']}")
 
 
 def train(
-    out: Annotated[str, typer.Option("--out", help="Folder for the model.", metavar="DIR")],
+    out: Annotated[str, Option(help="Folder for the model.", metavar="DIR")],
     values: options.Values = None,
     config: options.Config = None,
     resume: options.Resume = False,
@@ -34,14 +68,12 @@ def train(
     from negsample.train.config import read_config
     from negsample.train.job import train as train_model
 
-    values = values or []
-    if config is None and not values:
-        raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
-    if config is None and not names_method(values):
+    options.check_given(config, values)
+    if config is None and not any(word.partition("=")[0].strip() in _METHOD for word in values or []):
         config = DEFAULT
         say(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}")
-    settings = read_config(config, values)
-    notes = notes_on(settings, config, values, smoke)
+    settings = read_config(config, values or [])
+    notes = notes_on(settings, config, values or [], smoke)
     if smoke:
         settings = small_training(settings)
     found = train_model(settings, Path(out), resume=resume, smoke=smoke, notes=notes)
@@ -50,11 +82,6 @@ def train(
     elif found:
         print_figures(found)
         say(f"model: {out}")
-
-
-def names_method(words: Sequence[str]) -> bool:
-    """Whether one of the ``key=value`` words says what is to be trained, and not only on what."""
-    return any(word.partition("=")[0].strip() in _METHOD for word in words)
 
 
 def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], smoke: bool = False) -> list[str]:
@@ -77,18 +104,41 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
             if "corpus" not in named and not smoke:
                 raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
     notes = []
-    if settings.corpora() == [SAMPLE] and "corpus" not in named_on_corpus:
+    if settings.corpora() == ["sample"] and "corpus" not in named_on_corpus:
         pairs = len(SAMPLE_PATH.read_bytes().splitlines())
-        notes.append(f"corpus: {SAMPLE} (embedded, {pairs} pairs); give corpus=PATH for your own")
-    if missing := [key for key in _SHOWN if key not in named]:
+        notes.append(f"corpus: sample (embedded, {pairs} pairs); give corpus=PATH for your own")
+    if missing := [key for key in ("head", "encoder", "recipe") if key not in named]:
         recipe = settings.recipe if isinstance(settings.recipe, str) else f"of {len(settings.recipe)} kinds"
         method = f"head {settings.head}, encoder {settings.resolved().encoder}, recipe {recipe}"
         notes.append(f"{method} ({', '.join(missing)} by default)")
     return notes
 
 
+def evaluate(
+    model: options.Model,
+    examples: Annotated[str, Option(help="Labelled examples, as 'generate' writes them.", metavar="FILE")],
+    json: options.Json = None,
+    precision: options.Precision = "float32",
+    batch_size: options.BatchSize = 32,
+    seed: options.Seed = 0,
+) -> None:
+    """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded labels), with intervals."""
+    from negsample.io.files import atomic_json, check_outputs
+    from negsample.models import load
+    from negsample.models.evaluation import evaluate as evaluate_model
+
+    check_outputs([json], [examples])
+    found = evaluate_model(load(model, precision=precision), examples, batch_size=batch_size, seed=seed)
+    try:
+        print_figures(found)
+        say(found["signature"])
+    finally:  # neither where it can't be shown nor where it can't be written is lost what was found
+        if json is not None:
+            atomic_json(json, found)
+
+
 def print_figures(found: dict[str, Any]) -> None:
-    """Test figures with their intervals, means by kind, and what was cut."""
+    """Test figures with their intervals, means by kind, what training bought by kind, and what was cut."""
     from negsample.number_text import figure_text
 
     for name, figure in found["test"].items():
@@ -99,21 +149,14 @@ def print_figures(found: dict[str, Any]) -> None:
         shares = ", ".join(f"{name} {share:.3f}" for name, share in found["judge"].items())
         say(f"judge, held-out stretches: share of damaged copies ranked below their original: {shares}")
     if found.get("ranking"):
-        print_ranking(found["ranking"])
+        say("test, share of damaged copies ranked below their original:")
+        say(f"  {'kind':<18}{'by':<11}{'n':>6} {'untrained':>10} {'trained':>8}  gain (95 % interval)")
+    for row in found.get("ranking") or ():
+        shares = f"{row['n']:>6} {row['untrained']:>10.3f} {row['trained']:>8.3f}  {row['gain']:+.3f}"
+        interval = f" ({row['low']:+.3f} to {row['high']:+.3f})" if row["low"] is not None else ""
+        say(f"  {row['kind']:<18}{row['output']:<11}{shares}{interval}")
     if found.get("skipped"):
         say(f"  {found['skipped']}")
-    cut = {name: split for name, split in found.get("cut", {}).items() if split["cut"]}
-    for name, split in cut.items():
-        say(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")
-
-
-def print_ranking(rows: list[dict[str, Any]]) -> None:
-    """What training bought, by kind of negative: share of copies ranked below their original, beside no training."""
-    say("test, share of damaged copies ranked below their original:")
-    say(f"  {'kind':<18}{'by':<11}{'n':>6} {'untrained':>10} {'trained':>8}  gain (95 % interval)")
-    for row in rows:
-        interval = f" ({row['low']:+.3f} to {row['high']:+.3f})" if row["low"] is not None else ""
-        say(
-            f"  {row['kind']:<18}{row['output']:<11}{row['n']:>6} {row['untrained']:>10.3f} {row['trained']:>8.3f}  "
-            f"{row['gain']:+.3f}{interval}"
-        )
+    for name, split in found.get("cut", {}).items():
+        if split["cut"]:
+            say(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Exit, Option
 
 from negsample.errors import InputError
 from negsample.terminal import say
@@ -17,27 +17,24 @@ if TYPE_CHECKING:
 
 
 def tune(
-    config: Annotated[str, typer.Option("--config", help="YAML file: train, space, objective …", metavar="FILE")],
-    study: Annotated[str, typer.Option("--study", help="Name of the study; workers with one name share it.")],
+    config: Annotated[str, Option(help="YAML file: train, space, objective …", metavar="FILE")],
+    study: Annotated[str, Option(help="Name of the study; workers with one name share it.")],
     storage: Annotated[
         str,
-        typer.Option(
-            "--storage",
+        Option(
             help="sqlite:///FILE (one machine), postgresql+psycopg://… (several), journal:FILE (shared folder).",
             metavar="URL",
             envvar="NEGSAMPLE_STORAGE",
         ),
     ],
-    trials: Annotated[int, typer.Option("--trials", min=1, help="Trials in all, over all workers.")],
-    out: Annotated[str, typer.Option("--out", help="Folder for the results; gone on with.", metavar="DIR")],
-    keep_models: Annotated[
-        bool, typer.Option("--keep-models", help="Keep every trial's model, not only the best.")
-    ] = False,
+    trials: Annotated[int, Option(min=1, help="Trials in all, over all workers.")],
+    out: Annotated[str, Option(help="Folder for the results; gone on with.", metavar="DIR")],
+    keep_models: Annotated[bool, Option("--keep-models", help="Keep every trial's model, not only the best.")] = False,
 ) -> None:
     """Search recipes, heads, encoders and settings; start it again, or on more machines, to add workers."""
     import torch
 
-    from negsample.eval.report.page import write_files
+    from negsample.eval.report import write_files
     from negsample.eval.report.tune import tune_page
     from negsample.io.run_record import Stopwatch, write_run
     from negsample.train.search.settings import read_search
@@ -77,6 +74,8 @@ def tune(
         best=plain["best"],
     )
     _print_result(plain, out)
+    if not (Path(out) / "report.html").exists():  # of which a line has told
+        raise Exit(2)
 
 
 def _find_corpora(search: "Search") -> None:

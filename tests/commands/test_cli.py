@@ -156,7 +156,7 @@ def test_a_file_of_ones_own_names_the_corpus(negsample, tmp_path):
     assert not (tmp_path / "o").exists()
 
 
-@pytest.mark.parametrize(("name", "told"), [("grid.json", "table"), ("transfer-config.json", "transfer")])
+@pytest.mark.parametrize(("name", "told"), [("experiment.json", "experiment"), ("table_settings.json", "table")])
 def test_an_unfinished_experiment_is_no_training_run(negsample, tmp_path, name, told):
     (tmp_path / "work").mkdir()
     assert "a training run that has not finished" in negsample("info", tmp_path).stdout
@@ -281,15 +281,6 @@ def test_without_a_method_the_packaged_configuration_is_taken(negsample, pairs_f
     assert "packaged configuration 'align'" in done.stdout
     assert (given[0].head, given[0].negatives) == ("align", 1)
     assert len(given[0].recipe) > 10
-
-
-@pytest.mark.parametrize(
-    ("words", "named"), [(["corpus=x", "limit=3"], False), (["head=fc"], True), ([" recipe =add", "seed=1"], True)]
-)
-def test_which_words_name_a_method(words, named):
-    from negsample.commands.train import names_method
-
-    assert names_method(words) is named
 
 
 SAMPLE = "corpus: sample (embedded, 80 pairs); give corpus=PATH for your own"

@@ -19,10 +19,9 @@ from negsample.errors import InputError
 from negsample.eval.agreement import columns, correlate
 from negsample.eval.agreement.columns import score_columns
 from negsample.eval.agreement.correlate import Settings
-from negsample.eval.agreement.figures import AgreementFigure
+from negsample.eval.agreement.figures import AgreementFigure, furthest_apart
 from negsample.eval.agreement.levels import make_table
-from negsample.eval.agreement.result import baseline_verdicts, furthest_apart
-from negsample.eval.agreement.significance import MetricsComparison, beats_matrix
+from negsample.eval.agreement.significance import MetricsComparison, baseline_verdicts, beats_matrix
 from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows, write_correlation
 from negsample.io.files import check_new
 from negsample.io.read import read_rows

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from negsample.errors import InputError
 from negsample.eval.agreement.correlation import (
     COEFFICIENTS,
     correlation_matrix,
@@ -121,8 +120,3 @@ def test_p_value_against_scipy(coefficient, n):
     x, y = np.random.default_rng(n).normal(size=(2, n))
     result = SCIPY[coefficient](x, y)
     assert p_value(x, y, result[0], coefficient) == pytest.approx(result[1], rel=1e-9)
-
-
-def test_unknown_coefficient():
-    with pytest.raises(InputError, match="'gamma'; known: pearson"):
-        correlation_matrix(np.zeros((2, 5)), "gamma")

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from negsample.eval.agreement.figures import article_sampling, average_ranks
 from negsample.eval.agreement.levels import make_table
-from negsample.eval.agreement.sample_size import article_sampling, average_ranks
 
 
 def table(documents=40, systems=8, noise=3.0):

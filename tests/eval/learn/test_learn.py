@@ -8,8 +8,8 @@ import pytest
 
 from negsample.errors import InputError
 from negsample.eval.learn import FITTED, FitResult, Settings, learn_from
-from negsample.eval.learn.curve import sizes
 from negsample.eval.learn.inputs import Inputs, targets_of
+from negsample.eval.learn.weights import sizes
 from negsample.eval.report.learn import enough, fit_json, fit_page, in_words, verdict, weights
 from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key

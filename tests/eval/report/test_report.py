@@ -1,25 +1,29 @@
-"""The pages: texts are inert, numbers are there, nothing is fetched; and the plots."""
+"""The pages: texts are inert, numbers are there, nothing is fetched; the plots, and the map of two sets of texts."""
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from negsample.errors import InputError
 from negsample.eval.agreement import columns
 from negsample.eval.agreement.compare import Settings as CompareSettings
 from negsample.eval.agreement.compare import compare
-from negsample.eval.agreement.correlate import Settings, correlate
+from negsample.eval.agreement.correlate import Correlation, Settings, correlate
+from negsample.eval.agreement.figures import SampleSize
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT
-from negsample.eval.agreement.result import Correlation
-from negsample.eval.agreement.sample_size import SampleSize
+from negsample.eval.report import plots, render
 from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import agreement_json, correlation_page
-from negsample.eval.report.page import render
-from negsample.eval.report.plots import curve_plot, scatter, shared_scale
+from negsample.eval.report.plots import curve_plot, map_texts, project, scatter, shared_scale
 from negsample.number_text import number, p_text, short
 
 HOSTILE = (
@@ -211,7 +215,7 @@ def test_sizes_without_a_correlation_are_left_out_of_the_curve(result: Correlati
     data = replace(result.datasets[0], sampling={("plain", "rouge1"): sizes})
     page = correlation_page(replace(result, datasets=(data,)))
     plot = page[page.index("System-level Pearson r with plain") :]
-    assert "rouge1 0.200 to 0.600" in plot
+    assert "rouge1 0.2 to 0.6" in plot
     assert len(paths(plot, "c0")[0]) == 2
 
 
@@ -231,3 +235,51 @@ def test_printed_forms() -> None:
         "fc",
         "–",
     )
+
+
+# --- the map of two sets of texts
+
+
+def groups(n: int = 30, m: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, 12)), rng.normal(size=(m, 12)) + 9
+
+
+def test_separate_groups_stay_separate_and_calls_repeat() -> None:
+    first, second = project(*groups())
+    everything = np.concatenate([first, second])
+    near = np.linalg.norm(everything[:, None] - everything[None], axis=2) + np.diag([np.inf] * 50)
+    own = np.arange(50) < 30
+    assert (own[near.argmin(axis=1)] == own).all()
+    assert np.array_equal(first, project(*groups())[0])
+    line = np.arange(9.0)[:, None]
+    assert np.isfinite(np.concatenate(project(line, line + 0.5))).all()
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [*(groups(*sizes) for sizes in ((1, 1), (2, 1), (3, 2), (1, 7))), (np.ones((8, 3)), np.ones((9, 3)))],
+)
+def test_few_points_and_one_point(sides: tuple[np.ndarray, np.ndarray]) -> None:
+    places = project(*sides)
+    assert [len(place) for place in places] == [len(side) for side in sides]
+    assert all(place.shape[1] == 2 and np.isfinite(place).all() for place in places)
+
+
+def test_texts_beyond_the_limit_and_without_a_vector_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
+    letters: Any = SimpleNamespace(name="letters", dim=3, unit="sentence", fingerprint="8" * 64, counts=Counter())
+    letters.encode = lambda texts: np.array([[text.count(c) for c in "abc"] for text in texts], dtype=np.float32)
+    texts, names = (["a", "aab", "b", "?"], ["c", "cc", "bc"]), ("one & $x$", "right")
+    svg = map_texts(*texts, letters, names=names)
+    assert svg == map_texts(*texts, letters, names=names)
+    shown = "".join(ElementTree.fromstring(svg).itertext())
+    assert "one & $x$ (3 of 4)" in shown
+    assert "right (3)" in shown
+    assert map_texts(*texts, letters, format="png").startswith(b"\x89PNG")
+    monkeypatch.setattr(plots, "_MOST", 2)
+    assert b"right (2 of 3)" in map_texts(*texts, letters, names=names)
+    with pytest.raises(InputError, match="none of the 1 reference texts"):
+        map_texts(["a"], ["?"], letters)
