@@ -129,6 +129,7 @@ def _figures(tally: Tally) -> dict[str, Any]:
         "without_score": dict(tally.bad),
         "cut": tally.cut,
         "replaced": dict(tally.replaced),
+        "removed": dict(tally.removed),
     }
 
 

@@ -21,7 +21,7 @@ from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples
 from negsample.scoring.metrics import make_metric
-from negsample.text import word_count
+from negsample.text import is_blank, word_count
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
@@ -126,7 +126,7 @@ def _rows(settings: Settings) -> tuple[list[Judged], list[str]]:
             f"fitted on the {len(mine)} of {len(rows)} judged summaries that have half: tune (--all takes all)"
         )
         rows = mine
-    blank = [row for row in rows if not row.summary.strip() or any(not text.strip() for text in row.documents)]
+    blank = [row for row in rows if any(map(is_blank, (row.summary, *row.documents)))]
     if blank:
         notes.append(f"{len(blank)} judged summaries left out: a text is blank (document {blank[0].document_id})")
         rows = [row for row in rows if row not in blank]

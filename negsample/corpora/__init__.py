@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from negsample.corpora import files, hub
 from negsample.corpora.pairs import CorpusOptions, describe_skipped, sampled
 from negsample.errors import InputError
-from negsample.io.files import ENDINGS
+from negsample.io.files import has_known_ending
+from negsample.io.lines import is_pipe
 from negsample.io.read import is_saved
 from negsample.records import Pair
 from negsample.registry import Registry
@@ -61,7 +62,7 @@ def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[
     head, colon, argument = name.partition(":")
     if head in CORPORA:
         return CORPORA.get(head)(argument, options, skipped)
-    if name == "-" or os.path.isfile(name):
+    if is_pipe(name) or os.path.isfile(name):
         return files.load_file(name, options, skipped)
     if is_saved(name):
         return hub.load_folder(name, options, skipped)
@@ -69,7 +70,7 @@ def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[
         if os.path.isdir(name):
             return hub.load_folder(name, options, skipped)
         raise InputError(f"{name}: no such file or folder; check the path")
-    if name.lower().endswith(tuple(ENDINGS)):
+    if has_known_ending(name):
         raise InputError(f"{name}: no such file; check the path")
     if os.path.isdir(name) and "/" not in name:
         raise InputError(f"{name}: is a folder; write ./{name} to read it as a corpus")

@@ -1,7 +1,6 @@
 """From the records of any source to pairs: what a caller may ask for, fields, ids, and records that are passed over."""
 
 import heapq
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,9 +8,10 @@ from typing import Any
 
 from negsample.errors import InputError, RecordError
 from negsample.io.read import Row, text_field
-from negsample.records import Pair
+from negsample.records import Pair, is_missing
 from negsample.seeds import digest
 from negsample.terminal import say
+from negsample.text import is_blank
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,11 @@ def _own_id(row: Row, field: str | None) -> str:
     value: Any = row.fields.get(name)
     if field is not None and field not in row.fields:
         raise RecordError(row.where, f"no field {field!r}", f"it has: {', '.join(map(repr, row.fields))}")
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if is_missing(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise RecordError(row.where, f"field {name!r} is not text or a number", "give each record an id")
-    return text_field(Row(row.where, {name: str(value)}), name) if str(value).strip() else ""
+    return text_field(Row(row.where, {name: str(value)}), name) if not is_blank(str(value)) else ""
 
 
 class _Ids:

@@ -19,7 +19,7 @@ from negsample.sentences import split_sentences
 from negsample.serve import Limits
 from negsample.serve.batcher import Batcher
 from negsample.serve.page import Page, docs_page
-from negsample.text import readable
+from negsample.text import is_blank, readable
 
 T = TypeVar("T")
 
@@ -164,7 +164,7 @@ def _check(given: Pairs, limits: Limits) -> None:
         raise HTTPException(413, f"{len(given.pairs)} pairs; send at most {limits.pairs} at a time")
     for number, pair in enumerate(given.pairs):
         for name, text in (("document", pair.document), ("summary", pair.summary)):
-            if not text.strip():
+            if is_blank(text):
                 raise HTTPException(422, f"pairs[{number}].{name} is blank; leave the pair out")
             if len(text) > limits.characters:
                 raise HTTPException(

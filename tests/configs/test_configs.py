@@ -12,7 +12,7 @@ from negsample.models.estimator import Estimator
 from negsample.models.summarizers import load_summarizer
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins as smoke
-from negsample.papers.grid_table import read_grid
+from negsample.papers.trained import read_grid
 from negsample.papers.transfer_config import read_transfer
 from negsample.settings import FOLDER, read_file
 from negsample.spec import parse
@@ -23,7 +23,7 @@ from negsample.train.search.settings import read_search
 
 FILES = sorted(FOLDER.glob("*.yaml"))
 # A file of each command and each sort of training that it has.
-RUN = ("align", "p3_experiment1", "p3_table1_newsroom", "p3_table4_sizes", "p2_table2", "reinforce_sample")
+RUN = ("align", "p3_experiment1", "p3_table1_newsroom", "p3_table3_transfer", "p2_table2", "reinforce_sample")
 READ = {
     "tables": lambda path: read_grid(read_file(path)["table"], path),
     "transfer": read_transfer,
@@ -108,6 +108,8 @@ def test_runs_to_its_end_with_smoke(name, tiny, negsample, tmp_path):
         page = (out / "transfer.html").read_text()
         assert "<html" in page
         assert all(name in page for name in values["sources"])
+        # Printed in the paper's table that the file is for.
+        assert "97.5" in page
     record = json.loads((out / "run.json").read_text())
     assert record["smoke"] is True
     assert '"sample' in json.dumps(record["config"])
@@ -154,6 +156,9 @@ def test_words_of_a_table_win_over_its_file(vectors, negsample, tmp_path):
     (cell,) = (record for record in table["records"] if record["value"] is not None)
     assert (cell["column"], cell["head"], cell["epochs"]) == (f"glove:{vectors}", "fc", 1)
     record = json.loads((tmp_path / "t" / "run.json").read_text())
-    assert (record["config"]["corpus"], record["config"]["limit"], record["seed"]) == ("sample:science", 8, 5)
+    assert (record["config"]["sources"], record["seed"]) == (
+        {"sample:science": {"corpus": "sample:science", "limit": 8}},
+        5,
+    )
     assert record["smoke"] is False
     assert "leave them out" in negsample(*arguments, "recipe=add", "--out", tmp_path / "u", check=2).stderr
