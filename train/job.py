@@ -29,8 +29,8 @@ from negsample.processes import refuse_sharding
 from negsample.train.config import Reading, TrainConfig
 from negsample.train.data import SPLITS, Split, make_examples, open_split, prepare_split
 from negsample.train.fit.align import MOST_EXAMPLES, align_outputs, beginning, fit_align, ranking_on
-from negsample.train.fit.checkpoint import read_epochs
-from negsample.train.fit.loop import PRINTED, Callbacks, fit, own_state, predict
+from negsample.train.fit.checkpoint import PRINTED, Callbacks, read_epochs
+from negsample.train.fit.loop import fit, own_state, predict
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

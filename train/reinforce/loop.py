@@ -11,7 +11,7 @@ from torch import Tensor
 from negsample.records import Source
 from negsample.seeds import seed_from
 from negsample.terminal import say
-from negsample.train.fit.checkpoint import Checkpoints, Memory, TrainingLog, save_weights
+from negsample.train.fit.checkpoint import Callbacks, Checkpoints, Memory, TrainingLog, save_weights
 from negsample.train.fit.loop import run_epochs
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import epoch_order
@@ -74,7 +74,7 @@ def fit(
     main, last = accelerator.is_main_process, config.ml_epochs + config.epochs
     kept = Checkpoints(accelerator, work, policy.network, reward)
     position = kept.resume()
-    log = TrainingLog(work / "training.jsonl" if main else None, say)
+    log = TrainingLog(work / "training.jsonl" if main else None, Callbacks(say=say))
     log.rewind(position)
     if main and not position.step and not config.epochs:
         save_weights(policy.network, work / START)
