@@ -75,4 +75,4 @@ if __name__ == "__main__":
     from negsample.io.files import atomic_json
 
     atomic_json(PERCENTILES, measure_sample())
-    print(f"{PERCENTILES}: written")
+    say(f"{PERCENTILES}: written")

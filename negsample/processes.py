@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, NoReturn, TypeVar
 
 from negsample.errors import InputError
+from negsample.terminal import say
 
 T = TypeVar("T")
 # What Accelerate's launcher sets.
@@ -29,10 +30,10 @@ def warn_of_lone_process() -> None:
     """
     asked = os.environ.get("ACCELERATE_USE_CPU", "").lower() == "true" and "MASTER_ADDR" in os.environ
     if asked and not launched():
-        print(
+        say(
             "negsample: 'accelerate launch --cpu' starts one process; for several on CPUs run "
             "ACCELERATE_USE_CPU=true accelerate launch --multi_gpu --num_processes N -m negsample VERB …",
-            file=sys.stderr,
+            error=True,
         )
 
 

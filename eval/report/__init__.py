@@ -1,4 +1,4 @@
-"""One self-contained page: style sheet and plots inside, no script, no network."""
+"""Reports: figures as JSON and tables, and a self-contained page (style sheet and plots inside, no script, no network)."""
 
 import shlex
 import sys
@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
 from negsample.eval.agreement.columns import ScoreColumn
-from negsample.io.files import atomic_json, atomic_text
-from negsample.io.run_record import versions
+from negsample.io.files import atomic_json, atomic_text, new_folder
+from negsample.io.run_record import Stopwatch, versions, write_run
 from negsample.io.write import write_table
 from negsample.number_text import interval, number, p_text, short
 from negsample.records import Judged
@@ -25,10 +25,10 @@ _DOCUMENT = 1500
 
 
 def render(template: str, **context: Any) -> str:
-    """Return the page that ``template`` makes of ``context``, with the command line at its head."""
+    """Return the page (or, of ``.md.j2``, the Markdown) that ``template`` makes of ``context``."""
     environment = Environment(
         loader=FunctionLoader(_read),
-        autoescape=select_autoescape(enabled_extensions=("html", "j2"), default=True),
+        autoescape=select_autoescape(enabled_extensions=("html.j2",)),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -50,12 +50,8 @@ def _read(name: str) -> str:
 
 def about(column: ScoreColumn) -> dict[str, Any]:
     """What JSON says of a metric beside its name."""
-    return {
-        "kind": column.kind,
-        "signature": column.signature,
-        "sign_turned": column.turned,
-        "note": column.note,
-    }
+    told = {"kind": column.kind, "signature": column.signature}
+    return {**told, "sign_turned": column.turned, "note": column.note}
 
 
 def texts(row: Judged) -> dict[str, Any]:
@@ -82,17 +78,21 @@ def made(name: str, make: Callable[[], T]) -> T | None:
         return None
 
 
+def write_report(out: str, contents: Mapping[str, Any], watch: Stopwatch, **facts: Any) -> None:
+    """Make the folder ``out`` of ``contents`` (see `write_files`) and ``run.json`` with ``facts``."""
+    with new_folder(out) as folder:
+        write_files(folder, contents)
+        write_run(folder / "run.json", watch, **facts)
+
+
 def write_files(folder: Path, contents: Mapping[str, Any]) -> None:
-    """Write each of ``contents`` under its name in ``folder``: a table ``(rows, columns)``, a page as the function that
-    makes it (see `made`), anything else as JSON.
+    """Write each of ``contents`` under its name in ``folder``: a table ``(rows, columns)``, a page as
+    the function that makes it (see `made`), anything else as JSON.
     """
     for name, content in contents.items():
         if callable(content):
-            content = made(name, content)
-            if content is None:
-                continue
-        if isinstance(content, str):
-            atomic_text(folder / name, content)
+            if (page := made(name, content)) is not None:
+                atomic_text(folder / name, page)
         elif isinstance(content, tuple):
             write_table(folder / name, *content)
         else:

@@ -6,10 +6,9 @@ from functools import partial
 from typing import Any
 
 from negsample.eval.agreement.compare import Section, SystemsComparison
-from negsample.eval.report import about, render, texts, write_files
+from negsample.eval.report import about, render, texts, write_report
 from negsample.eval.report.plots import shared_scale
-from negsample.io.files import new_folder
-from negsample.io.run_record import Stopwatch, fingerprints, write_run
+from negsample.io.run_record import Stopwatch, fingerprints
 
 CSV_COLUMNS = tuple(
     "metric system rank mean low high difference difference_low difference_high p p_bootstrap p_holm documents".split()
@@ -19,28 +18,22 @@ CSV_COLUMNS = tuple(
 def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> None:
     """Write ``compare.json``, ``compare.csv``, ``report.html`` and ``run.json`` in the folder ``out``."""
     plain = comparison_json(result)
-    with new_folder(out) as folder:
-        contents = {
-            "compare.json": plain,
-            "compare.csv": (comparison_rows(result), CSV_COLUMNS),
-            "report.html": partial(comparison_page, result),
-        }
-        write_files(folder, contents)
-        write_run(
-            folder / "run.json",
-            watch,
-            config=plain["settings"],
-            seed=result.settings.seed,
-            data=fingerprints(result.files),
-            signatures={section.column.name: section.column.signature for section in result.sections},
-        )
+    rows = (
+        {"metric": section.column.name, **asdict(system)} for section in result.sections for system in section.systems
+    )
+    contents = {
+        "compare.json": plain,
+        "compare.csv": (rows, CSV_COLUMNS),
+        "report.html": partial(comparison_page, result),
+    }
+    about_run = {"config": plain["settings"], "seed": result.settings.seed, "data": fingerprints(result.files)}
+    signatures = {section.column.name: section.column.signature for section in result.sections}
+    write_report(out, contents, watch, **about_run, signatures=signatures)
 
 
 def comparison_json(result: SystemsComparison) -> dict[str, Any]:
     """Return everything but the texts, as JSON takes it."""
     return {
-        "format": "negsample-comparison",
-        "format_version": 1,
         "settings": asdict(result.settings),
         "systems": list(result.systems.names),
         "documents": len(result.systems.documents),
@@ -64,34 +57,20 @@ def comparison_json(result: SystemsComparison) -> dict[str, Any]:
     }
 
 
-def comparison_rows(result: SystemsComparison) -> Iterator[dict[str, Any]]:
-    """Yield one row a metric and system."""
-    for section in result.sections:
-        for system in section.systems:
-            yield {"metric": section.column.name, **{name: getattr(system, name) for name in CSV_COLUMNS[1:]}}
-
-
 def comparison_page(result: SystemsComparison) -> str:
     """Return the page of a comparison of systems, as HTML."""
-    return render("compare.html.j2", result=result, sections=[_section(result, section) for section in result.sections])
 
+    def cases(section: Section) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+        """For each system what it and the first wrote where they differ most."""
+        for name, found in section.different.items():
+            rows = [(d, result.systems.rows[section.documents[d.document]]) for d in found]
+            place = result.systems.names.index(name)
+            yield name, [{"case": d, "first": row[0], "other": row[place], **texts(row[0])} for d, row in rows]
 
-def _section(result: SystemsComparison, section: Section) -> dict[str, Any]:
-    systems, names = section.systems, result.systems.names
-    return {
-        "section": section,
-        "mean": shared_scale([end for s in systems for end in (s.mean, s.low, s.high)], zero=False),
-        "gap": shared_scale(
-            [end for s in systems for end in (s.difference, s.difference_low, s.difference_high)], zero=True
-        ),
-        "different": [
-            (name, [_case(result, section, names.index(name), d) for d in found])
-            for name, found in section.different.items()
-            if found
-        ],
-    }
-
-
-def _case(result: SystemsComparison, section: Section, system: int, difference: Any) -> dict[str, Any]:
-    rows = result.systems.rows[section.documents[difference.document]]
-    return {"case": difference, "first": rows[0], "other": rows[system], **texts(rows[0])}
+    sections = []
+    for section in result.sections:
+        means = [end for s in section.systems for end in (s.mean, s.low, s.high)]
+        gaps = [end for s in section.systems for end in (s.difference, s.difference_low, s.difference_high)]
+        scales = {"mean": shared_scale(means, zero=False), "gap": shared_scale(gaps, zero=True)}
+        sections.append({"section": section, **scales, "different": [own for own in cases(section) if own[1]]})
+    return render("compare.html.j2", result=result, sections=sections)

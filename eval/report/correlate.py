@@ -9,28 +9,16 @@ import numpy as np
 
 from negsample.eval.agreement.correlate import Correlation, Measured
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, level_title
-from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, bonferroni, holm
+from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, holm
 from negsample.eval.judgments import parted
-from negsample.eval.report import about, plots, render, texts, write_files
-from negsample.io.files import new_folder
-from negsample.io.run_record import Stopwatch, fingerprints, write_run
+from negsample.eval.report import about, plots, render, texts, write_report
+from negsample.io.run_record import Stopwatch, fingerprints
 from negsample.number_text import number, p_text
 
 CSV_COLUMNS = tuple(
     "dataset human metric level coefficient value low high p n documents systems left_out given_length".split()
 )
 SCORE_COLUMNS = ("dataset", "document_id", "system", "kind", "name", "score", "reason")
-CAVEATS = (
-    "Pooled rows that share a document are not independent: the p of a pooled figure and the Williams test on pooled "
-    "rows are too bold. Read the intervals, for which whole documents are resampled, and the permutation test.",
-    "The permutation test takes the systems as given: at the system level it says whether these systems on other "
-    "documents would show the difference, not whether other systems would. The matrix of who beats whom therefore uses "
-    "the Williams test at the system level.",
-    "A resampling p can't fall below 1/(draws + 1), and Holm multiplies the smallest p by the number of pairs of metrics: "
-    "with many metrics the adjusted bootstrap p of agreement.json can't reach 0.05 unless --bootstrap is raised. The "
-    "permutation test takes 50 draws a pair.",
-    "An interval that crosses 0, or a mark that says 'not clearly', means that these judgments can't tell.",
-)
 # Metrics drawn for each human score, and metrics whose disagreements are shown with texts.
 _DRAWN = 6
 _TEXTS = 3
@@ -40,23 +28,17 @@ _TEST_NAMES = {"permutation": "paired permutation", "williams": "Williams"}
 def write_correlation(result: Correlation, out: str, watch: Stopwatch) -> None:
     """Write ``agreement.json``, ``agreement.csv``, ``scores.parquet``, ``report.html`` and ``run.json`` in the folder ``out``."""
     settings, plain = result.settings, agreement_json(result)
+    contents = {
+        "agreement.json": plain,
+        "agreement.csv": (agreement_rows(result), CSV_COLUMNS),
+        "scores.parquet": (score_rows(result), SCORE_COLUMNS),
+        "report.html": partial(correlation_page, result),
+    }
     files = [parted(spec)[1] for spec in settings.judgments]
-    with new_folder(out) as folder:
-        contents = {
-            "agreement.json": plain,
-            "agreement.csv": (agreement_rows(result), CSV_COLUMNS),
-            "scores.parquet": (score_rows(result), SCORE_COLUMNS),
-            "report.html": partial(correlation_page, result),
-        }
-        write_files(folder, contents)
-        write_run(
-            folder / "run.json",
-            watch,
-            config=plain["settings"],
-            seed=settings.seed,
-            data=fingerprints([*files, *(argument.partition("=")[2] for argument in settings.scores)]),
-            signatures={column.name: column.signature for column in result.columns},
-        )
+    files += [argument.partition("=")[2] for argument in settings.scores]
+    signatures = {column.name: column.signature for column in result.columns}
+    about_run = {"config": plain["settings"], "seed": settings.seed, "data": fingerprints(files)}
+    write_report(out, contents, watch, **about_run, signatures=signatures)
 
 
 # --- plain values
@@ -65,8 +47,6 @@ def write_correlation(result: Correlation, out: str, watch: Stopwatch) -> None:
 def agreement_json(result: Correlation) -> dict[str, Any]:
     """Return everything but texts and scores, as JSON takes it; no NaN."""
     return {
-        "format": "negsample-agreement",
-        "format_version": 1,
         "settings": asdict(result.settings),
         "headline": MAIN_COEFFICIENT,
         "tests": TESTS,
@@ -74,7 +54,6 @@ def agreement_json(result: Correlation) -> dict[str, Any]:
         "datasets": [_dataset(data) for data in result.datasets],
         "average_ranks": {level: [asdict(rank) for rank in ranks] for level, ranks in result.ranks.items()},
         "notes": list(result.notes),
-        "caveats": list(CAVEATS),
     }
 
 
@@ -129,9 +108,8 @@ def _comparisons(comparisons: Sequence[MetricsComparison]) -> list[dict[str, Any
     for group in groups.values():
         for name in ("p_permutation", "p_bootstrap", "williams_p_two"):
             raw = np.array([np.nan if row[name] is None else row[name] for row in group])
-            for adjust in (holm, bonferroni):
-                for row, p in zip(group, adjust(raw).tolist(), strict=True):
-                    row[f"{name}_{adjust.__name__}"] = None if np.isnan(p) else p
+            for row, p in zip(group, holm(raw).tolist(), strict=True):
+                row[f"{name}_holm"] = None if np.isnan(p) else p
     return [row for group in groups.values() for row in group]
 
 
@@ -144,8 +122,7 @@ def agreement_rows(result: Correlation) -> Iterator[dict[str, Any]]:
         for figure in data.figures:
             told = [figure.reason] if figure.reason else []
             told += [f"{count} × {reason}" for reason, count in figure.left_out.items()]
-            row = {name: getattr(figure, name) for name in CSV_COLUMNS}
-            yield row | {"left_out": "; ".join(told)}
+            yield {name: getattr(figure, name) for name in CSV_COLUMNS} | {"left_out": "; ".join(told)}
 
 
 def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
@@ -154,14 +131,16 @@ def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
     """
     for data in result.datasets:
         places = [(data.source.name, row.document_id, row.system) for row in data.source.rows]
-        for row, place in zip(data.source.rows, places, strict=True):
-            for name, value in row.scores.items():
-                yield dict(zip(SCORE_COLUMNS, (*place, "human", name, value, None), strict=True))
+        found = [
+            (*place, "human", name, value, None)
+            for row, place in zip(data.source.rows, places, strict=True)
+            for name, value in row.scores.items()
+        ]
         for column in data.columns:
-            values = -column.values if column.turned else column.values
-            for place, value, reason in zip(places, values.tolist(), column.reasons, strict=True):
-                score = None if reason is not None else value
-                yield dict(zip(SCORE_COLUMNS, (*place, column.kind, column.name, score, reason), strict=True))
+            values = (-column.values if column.turned else column.values).tolist()
+            for place, value, why in zip(places, values, column.reasons, strict=True):
+                found.append((*place, column.kind, column.name, value if why is None else None, why))
+        yield from (dict(zip(SCORE_COLUMNS, each, strict=True)) for each in found)
 
 
 # --- the page
@@ -170,14 +149,8 @@ def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
 def correlation_page(result: Correlation) -> str:
     """Return the page of an agreement, as HTML."""
     levels = result.settings.shown_levels()
-    return render(
-        "correlate.html.j2",
-        result=result,
-        levels=levels,
-        level_title=level_title,
-        datasets=[(data, [_human(data, human, levels) for human in data.table.human]) for data in result.datasets],
-        caveats=CAVEATS,
-    )
+    datasets = [(data, [_human(data, human, levels) for human in data.table.human]) for data in result.datasets]
+    return render("correlate.html.j2", result=result, levels=levels, level_title=level_title, datasets=datasets)
 
 
 def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:

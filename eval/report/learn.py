@@ -1,6 +1,5 @@
 """A fit to people's judgments: its page, the plain values of fit.json and fit.csv, and the model card."""
 
-from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import negsample
 from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficient_symbol, level_title
 from negsample.eval.judgments import parted
@@ -36,23 +34,20 @@ def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, wa
     """
     from negsample.models.fitted import save_fitted
 
-    settings, plain = result.settings, fit_json(result)
+    plain = fit_json(result)
+    rows = ({"target": target.human, **asdict(f)} for target in result.targets for f in target.figures)
+    table = ([{name: row[name] for name in CSV_COLUMNS} for row in rows], CSV_COLUMNS)
     with new_folder(out) as folder:
         (folder / "fit").mkdir()
         save_fitted(estimator, result.fitted, folder, fit_card(Path(out).name, result, base))
-        contents = {
-            "fit.json": plain,
-            "fit.csv": (fit_table(result), CSV_COLUMNS),
-            "report.html": partial(fit_page, result),
-        }
-        write_files(folder / "fit", contents)
+        write_files(folder / "fit", {"fit.json": plain, "fit.csv": table, "report.html": partial(fit_page, result)})
         write_run(
             folder / "run.json",
             watch,
             device=str(estimator.device),
             config=plain["settings"],
-            seed=settings.seed,
-            data=fingerprints([parted(settings.judgments)[1]]),
+            seed=result.settings.seed,
+            data=fingerprints([parted(result.settings.judgments)[1]]),
             fitted=dict(result.fitted.about) | {"document_keys": list(result.fitted.documents)},
             base={"model": base, "signature": estimator.signature},
             signatures={metric.name: metric.signature for metric in result.fitted.metrics},
@@ -72,8 +67,6 @@ def write_preset(result: PresetResult, out: str, watch: Stopwatch, judgments: st
 def fit_json(result: FitResult) -> dict[str, Any]:
     """Return everything but texts and scores, as JSON takes it."""
     return {
-        "format": "negsample-fit",
-        "format_version": 1,
         "settings": asdict(result.settings),
         "summaries": result.rows,
         "documents": result.documents,
@@ -81,10 +74,7 @@ def fit_json(result: FitResult) -> dict[str, Any]:
         "overall": {"weights": weights(result, result.overall.weights), "strength": result.overall.weights.strength},
         "targets": [
             {
-                "human": target.human,
-                "name": target.name,
-                "level": target.level,
-                "coefficient": target.coefficient,
+                **{name: getattr(target, name) for name in ("human", "name", "level", "coefficient", "left_out")},
                 "verdict": verdict(target),
                 "recommended": target.name if target.better else target.best,
                 "weights": weights(result, target.fit.weights),
@@ -93,20 +83,11 @@ def fit_json(result: FitResult) -> dict[str, Any]:
                 "coverage": dict(zip(("value", "low", "high"), target.coverage, strict=True)),
                 "against_best_aspect": asdict(target.against),
                 "learning_curve": [asdict(point) for point in target.curve],
-                "left_out": target.left_out,
                 "figures": [asdict(figure) for figure in target.figures],
             }
             for target in result.targets
         ],
     }
-
-
-def fit_table(result: FitResult) -> Iterator[dict[str, Any]]:
-    """Yield one row a target, metric, level and coefficient."""
-    for target in result.targets:
-        for figure in target.figures:
-            values = {name: getattr(figure, name) for name in CSV_COLUMNS[1:]}
-            yield {"target": target.human, **values}
 
 
 def weights(result: FitResult, found: Any) -> dict[str, float]:
@@ -175,12 +156,16 @@ def fit_page(result: FitResult) -> str:
 def _target(result: FitResult, target: TargetResult) -> dict[str, Any]:
     levels = [level for level in LEVELS if any(f.level == level and f.value is not None for f in target.figures)]
     levels.sort(key=lambda level: level != target.level)
-    # The curve of the fit has a band of one standard deviation; the others stand beside it.
-    values = [[(p.mean, p.sd), (p.unfitted, 0.0), (p.aspect, 0.0)] for p in target.curve]
-    spots = [
-        (name, [(p.documents, v, v - sd, v + sd) for p, (v, sd) in zip(target.curve, column, strict=True)])
-        for name, column in zip(CURVES, zip(*values, strict=True), strict=False)
-    ]
+    tags = {FITTED: "cross-validated", OVERALL: "cross-validated"} | dict.fromkeys(TRIVIAL, "baseline")
+    plot = None
+    if len(target.curve) > 1:
+        # The curve of the fit has a band of one standard deviation; the others stand beside it.
+        fitted = [(p.documents, p.mean, p.mean - p.sd, p.mean + p.sd) for p in target.curve]
+        unfitted = [(p.documents, p.unfitted, p.unfitted, p.unfitted) for p in target.curve]
+        aspect = [(p.documents, p.aspect, p.aspect, p.aspect) for p in target.curve]
+        curves = list(zip(CURVES, (fitted, unfitted, aspect), strict=True))
+        told = f"Agreement with {target.human} on documents left out, by the number of judged documents"
+        plot = plots.curve_plot(curves, (-1.0, 1.0), "judged documents", level_title(target.level), told)
     return {
         "about": target,
         "verdict": verdict(target),
@@ -188,22 +173,10 @@ def _target(result: FitResult, target: TargetResult) -> dict[str, Any]:
         "words": in_words(weights(result, target.fit.weights)),
         "levels": [(level, level_title(level)) for level in levels],
         "lines": [
-            {
-                "name": name,
-                "tag": "cross-validated" if name in (FITTED, OVERALL) else "baseline" if name in TRIVIAL else "",
-                "figures": [target.figure(name, level) for level in levels],
-            }
+            {"name": name, "tag": tags.get(name, ""), "figures": [target.figure(name, level) for level in levels]}
             for name in ranked(target)
         ],
-        "plot": plots.curve_plot(
-            spots,
-            (-1.0, 1.0),
-            "judged documents",
-            level_title(target.level),
-            f"Agreement with {target.human} on documents left out, by the number of judged documents",
-        )
-        if len(target.curve) > 1
-        else None,
+        "plot": plot,
     }
 
 
@@ -215,34 +188,12 @@ def ranked(target: TargetResult) -> list[str]:
 
 def fit_card(name: str, result: FitResult, base: str) -> str:
     """The model card, as Markdown."""
+    targets = [
+        f"`{target.name}` (people's {target.human}): {target.level}-level {MAIN_COEFFICIENT[target.level]} "
+        f"{number(target.figure(FITTED).value)} on documents left out; "
+        f"{result.settings.confidence:.0%} intervals held {target.coverage[0]:.0%}. {verdict(target)}"
+        for target in result.targets
+    ]
+    overall = in_words(weights(result, result.overall.weights))
     about = result.fitted.about
-    lines = []
-    for target in result.targets:
-        figure = target.figure(FITTED)
-        lines.append(
-            f"- `{target.name}` (people's {target.human}): {target.level}-level {MAIN_COEFFICIENT[target.level]} "
-            f"{'not defined' if figure.value is None else f'{figure.value:.3f}'} on documents left out; "
-            f"{result.settings.confidence:.0%} intervals held {target.coverage[0]:.0%}. {verdict(target)}"
-        )
-    listed = "\n".join(lines)
-    return f"""---
-library_name: negsample
-tags: [summarization, evaluation]
----
-# {name}
-
-An estimator of summary quality fitted to people's scores by negsample {negsample.__version__}: {about["summaries"]} judged
-summaries of {about["documents"]} documents ({", ".join(about["datasets"])}; half: {about["half"]}). It started from {base}.
-
-{listed}
-
-Overall score: {in_words(weights(result, result.overall.weights))}.
-
-Measured on these documents it looks too good: `negsample correlate` warns of them. What was learned here need not hold for
-other texts and other people.
-
-```python
-from negsample.models import load
-load("{name}").score_pairs(documents, summaries).aspects
-```
-"""
+    return render("learn_card.md.j2", name=name, base=base, about=about, targets=targets, overall=overall)

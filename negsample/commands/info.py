@@ -12,7 +12,7 @@ from negsample.errors import InputError
 from negsample.terminal import say
 
 # The file of arguments that an experiment begins its folder with; a run of train has none.
-_EXPERIMENTS = {"grid.json": "table", "transfer-config.json": "transfer"}
+_EXPERIMENTS = {"experiment.json": "experiment", "table_settings.json": "table"}
 
 
 def info(

@@ -42,20 +42,12 @@ def tables(
         list[str] | None,
         Option(help="What stands for an encoder or model of the paper, as in GloVe=glove:FILE.", metavar="NAME=SPEC"),
     ] = None,
-    metric: Annotated[list[str] | None, Option(help="These rows, not the paper's.", metavar="NAME")] = None,
     human: Annotated[list[str] | None, Option(help="Only this human score (default: the paper's, else all).")] = None,
-    without: Annotated[list[str] | None, Option(help="Leave out this system too.")] = None,
     config: Annotated[
         str | None, Option(help="p3-table1, 2: YAML file with settings, encoders, heads.", metavar="FILE")
     ] = None,
-    models: Annotated[
-        str | None,
-        Option(
-            help="p3-table5 to 7: model folders in place of training ('runs/*-*'); none: ROUGE alone.", metavar="GLOB"
-        ),
-    ] = None,
+    rouge_alone: Annotated[bool, Option("--rouge-alone", help="p3-table6, 7: no models, ROUGE alone.")] = False,
     keep_models: Annotated[bool, Option("--keep-models", help="p3-table1, 2: keep each cell's model.")] = False,
-    precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: Annotated[int | None, Option(help="Decides every random choice (default 0).")] = None,
     smoke: options.Smoke = False,
@@ -67,10 +59,10 @@ def tables(
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
 
-    several = {"data": data, "words": values, "parts": part, "metrics": metric, "human": human, "without": without}
-    single = {"config": config, "models": models, "precision": precision, "bootstrap": bootstrap, "seed": seed}
-    lists = {key: tuple(given or ()) for key, given in several.items()}
-    run_table(name, Asked(**lists, **single, keep_models=keep_models, smoke=smoke), Path(out), say)
+    lists = {"data": data, "words": values, "parts": part, "human": human}
+    single = {"config": config, "rouge_alone": rouge_alone, "keep_models": keep_models, "bootstrap": bootstrap}
+    asked = Asked(**{key: tuple(given or ()) for key, given in lists.items()}, **single, seed=seed, smoke=smoke)
+    run_table(name, asked, Path(out), say)
 
 
 def transfer(
@@ -92,15 +84,14 @@ def transfer(
     from negsample.papers.stand_ins import small_transfer
     from negsample.papers.transfer import run_transfer
     from negsample.papers.transfer_config import read_transfer
-    from negsample.papers.transfer_report import published_beside, transfer_table
+    from negsample.papers.transfer_report import transfer_table
 
     watch = Stopwatch()
     experiment = read_transfer(config)
-    printed = published_beside(experiment)
     if smoke:
         experiment = small_transfer(experiment)
-    grid = run_transfer(experiment, Path(out), say=say)
-    table = transfer_table(grid, printed)
+    grid = run_transfer(experiment, Path(out), say)
+    table = transfer_table(grid, config)
     page = made("transfer.html", lambda: transfer_page(table.content()))
     write(
         replace(table, pictures={"transfer.html": page.encode()} if page else {}),

@@ -8,21 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.io.yaml_text import read_mapping
 from negsample.papers.records import Record, Table, beside
 from negsample.registry import suggestion
+from negsample.settings import read_mapping
 
 _PART = re.compile(r"\{([^{}]+)\}")
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One table or figure of a paper: an entry of ``tables.yaml``, whose fields it has.
-
-    ``name``: what ``negsample tables`` calls it, "" where another ``command`` makes it, or none. ``data``: what the paper took.
-    ``stars``: (p, mark) pairs, the strictest first; they mark the p of the correlation, or, with ``against``, Williams' test
-    of a row against that row. ``learned``: rows that a learned metric adds up. ``plot``: how the figures are drawn, "" not.
-    """
+    """One table or figure of a paper: an entry of ``tables.yaml``, whose head says what the fields are."""
 
     paper: str
     what: str
@@ -49,23 +44,14 @@ class Declared:
     printed_in: str = ""
     printed: str = ""
 
-    @property
-    def source(self) -> str:
-        """The paper and the table's number in it."""
-        return f"{self.paper}, {self.what}"
-
     def listed(self) -> tuple[str, str, str, str, str]:
         """A line of the list of all: paper, what, command (after ``negsample``; "–": none), what is published, what departs."""
         own = " ".join(["tables", self.name, *(f"--data {name}" for name in self.data)]) if self.name else "–"
         return self.paper, self.what, self.command or own, self.title, self.departs
 
-    def printed_rows(self) -> list[list[str]]:
-        """What is printed: the head first, "~" read as a space."""
-        return [[word.replace("~", " ") for word in line.split()] for line in self.printed.splitlines()]
-
     def printed_records(self) -> list[Record]:
-        """What is printed, a record a figure; a row is its first ``keys`` words, joined."""
-        head, *lines = self.printed_rows() or [[]]
+        """What is printed, a record a figure; a row is its first ``keys`` words, joined, and "~" a space."""
+        head, *lines = [[word.replace("~", " ") for word in line.split()] for line in self.printed.splitlines()] or [[]]
         return [
             Record(" ".join(line[: self.keys]), column, section=self.printed_in, printed=text)
             for line in lines
@@ -78,8 +64,9 @@ class Declared:
         # Another table of the paper may stand below this one.
         below = [each for each in all_declared() if each.command.startswith(f"tables {self.name} ") and not each.name]
         printed = [record for each in (self, *below) for record in each.printed_records()]
-        title, found = f"{self.source}: {self.title}", beside(records, printed)
-        return Table(self.name, title, self.source, found, notes=(*self.notes, *notes), **facts)
+        source = f"{self.paper}, {self.what}"
+        found = beside(records, printed)
+        return Table(self.name, f"{source}: {self.title}", source, found, notes=(*self.notes, *notes), **facts)
 
     def with_parts(self, given: Sequence[str]) -> "Declared":
         """Return the table with parts replaced by ``NAME=SPEC`` each. Raises InputError for a name that it has not."""

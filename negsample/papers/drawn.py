@@ -14,13 +14,13 @@ def draw(how: str, records: Sequence[Record]) -> bytes:
     """Draw ``records`` as SVG, in one of the ways of ``DRAWN``."""
     from matplotlib.figure import Figure
 
+    groups: dict[str, list[Record]] = {}
+    title, draw_panel = DRAWN[how]
+    for record in records:
+        if record.value is not None and (name := title(record)) is not None:
+            groups.setdefault(name, []).append(record)
     with style(NO_FORMULAS):
-        groups: dict[str, list[Record]] = {}
-        title, draw_panel = DRAWN[how]
-        for record in records:
-            if record.value is not None and (name := title(record)) is not None:
-                groups.setdefault(name, []).append(record)
-        figure: Figure = Figure(figsize=(6, 3.2 * max(1, len(groups))), layout="constrained")
+        figure = Figure(figsize=(6, 3.2 * max(1, len(groups))), layout="constrained")
         panels = figure.subplots(max(1, len(groups)), 1, squeeze=False)[:, 0]
         for (name, own), axes in zip(groups.items(), panels, strict=False):
             axes.set_title(name)
@@ -40,9 +40,8 @@ def _bars(axes: Any, own: Sequence[Record]) -> None:
 def _curves(axes: Any, own: Sequence[Record]) -> None:
     """Mean and spread of each column over the number of articles."""
     for label in dict.fromkeys(record.column for record in own):
-        line = [record for record in own if record.column == label]
-        spread = [record.about["sd"] or 0 for record in line]
-        x, y = [int(record.row) for record in line], [record.value for record in line]
+        line = [(int(r.row), r.value, r.about["sd"] or 0) for r in own if r.column == label]
+        x, y, spread = zip(*line, strict=True)
         axes.errorbar(x, y, yerr=spread, label=label, capsize=2)
     axes.set(xlabel="articles", xscale="log")
 
@@ -69,12 +68,11 @@ def _points(axes: Any, own: Sequence[Record]) -> None:
 def _distances(axes: Any, own: Sequence[Record]) -> None:
     """People's mean and the distance of headlines and texts, a colour and a mark for each task."""
     for record in own:
-        dataset, task = record.about["dataset"], record.about["task"]
+        task, place = record.about["task"], (record.about["people"], record.value)
         colour, mark = _MARKS[task]
-        place = record.about["people"], record.value
         known = task in axes.get_legend_handles_labels()[1]
         axes.plot(*place, color=colour, marker=mark, linestyle="", label="" if known else task)
-        axes.annotate(dataset, place, xytext=(4, 4), textcoords="offset points", fontsize=7)
+        axes.annotate(record.about["dataset"], place, xytext=(4, 4), textcoords="offset points", fontsize=7)
     axes.set(xlabel="people's mean score", ylabel="Fréchet embedding distance (lower: nearer)")
 
 

@@ -4,31 +4,36 @@ A file has a record for each headline pair: ``story``, ``generated``, ``referenc
 ``ref_story``, ``gen_ref`` (people's scores, higher is better: a number, or a list with one for each person, of which
 the mean counts), and, where there are several, ``dataset`` and ``system``. What needs no people reads records without
 their scores, as ``negsample reinforce`` writes them, where ``draw`` counts a system's headlines for one story.
+``headlines:DIR``: the authors' own (GitHub Abdul-Moeed/headline-gen-metrics), a workbook for each rater.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.agreement.correlate import Source
-from negsample.eval.agreement.levels import judged_table
+from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.metrics.corpus import CorpusMetric, make_corpus_metric
-from negsample.io.read import Row, number_field, read_rows, text_field
-from negsample.papers.declared import Declared
-from negsample.papers.judged import Asked, Measured, measure
-from negsample.papers.kinds import correlations
+from negsample.io.read import number_field, read_rows, text_field
+from negsample.papers.judged import Measured, correlation_records
 from negsample.papers.records import Record, Table
-from negsample.records import Judged
+from negsample.records import Judged, Row
 from negsample.resampling import mean_interval
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
 from negsample.seeds import generator
 from negsample.sentences import story_of
 
-TASKS = {"Gen-Story": "gen_story", "Ref-Story": "ref_story", "Gen-Ref": "gen_ref"}
+# Task → the field of people's score, of the headline, and of the text that it is compared with.
+TASKS = {
+    "Gen-Story": ("gen_story", "generated", "story"),
+    "Ref-Story": ("ref_story", "reference", "story"),
+    "Gen-Ref": ("gen_ref", "generated", "reference"),
+}
 OVERALL = "Overall"
 FED = "fed"
 TABLE_4 = "Table 4: times a metric is best, and significant"
@@ -36,53 +41,103 @@ TABLE_4 = "Table 4: times a metric is best, and significant"
 ALPHA = 0.05
 # Stories shown as Table 1 shows one.
 SHOWN = 5
+# The data sets as the paper prints them, by the names in its workbooks.
+_PRINTED = {name.lower().replace("/", "-"): name for name in ("Amazon", "CNN/DailyMail", "Newsroom", "Gigaword")}
+_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
-@dataclass(frozen=True)
-class Headline:
-    """``scores``: people's mean score for each task in ``TASKS`` that they judged. ``draw``: of several for a story, from 1."""
+def read_headlines(data: str) -> Iterable[Row]:
+    """The records of a file, or of the raters' workbooks in ``headlines:DIR``: columns data set, text, reference, generated, and
+    the scores of (reference, generated), (text, reference), (text, generated). Raises InputError where they aren't so."""
+    kind, colon, folder = data.partition(":")
+    if kind != "headlines" or not colon:
+        return read_rows(data)
+    paths = sorted(path for path in Path(folder).rglob("*.xlsx") if not path.name.startswith("~"))
+    if not paths:
+        raise InputError(f"{folder}: no .xlsx in it; give the folder of headline-gen-metrics, or its data/human-eval")
+    raters = list(map(_scored_rows, paths))
+    if len({tuple(row["D"] for row in rows) for rows in raters}) > 1:
+        raise InputError(f"{folder}: the raters' workbooks have not the same headlines")
+    found, dataset = [], ""
+    for number, rows in enumerate(zip(*raters, strict=True), start=1):
+        first = rows[0]
+        dataset = first.get("A") or dataset
+        texts = {name: first.get(column) for name, column in (("story", "B"), ("reference", "C"), ("generated", "D"))}
+        named = (("gen_ref", "E"), ("ref_story", "F"), ("gen_story", "G"))
+        scores = {name: [float(row.get(column) or "nan") for row in rows] for name, column in named}
+        printed = _PRINTED.get(dataset.lower().replace("_", "-").replace("cnn-dm", "cnn-dailymail"), dataset)
+        found.append(Row(f"{folder}, headline {number}", {"dataset": printed, **texts, **scores}))
+    return found
 
-    dataset: str
-    story: str
-    generated: str
-    reference: str
-    scores: Mapping[str, float]
-    system: str = ""
-    draw: int = 1
 
-    def texts(self, task: str) -> tuple[str, str]:
-        """Return the headline and the text it is compared with in ``task``."""
-        summary = self.reference if task == "Ref-Story" else self.generated
-        return summary, self.reference if task == "Gen-Ref" else self.story
-
-    def item(self, task: str) -> Item:
-        """What a metric compares in ``task``: as document and as reference, whichever it reads, the task's own text."""
-        summary, target = self.texts(task)
-        return Item(target, summary, (target,))
-
-
-def load_headlines(path: str | Path, *, judged: bool | None = True) -> list[Headline]:
-    """Read the records of ``path`` (JSONL, CSV, TSV or Parquet), stories cut to their first five sentences.
-
-    Where not ``judged`` people's scores may be missing (None: all or none of a record), and a generated headline may be
-    empty. Raises RecordError, with file and line, for a record that lacks a field or has a score that is not a finite number.
-    """
+def _scored_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a workbook's first sheet that have a generated headline and a number, by the letters of the columns."""
+    try:
+        with zipfile.ZipFile(path) as book:
+            texts = ElementTree.fromstring(book.read("xl/sharedStrings.xml")).iter(f"{_SHEET}si")
+            shared = ["".join(text.itertext()) for text in texts]
+            rows = list(ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml")).iter(f"{_SHEET}row"))
+    except (OSError, KeyError, zipfile.BadZipFile, ElementTree.ParseError) as error:
+        raise InputError(f"{path}: can't be read as a workbook ({error})") from None
     found = []
-    for row in read_rows(path):
-        story = story_of(text_field(row, "story"))
-        given = {task: name for task, name in TASKS.items() if row.fields.get(name) is not None}
-        wanted = TASKS if judged or (judged is None and given) else given
-        scores = {task: _mean_score(row, name) for task, name in wanted.items()}
-        dataset, system = (
-            text_field(row, name) if row.fields.get(name) is not None else "" for name in ("dataset", "system")
-        )
+    for row in rows:
+        own = {}
+        for cell in row.iter(f"{_SHEET}c"):
+            value = cell.findtext(f"{_SHEET}v") or ""
+            own[cell.get("r", "").rstrip("0123456789")] = (
+                shared[int(value)] if value and cell.get("t") == "s" else value
+            )
+        if own.get("D") and own.get("E", "").replace(".", "", 1).isdigit():
+            found.append(own)
+    return found
+
+
+def headline_sources(records: Iterable[Row], kind: str) -> list[Source]:
+    """The headlines that a table of ``kind`` needs: a source for each data set and task, rows in the same order.
+
+    A row's document is the text that its headline is compared with, which is its reference too; ``document_id`` is the story, cut
+    to its first five sentences. One headline a story and system counts (``draw`` 1) except where examples are shown. People's
+    scores must be there for agreement, whole for distances; else a generated headline may be empty too. Raises RecordError, with
+    file and line, for a record that lacks a field or has a score that is not a finite number.
+    """
+    judged = kind == "headline-agreement"
+    found: dict[str, list[tuple[Judged, ...]]] = {}
+    for row in records:
+        given = [task for task, (name, *_) in TASKS.items() if row.fields.get(name) is not None]
+        wanted = TASKS if judged or (kind == "headline-distances" and given) else given
+        scores = {task: _mean_score(row, TASKS[task][0]) for task in wanted}
+        dataset, system = (text_field(row, name) if row.fields.get(name) else "" for name in ("dataset", "system"))
         if dataset == OVERALL:
             raise RecordError(row.where, f"field 'dataset' is {OVERALL!r}", "rename it: the table uses that name")
         empty = not judged and str(row.fields.get("generated", "-")).strip() == ""
         generated = "" if empty else text_field(row, "generated")
-        draw = int(number_field(row, "draw")) if row.fields.get("draw") is not None else 1
-        found.append(Headline(dataset, story, generated, text_field(row, "reference"), scores, system, draw))
-    return found
+        story, reference = story_of(text_field(row, "story")), text_field(row, "reference")
+        texts = {"story": story, "generated": generated, "reference": reference}
+        draw = number_field(row, "draw") if row.fields.get("draw") is not None else 1
+        if draw == 1 or kind == "headline-examples":
+            tasks = (
+                Judged(
+                    story,
+                    system,
+                    (texts[target],),
+                    texts[made],
+                    (texts[target],),
+                    {t: scores[t]} if t in scores else {},
+                )
+                for t, (_, made, target) in TASKS.items()
+            )
+            found.setdefault(dataset, []).append(tuple(tasks))
+    if kind == "headline-examples":
+        counts = Counter((dataset, one[0].document_id) for dataset, every in found.items() for one in every)
+        shown = {key for key, _ in counts.most_common(SHOWN)}
+        found = {
+            d: own for d, every in found.items() if (own := [one for one in every if (d, one[0].document_id) in shown])
+        }
+    return [
+        Source(dataset, f"{dataset} {task}".strip(), rows, ())
+        for dataset, every in found.items()
+        for task, rows in zip(TASKS, zip(*every, strict=True), strict=True)
+    ]
 
 
 def _mean_score(row: Row, name: str) -> float:
@@ -94,44 +149,29 @@ def _mean_score(row: Row, name: str) -> float:
     return float(np.mean([number_field(Row(row.where, {name: score}), name) for score in value]))
 
 
-def _groups(headlines: Sequence[Headline], *keys: str) -> dict[tuple[str, ...], list[Headline]]:
-    found: dict[tuple[str, ...], list[Headline]] = {}
-    for headline in headlines:
-        found.setdefault(tuple(getattr(headline, key) for key in keys), []).append(headline)
-    return found
-
-
-def _measured(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Measured:
-    """The headlines scored by the metrics of ``spec``: a table for each data set and task, whose human score is the task's."""
-    sources = [
-        Source(dataset, f"{dataset} {task}", tuple(_judged(headline, task) for headline in own), ())
-        for (dataset,), own in _groups(headlines, "dataset").items()
-        for task in TASKS
+def _by_dataset(measured: Measured) -> list[dict[str, tuple[Source, ScoreTable]]]:
+    """Source and scores of each task, for each data set."""
+    pairs = list(zip(measured.sources, measured.tables, strict=True))
+    return [
+        dict(zip(TASKS, pairs[start : start + len(TASKS)], strict=True)) for start in range(0, len(pairs), len(TASKS))
     ]
-    return measure(spec, sources, asked, out)
 
 
-def _judged(headline: Headline, task: str) -> Judged:
-    item, scores = headline.item(task), {name: value for name, value in headline.scores.items() if name == task}
-    return Judged(headline.story, headline.system, (item.document,), item.summary, item.references, scores)
-
-
-def agreement(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+def agreement(measured: Measured) -> Table:
     """Table 3 (§4.2): each metric against people (Pearson) for each data set and for all headlines, in each task; and Table 4.
 
     Significance is Bonferroni's: p < 0.05 / (metrics × tasks), in the paper 0.05/12. Rows are taken as independent.
     """
-    measured = _measured(spec, headlines, asked, out)
-    tables, sources = list(measured.tables), measured.sources
-    for number, task in enumerate(TASKS if len(sources) > len(TASKS) else ()):
-        own = range(number, len(sources), len(TASKS))
-        columns = {name: np.concatenate([tables[k].metrics[name] for k in own]) for name in measured.signatures}
-        tables.append(judged_table(OVERALL, [row for k in own for row in sources[k].rows], [task], columns))
+    every, tables = _by_dataset(measured), list(measured.tables)
+    for task in TASKS if len(every) > 1 else ():
+        own = [of[task] for of in every]
+        columns = {name: np.concatenate([table.metrics[name] for _, table in own]) for name in measured.signatures}
+        tables.append(judged_table(OVERALL, [row for source, _ in own for row in source.rows], [task], columns))
     threshold = ALPHA / (len(measured.signatures) * len(TASKS))
-    stars = replace(spec, stars=((threshold, "*"),))
+    stars = replace(measured.spec, stars=((threshold, "*"),))
     records = [
         replace(record, row=f"{record.about['dataset']} {record.row}".strip(), column=record.about["human"])
-        for record in correlations(replace(measured, spec=stars, tables=tuple(tables))).records
+        for record in correlation_records(replace(measured, spec=stars, tables=tuple(tables)))
     ]
     notes = [f"*: p < {threshold:.5f} (Bonferroni)."]
     return measured.table([*records, *times_best(records)], head="data, metric", notes=notes)
@@ -143,126 +183,123 @@ def times_best(records: Sequence[Record]) -> list[Record]:
     ``Overall`` counts as a data set, as in the paper; metrics that share the highest r all count. Their Table 4 gives
     ROUGE-1 four and ROUGE-2 five highest, their Table 3 gives them five and four. A record's row ends in its metric.
     """
-    places: dict[tuple[str, str], dict[str, Record]] = {}
-    for record in records:
-        dataset, _, metric = record.row.rpartition(" ")
-        places.setdefault((dataset, record.column), {})[metric] = record
+    best: dict[tuple[str, str], float] = {}
+    places = [(record.row.rpartition(" ")[0], record.column) for record in records]
+    for place, record in zip(places, records, strict=True):
+        if record.value is not None:
+            best[place] = max(record.value, best.get(place, record.value))
     counts: dict[str, dict[str, int]] = {}
-    for own in places.values():
-        best = max((record.value for record in own.values() if record.value is not None), default=None)
-        for metric, record in own.items():
-            count = counts.setdefault(metric, {"highest": 0, "significant": 0})
-            count["highest"] += record.value is not None and record.value == best
-            count["significant"] += bool(record.mark)
+    for place, record in zip(places, records, strict=True):
+        count = counts.setdefault(record.row.rpartition(" ")[2], {"highest": 0, "significant": 0})
+        count["highest"] += record.value is not None and record.value == best[place]
+        count["significant"] += bool(record.mark)
     return [Record(name, key, n, section=TABLE_4) for name, own in counts.items() for key, n in own.items()]
 
 
-def systems(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+def systems(measured: Measured) -> Table:
     """Table 2, in all tasks: each metric's mean over a system's headlines, people's, and the Fréchet distance of them all.
 
-    One headline a story counts (``draw`` 1). Intervals: headlines resampled.
+    Intervals: headlines resampled.
     """
-    first = [headline for headline in headlines if headline.draw == 1]
-    measured, distance, records = _measured(spec, first, asked, out), _distance(spec), []
-    for (dataset, system), own in _groups(first, "dataset", "system").items():
-        rng = generator(measured.seed, "headlines", dataset, system)
-        for task, table in zip(TASKS, (each for each in measured.tables if each.dataset == dataset), strict=True):
-            mine = table.systems == table.system_names.index(system) if system else table.systems < 0
-            row, about = f"{dataset} {system} {task}", {"dataset": dataset, "system": system, "task": task}
-            for name, values in [*table.metrics.items(), *(("people", human) for human in table.human.values())]:
-                good = values[mine & np.isfinite(values)]
-                mean = float(good.mean()) if len(good) else None
-                low, high = mean_interval(good, rng, asked.bootstrap)
-                records.append(Record(row, name, mean, low, high, n=len(good), about=about))
-            value, n = _apart(distance, own, task)
-            records.append(Record(row, FED, value, n=n, about=about))
+    distance, records = _distance(measured), []
+    for of in _by_dataset(measured):
+        dataset, first = of["Gen-Story"][0].name, of["Gen-Story"][0].rows
+        for system in dict.fromkeys(row.system for row in first):
+            rng = generator(measured.seed, "headlines", dataset, system)
+            mine = np.array([row.system == system for row in first])
+            for task, (source, table) in of.items():
+                row, about = f"{dataset} {system} {task}", {"dataset": dataset, "system": system, "task": task}
+                for name, values in [*table.metrics.items(), *(("people", human) for human in table.human.values())]:
+                    good = values[mine & np.isfinite(values)]
+                    mean = float(good.mean()) if len(good) else None
+                    low, high = mean_interval(good, rng, measured.bootstrap)
+                    records.append(Record(row, name, mean, low, high, n=len(good), about=about))
+                value, n = _apart(distance, [one for one in source.rows if one.system == system])
+                records.append(Record(row, FED, value, n=n, about=about))
     return measured.table(records, head="data, system, task", signatures={FED: distance.signature})
 
 
-def _distance(spec: Declared) -> CorpusMetric:
-    return make_corpus_metric(f"{FED}(encoder=({spec.parts['USE']}))")
+def _distance(measured: Measured) -> CorpusMetric:
+    return make_corpus_metric(f"{FED}(encoder=({measured.spec.parts['USE']}))")
 
 
-def _apart(distance: CorpusMetric, headlines: Sequence[Headline], task: str) -> tuple[float | None, int]:
-    """The distance of headlines and texts in a task, and of how many headlines; None of fewer than two with a vector."""
-    texts = [headline.texts(task) for headline in headlines]
+def _apart(distance: CorpusMetric, rows: Sequence[Judged]) -> tuple[float | None, int]:
+    """The distance of headlines and texts, and of how many headlines; None of fewer than two with a vector."""
     try:
-        score = distance.score([summary for summary, _ in texts], [target for _, target in texts])
+        score = distance.score([row.summary for row in rows], [row.documents[0] for row in rows])
     except InputError:
         return None, 0
     return score.value, score.generated
 
 
-def distances(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+def distances(measured: Measured) -> Table:
     """Figure 2: for each data set and task, the Fréchet distance of headlines and texts, and people's mean score.
 
     The distance is over the headlines of that data set that nobody has scored where there are any (it needs many texts), else
     over the judged.
     """
-    distance, records = _distance(spec), []
-    for (dataset,), own in _groups(headlines, "dataset").items():
-        rated = [headline for headline in own if headline.scores]
-        many = [headline for headline in own if not headline.scores and headline.draw == 1] or rated
-        for task in TASKS if rated else ():
+    distance, records = _distance(measured), []
+    for dataset, task, rows in ((s.name, task, s.rows) for of in _by_dataset(measured) for task, (s, _) in of.items()):
+        rated = [row for row in rows if row.scores]
+        value, n = _apart(distance, [row for row in rows if not row.scores] or rated) if rated else (None, 0)
+        if rated and value is None:
+            raise InputError(f"{dataset}: fewer than two headlines have a vector; give more")
+        if rated:
             row, about = f"{dataset} {task}".strip(), {"dataset": dataset, "task": task}
-            value, n = _apart(distance, many, task)
-            if value is None:
-                raise InputError(f"{dataset}: fewer than two headlines have a vector; give more")
-            people = float(np.mean([headline.scores[task] for headline in rated]))
+            people = float(np.mean([one.scores[task] for one in rated]))
             records.append(Record(row, FED, value, n=n, about={**about, "people": people}))
             records.append(Record(row, "people", people, n=len(rated), about=about))
     if not records:
         raise InputError("no headline has people's scores; give --data FILE with gen_story, ref_story, gen_ref")
-    return spec.table(records, head="data, task", digits=4, signatures={FED: distance.signature})
+    return measured.table(records, head="data, task", digits=4, signatures={FED: distance.signature})
 
 
-def examples(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+def examples(measured: Measured) -> Table:
     """Table 1: of the stories with most headlines the first, with all of theirs, the nearest to the story first (the paper has
     picked a good, an average and a bad one).
     """
-    ((_, text),) = spec.metrics()[0].items()
-    similarity, records, texts = make_metric(text), [], []
-    groups = _groups(headlines, "dataset", "story")
-    most = sorted(groups, key=lambda key: -len(groups[key]))[:SHOWN]
-    for number, (dataset, story) in enumerate((key for key in groups if key in most), start=1):
-        own = groups[dataset, story]
-        columns = {
-            name: similarity.score([headline.item(task) for headline in own]).scores
-            for name, task in (("to story", "Gen-Story"), ("to reference", "Gen-Ref"))
-        }
-        texts += [(f"{number}, {dataset}", story), (f"{number}, reference", own[0].reference)]
-        order = np.argsort(-np.nan_to_num(columns["to story"], nan=-np.inf), kind="stable")
-        for place, k in enumerate(order, start=1):
-            row = f"{place} {own[k].system or 'generated'}"
-            texts.append((f"{number}, {row}", own[k].generated))
-            about = {"dataset": dataset, "system": own[k].system}
-            for name, values in columns.items():
-                value = float(values[k]) if np.isfinite(values[k]) else None
-                records.append(Record(row, name, value, section=f"{number}, {dataset}", about=about))
-    return spec.table(records, head="AES of", texts=tuple(texts), signatures={"aes": similarity.signature})
+    records, texts, number = [], [], 0
+    for of in _by_dataset(measured):
+        (by_story, near), (by_reference, same) = of["Gen-Story"], of["Gen-Ref"]
+        (to_story,), (to_reference,) = near.metrics.values(), same.metrics.values()
+        stories = np.array([row.document_id for row in by_story.rows], dtype=object)
+        for story in dict.fromkeys(stories):
+            own = np.flatnonzero(stories == story)
+            number, section = number + 1, by_story.name
+            texts += [(f"{number}, {section}", story), (f"{number}, reference", by_reference.rows[own[0]].documents[0])]
+            order = np.argsort(-np.nan_to_num(to_story[own], nan=-np.inf), kind="stable")
+            for place, k in enumerate(own[order], start=1):
+                headline = by_story.rows[k]
+                row, about = (
+                    f"{place} {headline.system or 'generated'}",
+                    {"dataset": section, "system": headline.system},
+                )
+                texts.append((f"{number}, {row}", headline.summary))
+                for name, value in (("to story", to_story[k]), ("to reference", to_reference[k])):
+                    shown = float(value) if np.isfinite(value) else None
+                    records.append(Record(row, name, shown, section=f"{number}, {section}", about=about))
+    return measured.table(records, head="AES of", texts=tuple(texts))
 
 
-def embedding_map(spec: Declared, headlines: Sequence[Headline], asked: Asked, out: Path) -> Table:
+def embedding_map(measured: Measured) -> Table:
     """Figure 1: a map of the generated headlines of two data sets, PCA then t-SNE."""
     from negsample.eval.report.plots import map_texts
     from negsample.models.encoders import make_encoder
 
-    texts: dict[str, list[str]] = {}
-    for headline in headlines:
-        if headline.draw == 1 and headline.generated:
-            texts.setdefault(headline.dataset, []).append(headline.generated)
-    if len(texts) < 2:
-        raise InputError(f"the map is of two data sets' headlines, and there are {len(texts)}; repeat --data FILE")
-    (one, other), left = list(texts)[:2], list(texts)[2:]
-    encoder = make_encoder(spec.parts["USE"])
-    drawn = map_texts(texts[one], texts[other], encoder, names=(one, other), pool="whole", seed=asked.seed or 0)
-    records = [Record(name, "headlines", len(texts[name])) for name in (one, other)]
+    sources = [of["Gen-Story"][0] for of in _by_dataset(measured)]
+    if len(sources) < 2:
+        raise InputError(f"the map is of two data sets' headlines, and there are {len(sources)}; repeat --data FILE")
+    (one, other), left = sources[:2], [source.name for source in sources[2:]]
+    texts = [[row.summary for row in source.rows if row.summary] for source in (one, other)]
+    encoder = make_encoder(measured.spec.parts["USE"])
+    drawn = map_texts(*texts, encoder, names=(one.name, other.name), pool="whole", seed=measured.seed)
+    records = [Record(source.name, "headlines", len(own)) for source, own in zip((one, other), texts, strict=True)]
     notes = (f"not drawn: {', '.join(left)}",) if left else ()
-    more = {"encoder": encoder.name, "weights": encoder.fingerprint}
-    return spec.table(records, head="data", digits=0, notes=notes, pictures={f"{spec.name}.svg": drawn}, more=more)
+    more, pictures = {"encoder": encoder.name, "weights": encoder.fingerprint}, {f"{measured.spec.name}.svg": drawn}
+    return measured.table(records, head="data", digits=0, notes=notes, pictures=pictures, more=more)
 
 
-KINDS = {
+KINDS: Mapping[str, Callable[[Measured], Table]] = {
     "headline-examples": examples,
     "headline-systems": systems,
     "headline-agreement": agreement,

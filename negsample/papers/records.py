@@ -118,12 +118,11 @@ def markdown(table: Table) -> str:
         usual = Counter(record.n for record in own if record.n is not None).most_common(1)
         most = usual[0][0] if usual else None
         title = f"Published: {table.paper}" if section == PUBLISHED else section
-        n = [] if most is None else [f"n = {most}"]
-        lines += [f"## {', '.join([title, *n])}", ""] if title else [*n, ""] if n else []
+        told = ", ".join(filter(None, [title, f"n = {most}" if usual else ""]))
+        lines += [f"## {told}" if title else told, ""] if told else []
         lines += [*aligned(_grid(own, table.head, table.digits, most)), ""]
-    if table.texts:
-        lines += ["## Texts", "", *(f"- {name}: {' '.join(text.split())}" for name, text in table.texts), ""]
     for title, entries in (
+        ("Texts", [f"{name}: {' '.join(text.split())}" for name, text in table.texts]),
         ("Not run", [f"{name}: {reason}" for name, reason in table.not_run.items()]),
         ("Notes", table.notes),
     ):
@@ -142,10 +141,9 @@ def _grid(records: Sequence[Record], head: str, digits: int, most: int | None) -
 
 
 def write(table: Table, out: Path, watch: Stopwatch, *, say: Callable[[str], None] = print, **facts: Any) -> None:
-    """Say the table, then write its files: ``NAME.json``, ``.csv``, ``.md``, pictures, and ``run.json`` with ``facts``.
+    """Say the table, then write its files, pictures, and ``run.json`` with ``facts``; remove the folder ``work``.
 
-    Each file appears whole. What was needed until now (the folder ``work``) is removed. Several processes may get here
-    together: each writes the same figures.
+    Several processes may get here together: each writes the same figures.
     """
     content, text = table.content(), markdown(table)
     rows = content["records"]

@@ -20,9 +20,9 @@ from negsample.corpora.hub import KNOWN
 from negsample.eval.agreement.correlate import Source
 from negsample.models.build import takes
 from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
-from negsample.papers.headlines import TASKS, Headline
-from negsample.papers.transfer_config import DOMAIN_KEYS, HeadSetting, TransferConfig
-from negsample.records import Judged, Pair
+from negsample.papers.headlines import TASKS
+from negsample.papers.transfer_config import COMMON, HeadSetting, TransferConfig
+from negsample.records import Judged, Row
 from negsample.seeds import generator
 from negsample.sentences import headline_of, split_sentences, story_of
 from negsample.settings import Settings
@@ -64,9 +64,7 @@ _WHOLE = {"tokens": "minilm", "align": "sentence-transformer"}
 def small_training(config: C, say: Callable[[str], None] = print) -> C:
     """Return ``config`` made small enough for a CPU and seconds: recipe, head, loss, optimiser and batches stay.
 
-    Each corpus becomes a domain of the sample (``stand_in_corpora``), the encoder a packaged one, and numbers are cut to
-    ``_BOUNDS`` and ``_MOST``; there is no mixed precision and no language model. ``say`` gets one line that tells every
-    change, where there is one. Raises InputError for an unknown head.
+    ``say`` gets one line that tells every change, where there is one. Raises InputError for an unknown head.
     """
     changes: dict[str, Any] = {
         **_data(config.corpora(), stand_in_corpora(config.corpora())),
@@ -82,9 +80,8 @@ def small_training(config: C, say: Callable[[str], None] = print) -> C:
 
 
 def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print) -> ReinforceConfig:
-    """Return ``config`` with domains of the sample, packaged vectors, and a tiny language model with random weights in place of
-    a pretrained one; reward, mixture and systems stay. ``say`` gets one line that tells every change, where there is one.
-    """
+    """The same of a training by a reward, with a tiny language model of random weights in place of a pretrained one; reward,
+    mixture and systems stay."""
     stands = stand_in_corpora([*config.corpora(), *filter(None, [config.unsupervised])])
     stand = None if config.model is None else CAUSAL if "gpt" in config.model.lower() else SEQ2SEQ
     changes: dict[str, Any] = {
@@ -96,35 +93,37 @@ def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print)
         # Systems are compared on two documents or more.
         "validation_share": max(0.2, config.validation_share),
         "test_share": max(0.3, config.test_share),
+        **{key: min(getattr(config, key), most) for key, most in _REINFORCED.items()},
     }
-    changes |= {key: min(getattr(config, key), most) for key, most in _REINFORCED.items()}
     return _replaced(config, changes, say)
 
 
 def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -> TransferConfig:
-    """Return ``config`` with a domain of the sample for each corpus, packaged encoders, few epochs, and small sizes.
-
-    Sources, targets, recipes, heads and the number of sizes stay as they are. ``say`` gets one line that tells every
-    change.
-    """
+    """The same of a transfer experiment: sources, targets, recipes, heads and the number of sizes stay."""
     read = {name: config.domain(name) for name in config.domains}
     stands = stand_in_corpora([name for own in read.values() for name in own.corpora()])
-
-    def small_domain(own: TrainConfig) -> dict[str, Any]:
-        return {"corpus": _data(own.corpora(), stands)["corpus"], "limit": PAIRS, "on_bad": own.on_bad}
+    limit, silent = _BOUNDS["limit"], lambda line: None
+    domains = {
+        name: {"corpus": _data(own.corpora(), stands)["corpus"], "limit": limit, "on_bad": own.on_bad}
+        for name, own in read.items()
+    }
+    small = small_training(config.common, silent).as_dict()
 
     def small_head(own: HeadSetting) -> dict[str, Any]:
         before = dataclasses.replace(config.common, **own.settings)
-        after = small_training(before, say=lambda line: None).as_dict()
-        changed = {key: after[key] for key in after if after[key] != getattr(before, key) and key not in DOMAIN_KEYS}
+        after = small_training(before, silent).as_dict()
+        changed = {key: new for key, new in after.items() if new != getattr(before, key) and key not in COMMON}
         return {"label": own.label, **own.settings, **changed, "sizes": _small_sizes(own.sizes)}
 
-    domains = {name: small_domain(own) for name, own in read.items()}
     changes = {
         "sources": {name: domains[name] for name in config.sources},
         "targets": {name: domains[name] for name in config.target_names},
         "heads": tuple(map(small_head, config.labelled_heads)),
-        "train": {key: value for key, value in config.train.items() if key not in ("limit", "sample")},
+        "train": {
+            key: small[key] if key in COMMON else value
+            for key, value in config.train.items()
+            if key not in ("limit", "sample")
+        },
         "sizes": _small_sizes(config.sizes),
         "few_shot": _small_sizes(config.few_shot),
         "seeds": config.all_seeds()[:1],
@@ -155,10 +154,10 @@ def _replaced(config: S, changes: Mapping[str, Any], say: Callable[[str], None])
 
 
 def _small_sizes(sizes: Sequence[Any]) -> tuple[Any, ...]:
-    """Return as many different sizes, in the same order among themselves, up to what a stand-in has; "all" stays."""
+    """As many different sizes, in the same order among themselves, up to what a stand-in has; "all" stays."""
     least, most = _SIZES
     known = sorted({size for size in sizes if isinstance(size, int)})
-    step = max(1, (most - least) // (len(known) - 1)) if len(known) > 1 else 0
+    step = max(1, (most - least) // max(1, len(known) - 1))
     small = {size: min(size, least + place * step) for place, size in enumerate(known)}
     return tuple(small.get(size, "all") for size in sizes)
 
@@ -173,9 +172,8 @@ def stand_in_corpora(names: Sequence[str]) -> dict[str, str]:
     found = {name: name for name in likes if name.partition(":")[0] == "sample"}
     used = Counter(name.partition(":")[2] for name in found)
     # Those that are like a domain choose first.
-    for name in sorted((name for name in likes if name not in found), key=lambda name: likes[name] is None):
-        like = likes[name] or "news"
-        domain = min(DOMAINS, key=lambda domain: (used[domain], domain != like))
+    for name in sorted(likes.keys() - found.keys(), key=lambda name: (likes[name] is None, names.index(name))):
+        domain = min(DOMAINS, key=lambda domain: (used[domain], domain != (likes[name] or "news")))
         used[domain] += 1
         found[name] = f"sample:{domain}"
     return {name: found[name] for name in likes}
@@ -192,14 +190,6 @@ def stand_in_encoder(spec: str) -> str:
     return name if name in _PACKAGED else _PARTS.get(name, _ANY_OTHER)
 
 
-def stand_in_encoders(specs: Sequence[str], say: Callable[[str], None] = print) -> tuple[str, ...]:
-    """The packaged encoders in place of ``specs``, each once; ``say`` is told where any differs."""
-    stands = tuple(dict.fromkeys(map(stand_in_encoder, specs)))
-    if stands != tuple(specs):
-        say(f"smoke run: encoders {', '.join(specs)} → {', '.join(stands)}")
-    return stands
-
-
 # --- what people judged
 
 
@@ -211,50 +201,39 @@ def damaged_sources(count: int, human: Sequence[str] = (), seed: int = 0) -> lis
     """
     sources = []
     for place in range(count):
-        domain = DOMAINS[place % len(DOMAINS)]
-        pairs = list(load_pairs(f"sample:{domain}"))[:JUDGED]
-        rows = tuple(
-            _damaged(pair, system, human or ("kept", "joined"), domain, seed) for pair in pairs for system in KEPT
-        )
-        sources.append(Source(domain, f"sample:{domain}", rows, ()))
+        domain, rows = DOMAINS[place % len(DOMAINS)], []
+        for pair in list(load_pairs(f"sample:{domain}"))[:JUDGED]:
+            words = pair.summary.split()
+            for system, share in KEPT.items():
+                size, rng = max(2, round(share * len(words))), generator(seed, "stand-in", pair.id, system)
+                kept = np.sort(rng.choice(len(words), size=size, replace=False))
+                joined = float((np.diff(kept) == 1).sum()) / (len(words) - 1)
+                names = human or ("kept", "joined")
+                scores = {name: joined if k else size / len(words) for k, name in enumerate(names)}
+                text = " ".join(words[k] for k in kept)
+                rows.append(Judged(pair.id, system, (pair.document,), text, (pair.summary,), scores, domain))
+        sources.append(Source(domain, f"sample:{domain}", tuple(rows), ()))
     return sources
 
 
-def _damaged(pair: Pair, system: str, human: Sequence[str], domain: str, seed: int) -> Judged:
-    words = pair.summary.split()
-    count = max(2, round(KEPT[system] * len(words)))
-    kept = np.sort(generator(seed, "stand-in", pair.id, system).choice(len(words), size=count, replace=False))
-    joined = float((np.diff(kept) == 1).sum()) / (len(words) - 1)
-    scores = {name: joined if k else count / len(words) for k, name in enumerate(human)}
-    text = " ".join(words[k] for k in kept)
-    return Judged(pair.id, system, (pair.document,), text, (pair.summary,), scores, domain)
-
-
 def permuted_source() -> Source:
-    """The three summaries of Clark et al. 2019, Table 1, made of one pair of the sample, each sentence but for its last word:
-    whole; with its halves exchanged; with its second half said twice. The reference is the document's beginning.
+    """The three summaries of Clark et al. 2019, Table 1, made of one pair of the sample, each sentence but for its last word
+    (which has the mark that ends it): whole; with its halves exchanged; with its second half said twice. The reference is the
+    document's beginning.
     """
     pair = next(iter(load_pairs("sample:news")))
-    halves = [
-        (words[: len(words) // 2], words[len(words) // 2 :]) for words in map(str.split, split_sentences(pair.summary))
-    ]
-    texts = {
-        "human": pair.summary,
-        # The last word stays, for it has the mark that ends the sentence.
-        "word-order": " ".join(_sentence([*second[:-1], *first, second[-1]]) for first, second in halves),
-        "repetition": " ".join(_sentence([*first, *second[:-1], *second]) for first, second in halves),
-    }
+    texts: dict[str, list[str]] = {"word-order": [], "repetition": []}
+    for words in map(str.split, split_sentences(pair.summary)):
+        first, second = words[: len(words) // 2], words[len(words) // 2 :]
+        texts["word-order"].append(" ".join([*second[:-1], *first, second[-1]]))
+        texts["repetition"].append(" ".join([*first, *second[:-1], *second]))
+    damaged = {name: " ".join(text[0].upper() + text[1:] for text in own) for name, own in texts.items()}
     reference = " ".join(split_sentences(pair.document)[:3])
     rows = tuple(
         Judged(pair.id, name, (pair.document,), text, (reference,), {"shown": 1.0}, "news")
-        for name, text in texts.items()
+        for name, text in {"human": pair.summary, **damaged}.items()
     )
     return Source("news", "sample:news", rows, ())
-
-
-def _sentence(words: list[str]) -> str:
-    text = " ".join(words)
-    return text[0].upper() + text[1:]
 
 
 def docsets(human: Sequence[str]) -> tuple[Source, dict[Any, Any]]:
@@ -273,22 +252,23 @@ def docsets(human: Sequence[str]) -> tuple[Source, dict[Any, Any]]:
             scores = {name: share + 0.01 * (number * (k + 1) % 7) for k, name in enumerate(human)}
             summary = " ".join(words[: max(4, round(share * len(words)))])
             rows.append(Judged(f"D{10 * number:04d}-A", str(system), documents, summary, references, scores))
-    return Source(
-        "tac2010", "sample", tuple(rows), ("a stand-in of the embedded sample: the figures mean nothing",)
-    ), {}
+    told = "a stand-in of the embedded sample: the figures mean nothing"
+    return Source("tac2010", "sample", tuple(rows), (told,)), {}
 
 
-def headlines() -> list[Headline]:
-    """Headlines of four data sets: two systems, a story's first and its last sentence, and, as people's score from 1 to 5, what
+def headlines() -> list[Row]:
+    """Records of four data sets: two systems, a story's first and its last sentence, and, as people's score from 1 to 5, what
     part of the other text's words stands in the headline."""
     found = []
     for pair in load_pairs("sample"):
-        domain = pair.id.partition("-")[0]
         story, reference = story_of(pair.document), headline_of(pair.summary)
         sentences = split_sentences(story)
         for system, sentence in (("first", sentences[0]), ("last", sentences[-1])):
-            made = Headline(domain, story, sentence, reference, {}, system)
-            pairs = {task: [set(word_tokens(text)) for text in made.texts(task)] for task in TASKS}
-            scores = {task: 1 + 4 * len(a & b) / max(1, len(b)) for task, (a, b) in pairs.items()}
-            found.append(dataclasses.replace(made, scores=scores))
+            texts = {"story": story, "generated": sentence, "reference": reference}
+            words = {name: set(word_tokens(text)) for name, text in texts.items()}
+            scores = {
+                score: 1 + 4 * len(words[made] & words[other]) / max(1, len(words[other]))
+                for score, made, other in TASKS.values()
+            }
+            found.append(Row("sample", {**texts, **scores, "dataset": pair.id.partition("-")[0], "system": system}))
     return found

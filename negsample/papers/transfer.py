@@ -1,7 +1,14 @@
-"""Transfer between domains: a grid of sources × sizes × recipes × heads, each tested on every target."""
+"""Experiments of many trainings in one folder, each done once, gone on with, and shared by processes: sources × sizes × recipes ×
+heads, each tested on every target.
+"""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+import itertools
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +17,16 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.io.files import replacing
-from negsample.io.resume import waiting, work_folder
+from negsample.io.files import atomic_json, replacing
+from negsample.io.resume import trying, waiting, work_folder
 from negsample.io.run_record import Stopwatch
 from negsample.models.build import Parts, load_parts, takes
-from negsample.models.evaluation import as_json, by_kind, figures
+from negsample.models.evaluation import by_kind, figures
+from negsample.models.features.align import AlignFeatures
+from negsample.models.features.rows import RowFeatures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
-from negsample.papers.grid import Grid, file_name, read_splits, run_cells
 from negsample.papers.transfer_config import HeadSetting, Source, TransferConfig
 from negsample.papers.transfer_data import (
     Choice,
@@ -29,16 +37,18 @@ from negsample.papers.transfer_data import (
     target_examples,
     training_examples,
 )
+from negsample.seeds import digest
+from negsample.terminal import say as tell
 from negsample.train.config import TrainConfig
-from negsample.train.data import Split, find_corpora
-from negsample.train.fit.loop import SILENT
-from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, outputs_of, save_model
+from negsample.train.data import Split, find_corpora, open_split, prepare_split
+from negsample.train.fit.loop import SILENT, own_state
+from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, outputs_of, parts_of, save_model
 
-ARGUMENTS = "transfer-config.json"
+POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class TransferCell:
+class Cell:
     """A training on ``size`` pairs (None: all) of ``source``; few-shot: going on with ``shots`` pairs of ``target``."""
 
     recipe: Recipe
@@ -63,31 +73,15 @@ class TransferCell:
         return dataclasses.replace(self, target="", shots=0).folder if self.shots else None
 
     @property
-    def domains(self) -> tuple[str, ...]:
-        """The domains whose pairs it reads."""
-        return (self.target,) if self.shots else self.source.domains
-
-    @property
-    def read(self) -> tuple[str, int | None]:
-        """What it is trained on now: the name, and so many pairs (None: all)."""
-        return (self.target, self.shots) if self.shots else (self.source.name, self.size)
+    def read(self) -> tuple[tuple[str, ...], str, int | None]:
+        """What it is trained on now: domains, their name, and so many pairs (None: all)."""
+        plain = (self.source.domains, self.source.name, self.size)
+        return ((self.target,), self.target, self.shots) if self.shots else plain
 
     @property
     def figure(self) -> str:
         """What it is judged by: Pearson's r where its recipe grades, else accuracy."""
         return "pearson" if self.recipe.graded else "accuracy"
-
-    def about(self) -> dict[str, Any]:
-        """Return plain values that tell which it is."""
-        about = {
-            "recipe": str(self.recipe),
-            "head": self.head.label,
-            "source": self.source.name,
-            "domains": list(self.source.domains),
-            "size": self.size,
-            "seed": self.config.seed,
-        }
-        return {**about, "target": self.target, "shots": self.shots} if self.shots else about
 
     @property
     def name(self) -> str:
@@ -100,21 +94,22 @@ class TransferCell:
         return f"{self.name}, seed {self.config.seed}"
 
 
-class Transfer(Grid[TransferCell]):
-    """The cells of a transfer experiment, few-shot ones last.
+class Transfer:
+    """The cells of an experiment, few-shot ones last, and how each of them is trained.
 
-    ``not_run``: the trainings that there can't be → why. Besides the cells, ``out`` has the truth of each target
-    in ``tests`` and what was read in ``domains``.
+    ``out`` has figures in ``cells``, locks in ``locks``, the truth of each target in ``tests``, what was read in ``domains``, and
+    in ``work`` what is needed until all is done. ``not_run``: the trainings that there can't be → why. ``finished``: each cell
+    with its ``figures.json``. One process holds the encoder that it used last.
     """
 
     def __init__(self, settings: TransferConfig, out: Path, splits: Mapping[str, DomainSplit]) -> None:
-        self.settings, self.splits = settings, splits
+        self.settings, self.out, self.splits = settings, out, splits
         self.held = held_out(splits[name] for name in settings.target_names)
-        self.finished: list[tuple[TransferCell, dict[str, Any]]] = []
+        self.finished: list[tuple[Cell, dict[str, Any]]] = []
         self._choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
-        super().__init__(out, [])
+        self._last: tuple[Any, Parts] | None = None
         every = [
-            TransferCell(recipe, head, source, size, settings.config_of(head, recipe, seed))
+            Cell(recipe, head, source, size, settings.config_of(head, recipe, seed))
             for head in settings.labelled_heads
             for recipe in settings.mixes
             for size in head.sizes
@@ -123,55 +118,140 @@ class Transfer(Grid[TransferCell]):
         ]
         every += [
             dataclasses.replace(base, target=target, shots=shots)
-            for base in every
-            for target in settings.target_names
+            for base, target, shots in itertools.product(every, settings.target_names, settings.few_shot)
             if target not in base.source.domains
-            for shots in settings.few_shot
         ]
         possible = {cell.folder for cell in every if self.choice(cell) is not None}
         self.cells = [cell for cell in every if {cell.folder, cell.base or cell.folder} <= possible]
         self.not_run = {
-            cell.name: "{} has fewer than {} training pairs".format(*cell.read)
+            cell.name: "{} has fewer than {} training pairs".format(*cell.read[1:])
             for cell in every
             if cell.folder not in possible
         }
 
-    def choice(self, cell: TransferCell) -> Choice | None:
+    def choice(self, cell: Cell) -> Choice | None:
         """Return the documents that a cell is trained on; None where there are not so many."""
-        key = (cell.domains, cell.read[1])
-        if key not in self._choices:
-            splits = [self.splits[name] for name in key[0]]
-            self._choices[key] = choose(splits, self.held, key[1], self.settings.common.seed)
-        return self._choices[key]
+        domains, _, size = cell.read
+        if (domains, size) not in self._choices:
+            splits = [self.splits[name] for name in domains]
+            self._choices[domains, size] = choose(splits, self.held, size, self.settings.common.seed)
+        return self._choices[domains, size]
 
-    def line(self, cell: TransferCell, found: Mapping[str, Any]) -> str:
-        """Say what came of a cell."""
-        told = []
-        for target, tested in found["test"].items():
-            value = tested.get(cell.figure, {}).get("value")
-            told.append(f"{target} {'not defined' if value is None else f'{100 * value:.1f}'}")
-        return f"{cell}: {', '.join(told)} ({found['seconds']:.0f} s)"
+    def place(self, cell: Cell) -> Path:
+        """Return the folder of a cell's figures."""
+        return self.out / "cells" / cell.folder
 
-    def parts(self, cell: TransferCell) -> Parts:
-        """Return new parts for a training; the trained ones of its base for a few-shot cell."""
-        if cell.base is None:
-            return super().parts(cell)
-        folder = self._model(cell.base)
-        if not folder.is_dir():
-            kept = self.out / "cells" / cell.base / "figures.json"
-            raise InputError(f"{folder}: the model to go on from is gone; delete {kept} to train it again")
-        description = read_description(folder)
-        parts = load_parts(description, folder, cell.config.attention)
-        assert parts.network is not None
-        load_weights(parts.network, folder, description["weights_sha256"])
-        return parts
-
-    def _model(self, cell: Path) -> Path:
-        """Return where the model of a cell lies: beside its figures where models are kept, else in ``work``."""
+    def model(self, cell: Path) -> Path:
+        """Return where the model of the cell lies: beside its figures where models are kept, else in ``work``."""
         place = self.out / "cells" if self.settings.keep_models else self.out / "work" / "cells"
         return place / cell / "model"
 
-    def train(self, cell: TransferCell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
+    def lock(self, cell: Cell) -> Path:
+        """Return the lock file of a cell."""
+        return self.out / "locks" / f"{digest(cell.folder, size=12).hex()}.lock"
+
+    def truth(self, recipe: Recipe, target: str) -> Path:
+        """Return the file of a target's test examples, with ``labels`` float32 [n] and ``documents`` int32 [n]."""
+        return self.out / "tests" / file_name(str(recipe)) / f"{file_name(target)}.npz"
+
+    def read(self, cell: Cell) -> dict[str, Any] | None:
+        """Return a cell's ``figures.json``, None where it is not finished. Raises InputError for a damaged file."""
+        path = self.place(cell) / "figures.json"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or "test" not in found:
+            raise InputError(f"{path}: damaged; delete it, and the cell is worked out again")
+        return found
+
+    def run(self, say: Callable[[str], None]) -> None:
+        """Train every cell that is not finished, with whatever other processes work on ``out``.
+
+        Each cell is trained by one process, which holds its lock; a process takes the next cell that is neither finished nor
+        held, and goes on from the checkpoint of one that has died; this returns when all are finished, whoever finished them.
+        Raises InputError, naming the cell, where one can't be trained or its encoder is not that of finished cells.
+        """
+        finished = {cell.folder: found for cell in self.cells if (found := self.read(cell)) is not None}
+        if finished:
+            say(f"{len(finished)} of {len(self.cells)} trainings are finished already")
+        looks = 0
+        while waited := [cell for cell in self.cells if cell.folder not in finished]:
+            before = len(finished)
+            for cell in (cell for cell in waited if cell.base is None or cell.base in finished):
+                found, other = self.read(cell), ", by another process"
+                if found is None:
+                    with trying(self.lock(cell)) as held:
+                        # It may have been finished between the look and the lock.
+                        if held and (found := self.read(cell)) is None:
+                            found, other = self._train(cell, finished.values()), ""
+                if found is not None:
+                    finished[cell.folder] = found
+                    values = [(name, own.get(cell.figure, {}).get("value")) for name, own in found["test"].items()]
+                    told = [f"{name} {'not defined' if x is None else f'{100 * x:.1f}'}" for name, x in values]
+                    after = f"{len(found['epochs'])} epochs, {found['seconds']:.0f} s"
+                    say(f"{len(finished)}/{len(self.cells)} {cell}: {', '.join(told)} ({after}){other}")
+            looks = 0 if len(finished) > before else looks + 1
+            if looks:
+                time.sleep(POLL_SECONDS)
+            # After five seconds, then once a minute.
+            if looks * POLL_SECONDS % 60 == 5:
+                told = f"waiting for other processes to end their trainings ({len(waited)} left)"
+                tell(f"{self.out}: {told}", error=True)
+        self.finished = [(cell, finished[cell.folder]) for cell in self.cells]
+
+    def _train(self, cell: Cell, finished: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Train a cell whose lock is held, and write its ``figures.json``."""
+        watch = Stopwatch()
+        work = self.out / "work" / "cells" / cell.folder / "run"
+        work.mkdir(parents=True, exist_ok=True)
+        try:
+            with own_state():
+                parts = self._parts(cell)
+                name, mark = parts.encoder["name"], parts.encoder.get("fingerprint")
+                if any(own["encoder"] == name and own["encoder_fingerprint"] != mark for own in finished):
+                    raise InputError(
+                        f"encoder {name} has changed since the experiment was begun; give another folder with --out"
+                    )
+                found = self.train(cell, parts, work, watch)
+        except InputError as error:
+            raise InputError(f"{cell}: {error}") from error
+        self.place(cell).mkdir(parents=True, exist_ok=True)
+        atomic_json(self.place(cell) / "figures.json", found)
+        shutil.rmtree(work, ignore_errors=True)
+        return found
+
+    def _parts(self, cell: Cell) -> Parts:
+        """New parts, over the frozen encoder of the cell before where it is the same; those of its base for a few-shot cell."""
+        config = cell.config
+        if cell.base is not None:
+            folder = self.model(cell.base)
+            if not folder.is_dir():
+                kept = self.out / "cells" / cell.base / "figures.json"
+                raise InputError(f"{folder}: the model to go on from is gone; delete {kept} to train it again")
+            description = read_description(folder)
+            parts = load_parts(description, folder, config.attention)
+            assert parts.network is not None
+            load_weights(parts.network, folder, description["weights_sha256"])
+            return parts
+        key = (takes(config.head), config.encoder, config.lm)
+        if key[0] == "tokens":
+            return parts_of(config)
+        if self._last is None or self._last[0] != key:
+            # The one before goes before the next comes.
+            self._last = None
+            self._last = key, parts_of(config)
+        before = self._last[1]
+        if isinstance(features := before.features, RowFeatures):
+            features = RowFeatures(features.encoder, config.max_document, config.max_summary, features.cache)
+        elif isinstance(features, AlignFeatures):
+            # One reader for all keeps what the encoder makes of words, in memory alone.
+            features = features.untouched()
+        return Parts(config.head, {}, features, None, dict(before.encoder))
+
+    def train(self, cell: Cell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
         """Train a cell, test it, save its scores; return the content of its ``figures.json``."""
         config, choice = cell.config, self.choice(cell)
         assert choice is not None
@@ -179,36 +259,38 @@ class Transfer(Grid[TransferCell]):
         loss = loss_of(config, cell.recipe)
         accelerator = make_accelerator(config)
         facts = fit_parts(accelerator, config, loss, parts, splits, work, SILENT)
-        tests, scores = {}, {}
+        tests: dict[str, Split] = {}
+        scores: dict[str, np.ndarray] = {}
+        (self.place(cell) / "scores").mkdir(parents=True, exist_ok=True)
         for target in [cell.target] if cell.shots else self.settings.target_names:
             tests[target], store = self._test(cell, target, parts)
             # The features of head ``align`` are shared, and locked, where they are the same for all cells.
             shared = takes(parts.head) == "align" and not parts.options["sources"]
             with waiting(store / "lock") if shared else nullcontext():
-                folder = store if shared else work
-                scores[target] = outputs_of(accelerator, config, parts, tests[target], folder, file_name(target))[
-                    "score"
-                ]
-        saved = self.place(cell) / "scores"
-        saved.mkdir(parents=True, exist_ok=True)
-        for target, values in scores.items():
-            np.save(saved / f"{file_name(target)}.npy", values.astype(np.float32), allow_pickle=False)
+                folder, name = store if shared else work, file_name(target)
+                scores[target] = outputs_of(accelerator, config, parts, tests[target], folder, name)["score"]
+            path = self.place(cell) / "scores" / f"{file_name(target)}.npy"
+            np.save(path, scores[target].astype(np.float32), allow_pickle=False)
+        told = [(split.labels, scores[name], split.kind_of) for name, split in tests.items()]
         found = {
-            **cell.about(),
-            "encoder": parts.encoder,
+            "recipe": str(cell.recipe),
+            "head": cell.head.label,
+            "source": cell.source.name,
+            "size": cell.size,
+            "target": cell.target,
+            "shots": cell.shots,
+            "encoder": parts.encoder["name"],
+            "encoder_fingerprint": parts.encoder.get("fingerprint"),
             "loss": loss,
             "train_pairs": choice.train_pairs,
-            "train_documents": len(choice.train),
-            "validation_pairs": choice.validation_pairs,
             "left_out": choice.left_out,
+            # Intervals are worked out once for all cells, where the same resamples make differences paired.
             "test": {
-                # Intervals are worked out once for all cells, where the same resamples make differences paired.
-                target: as_json(figures(split.labels, scores[target], split.document_of, resamples=0))
-                for target, split in tests.items()
+                name: figures(split.labels, scores[name], split.document_of, resamples=0)
+                for name, split in tests.items()
             },
-            "by_kind": {target: _by_kind([tests[target]], [scores[target]]) for target in tests},
+            "by_kind": by_kind(*(np.concatenate(columns) for columns in zip(*told, strict=True))),
             "cut": cut_of(parts, {**splits, **{f"test {target}": split for target, split in tests.items()}}),
-            "unit": parts.features.unit,
             **facts,
             "training": {key: value for key, value in config.as_dict().items() if key != "corpus"},
             "data": data,
@@ -216,50 +298,52 @@ class Transfer(Grid[TransferCell]):
         }
         if self.settings.keep_models or (self.settings.few_shot and not cell.shots):
             tested = {f"{name}, {target}": f for target, own in found["test"].items() for name, f in own.items()}
-            corpora = [corpus for name in cell.domains for corpus in self.settings.domain(name).corpora()]
-            facts = {**found, "test": tested, "by_kind": _by_kind(tests.values(), scores.values())}
+            corpora = [corpus for name in cell.read[0] for corpus in self.settings.domain(name).corpora()]
             read = {**data, "corpora": corpora, "limit": None, "sample": None, "skipped_text": ""}
-            save_model(parts, self._model(cell.folder), config, cell.recipe, loss, read, facts)
+            save_model(parts, self.model(cell.folder), config, cell.recipe, loss, read, {**found, "test": tested})
         return found
 
-    def _training(self, cell: TransferCell, choice: Choice, parts: Parts) -> tuple[dict[str, Any], dict[str, Split]]:
-        """Return what a cell is trained on was made of, and its splits, made once for all heads and seeds."""
-        name, pairs = cell.read
+    def _training(self, cell: Cell, choice: Choice, parts: Parts) -> tuple[dict[str, Any], dict[str, Split]]:
+        """What a cell is trained on was made of, and its splits, made once for all heads and seeds."""
+        domains, name, pairs = cell.read
         names = (str(cell.recipe), name, "all" if pairs is None else f"{pairs} pairs")
         folder = self.out / "work" / "training" / Path(*map(file_name, names))
-        domains = [self.settings.domain(name) for name in cell.domains]
         with waiting(folder / "lock"):
-            data = training_examples(choice, domains, cell.recipe, folder / "examples")
-            splits = read_splits(folder / "examples", folder / _store_name(parts), parts, ("train", "validation"))
-        return data, splits
+            configs = [self.settings.domain(name) for name in domains]
+            data = training_examples(choice, configs, cell.recipe, folder / "examples")
+            return data, _read_splits(folder, parts, ("train", "validation"))
 
-    def _test(self, cell: TransferCell, target: str, parts: Parts) -> tuple[Split, Path]:
-        """Return the test split of a target, made once for all that is tested on it, and the folder of what was read."""
+    def _test(self, cell: Cell, target: str, parts: Parts) -> tuple[Split, Path]:
+        """The test split of a target, made once for all that is tested on it, and the folder of what was read."""
         folder = self.out / "work" / "tests" / file_name(str(cell.recipe)) / file_name(target)
-        examples, store, path = folder / "examples", folder / _store_name(parts), self.truth(cell.recipe, target)
+        path, config = self.truth(cell.recipe, target), self.settings.domain(target)
         with waiting(folder / "lock"):
-            target_examples(self.settings.domain(target), cell.recipe, domain_folder(self.out, target), examples)
-            split = read_splits(examples, store, parts, ("test",))["test"]
+            target_examples(config, cell.recipe, domain_folder(self.out, target), folder / "examples")
+            split = _read_splits(folder, parts, ("test",))["test"]
             if not path.is_file():
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with replacing(path) as handle:
                     np.savez(handle, labels=split.labels, documents=split.document_of)
-        return split, store
-
-    def truth(self, recipe: Recipe, target: str) -> Path:
-        """Return the file of a target's test examples, with ``labels`` float32 [n] and ``documents`` int32 [n]."""
-        return self.out / "tests" / file_name(str(recipe)) / f"{file_name(target)}.npz"
+        return split, _store(folder, parts)
 
 
-def _store_name(parts: Parts) -> str:
-    """Return the name of the folder for what the features of ``parts`` read: the same for all that read alike."""
-    return f"{takes(parts.head)}-{file_name(parts.encoder['name'])}"
+def _store(folder: Path, parts: Parts) -> Path:
+    """The folder for what the features of ``parts`` read: the same for all that read alike."""
+    return folder / f"{takes(parts.head)}-{file_name(parts.encoder['name'])}"
 
 
-def _by_kind(splits: Iterable[Split], scores: Iterable[np.ndarray]) -> dict[str, Any]:
-    tests = list(splits)
-    kinds = [split.kind_names[kind] for split in tests for kind in split.kinds]
-    return by_kind(np.concatenate([split.labels for split in tests]), np.concatenate(list(scores)), kinds)
+def _read_splits(folder: Path, parts: Parts, names: Sequence[str]) -> dict[str, Split]:
+    """The splits ``names`` of the example files in ``folder``, whose lock is held, read unless they are there."""
+    store = _store(folder, parts)
+    for name in names:
+        prepare_split(folder / "examples" / f"{name}.jsonl.gz", store / name, parts.features)
+    return {name: open_split(store / name) for name in names}
+
+
+def file_name(spec: str) -> str:
+    """Return ``spec`` as the name of a folder: itself where it is simple, else with a hash of what was replaced."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", spec).strip(".-")
+    return plain if plain == spec else f"{plain[:60]}-{digest(spec, size=4).hex()}"
 
 
 def domain_folder(out: Path, name: str) -> Path:
@@ -267,24 +351,25 @@ def domain_folder(out: Path, name: str) -> Path:
     return out / "domains" / file_name(name)
 
 
-def run_transfer(config: TransferConfig, out: Path, *, say: Callable[[str], None] = print) -> Transfer:
-    """Work out every cell of ``config`` in the folder ``out``, with whatever other processes work on it (``run_cells``).
+def run_transfer(config: TransferConfig, out: Path, say: Callable[[str], None] = print) -> Transfer:
+    """Work out every cell of ``config`` in the folder ``out``; the grid that is returned has them in ``finished``.
 
-    The grid that is returned has each cell with its ``figures.json`` in ``finished``.
-
-    Raises InputError for a folder begun with another experiment, a corpus that can't be read, split, or trained on in any
-    size (the folder is then left as it was found), or a cell that can't be trained, naming it. A corpus that has changed
-    since the experiment was begun is noticed, and refused, where examples are still to be made of it: what is finished is
-    read from ``out``, and the corpora are not read again.
+    Raises InputError for a folder begun with another experiment, a corpus that can't be read, split, or trained on in any size,
+    an encoder that can't be had (the folder is then left as it was found), a cell that can't be trained, naming it, and a corpus
+    that has changed where examples are still to be made of it.
     """
-    what = "a transfer experiment"
-    with work_folder(out, config.as_dict(), name=ARGUMENTS, what=what, alone=False, makes=["domains"]):
+    what = "an experiment"
+    with work_folder(out, config.as_dict(), name="experiment.json", what=what, alone=False, makes=["domains"]):
         grid = open_transfer(config, out)
         if not grid.cells:
             raise InputError(f"nothing can be trained: {': '.join(next(iter(grid.not_run.items())))}")
+        new = [cell.config for cell in grid.cells if grid.read(cell) is None]
+        for own in {(takes(each.head), each.encoder): each for each in new}.values():
+            make_accelerator(own)
+            parts_of(own)
     for name, reason in grid.not_run.items():
         say(f"not run: {name}: {reason}")
-    grid.finished = run_cells(grid, say=say)
+    grid.run(say)
     return grid
 
 

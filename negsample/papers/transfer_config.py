@@ -1,4 +1,4 @@
-"""What a transfer experiment is made of: read from YAML, checked before anything is read or trained."""
+"""What an experiment of many trainings is made of: read from YAML, checked before anything is read or trained."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -22,16 +22,13 @@ DOMAIN_KEYS = tuple(key for key in field_types(Reading) if key != "seed")
 # What neither ``train`` nor a head may say.
 _ELSEWHERE = ("corpus", "corpus_config", "document_field", "summary_field", "recipe")
 # What must be the same for all heads, since they learn from and are tested on the same examples.
-_COMMON = ("limit", "sample", "on_bad", "negatives", "redraws", "vocabulary", "seed", "log_examples")
+COMMON = ("limit", "sample", "on_bad", "negatives", "redraws", "vocabulary", "seed", "log_examples")
 _Sizes = tuple[int | Literal["all"], ...]
 
 
 @dataclass(frozen=True)
 class HeadSetting:
-    """A head with the settings that are its own: ``settings`` are TrainConfig fields, ``head`` among them.
-
-    ``label`` names it in tables; ``sizes`` are training pairs that a source is cut to, None: all.
-    """
+    """A head, with the ``TrainConfig`` fields that are its own, and the training pairs that a source is cut to (None: all)."""
 
     label: str
     settings: Mapping[str, Any]
@@ -51,10 +48,7 @@ class Source:
 class TransferConfig(Settings):
     """Sources × targets × recipes × heads × sizes × seeds, the keys of a YAML file; docs/transfer.md describes them.
 
-    ``sources``: name → a corpus, several (one mixed domain), or a mapping of ``Reading``'s fields; ``targets``: likewise, or
-    names of sources (none: all of them). ``train`` has the settings common to all; its ``seed`` decides splits and
-    negatives, ``seeds`` networks and order of examples. The fields are as given; ``domains``, ``mixes`` and
-    ``labelled_heads`` are what they mean.
+    The fields are as given; ``domains``, ``mixes`` and ``labelled_heads`` are what they mean.
     """
 
     sources: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -79,21 +73,20 @@ class TransferConfig(Settings):
         _check_sizes(self.few_shot, "few_shot")
         distinct(list(self.seeds), "seeds:")
         distinct([str(recipe) for recipe in self.mixes], "recipes:")
-        distinct(
-            [head.label for head in self.labelled_heads], "heads: the label", "give one of them a label of its own"
-        )
+        labels = [head.label for head in self.labelled_heads]
+        distinct(labels, "heads: the label", "give one of them a label of its own")
         if (self.mixture or self.leave_one_out) and len(self.sources) < 2:
             raise InputError(f"{MIXTURE if self.mixture else 'leave_one_out'} needs two sources or more; there is one")
         if not (self.domains and self.target_names):
             raise InputError("targets: name one, or leave targets out to test on the sources")
         names = [source.name for source in self.all_sources()]
         distinct(names, "sources: the name", "a mixture is called so; choose another name")
-        for head in self.labelled_heads:
-            for recipe in self.mixes:
-                own = self.config_of(head, recipe, 0)
-                loss_of(own, recipe)
-                if takes(own.head) in ("rows", "align"):
-                    ENCODERS.get(parse(str(own.encoder)).name)
+        for own, recipe in (
+            (self.config_of(head, each, 0), each) for head in self.labelled_heads for each in self.mixes
+        ):
+            loss_of(own, recipe)
+            if takes(own.head) in ("rows", "align"):
+                ENCODERS.get(parse(str(own.encoder)).name)
 
     @cached_property
     def common(self) -> TrainConfig:
@@ -136,14 +129,13 @@ class TransferConfig(Settings):
 
     def all_sources(self) -> list[Source]:
         """Return what models are trained on: each source, then the mixture, then all but each target."""
-        found = [Source(name, (name,)) for name in self.sources]
-        if self.mixture:
-            found.append(Source(MIXTURE, tuple(self.sources)))
-        for left in self.target_names if self.leave_one_out else ():
-            if left in self.sources:
-                rest = tuple(name for name in self.sources if name != left)
-                found.append(Source(f"all but {left}", rest, left))
-        return found
+        every = tuple(self.sources)
+        left = [name for name in self.target_names if name in every] if self.leave_one_out else []
+        return [
+            *(Source(name, (name,)) for name in every),
+            *([Source(MIXTURE, every)] if self.mixture else []),
+            *(Source(f"all but {own}", tuple(name for name in every if name != own), own) for own in left),
+        ]
 
     def config_of(self, head: HeadSetting, recipe: Recipe, seed: int) -> TrainConfig:
         """Return everything that decides a training, but for what it is trained on."""
@@ -173,7 +165,7 @@ class TransferConfig(Settings):
         given = self.sizes if sizes is None else convert(sizes, _Sizes, f"{at}: sizes")
         _check_sizes(given, f"{at}: sizes")
         for key in values:
-            if key in (*_ELSEWHERE, *_COMMON):
+            if key in (*_ELSEWHERE, *COMMON):
                 raise InputError(f"{at}: {key} must be the same for all heads; train, a domain or recipes say it")
         takes(values["head"])
         # What ``train`` says may not suit this head (such as epochs: 0), so the two are checked together.
@@ -184,12 +176,7 @@ class TransferConfig(Settings):
 
 def read_transfer(path: str | Path) -> TransferConfig:
     """Return the experiment that a YAML file (or a packaged one, by its bare name) describes. Raises InputError."""
-    return make_transfer(read_file(path, "transfer"), str(path))
-
-
-def make_transfer(values: Mapping[str, Any], where: str = "configuration") -> TransferConfig:
-    """Return a checked experiment from plain values with the keys of ``TransferConfig``. Raises InputError."""
-    return make_settings(TransferConfig, values, where)
+    return make_settings(TransferConfig, read_file(path, "transfer"), str(path))
 
 
 def _check_sizes(sizes: _Sizes, at: str) -> None:

@@ -1,4 +1,4 @@
-"""Which documents a transfer experiment trains, validates and tests on, and the examples made of them.
+"""Which documents an experiment trains, validates and tests on, and the examples made of them.
 
 A document in the test split of any target is in no training and no validation, whatever corpus it is read from.
 """
@@ -7,9 +7,8 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from negsample.io.files import atomic_json, replacing
 from negsample.negatives.generate import generate
 from negsample.negatives.index import fingerprint, index_of
 from negsample.negatives.recipe import Recipe
-from negsample.negatives.split import Shares, assign
+from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.progress import track
 from negsample.records import Pair, document_key
 from negsample.seeds import digest
@@ -32,24 +31,15 @@ _CHANGED = "has changed since the experiment was begun; give another folder with
 _ROW = np.dtype([("key", "S16"), ("summary", "S16")])
 
 
-@dataclass(frozen=True, eq=False)
-class DomainSplit:
-    """The pairs of a domain, by hash, and where they belong.
-
-    ``rows`` [pairs] of (document key, summary hash); ``part`` uint8 [pairs]: 0 training, 1 validation, 2 test.
-    """
+class DomainSplit(NamedTuple):
+    """``rows`` [pairs] of (document key, summary hash); ``part`` uint8 [pairs]: 0 training, 1 validation, 2 test."""
 
     rows: np.ndarray
     part: np.ndarray
 
-    def rows_in(self, part: int) -> np.ndarray:
-        """Return the rows of one part."""
-        return self.rows[self.part == part]
 
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What one training reads: document keys, S16, of training and validation, and how many pairs they have.
+class Choice(NamedTuple):
+    """What one training reads: document keys, S16, of training and validation; and pairs of training.
 
     ``left_out``: training documents of the source that are, or share a summary with, test documents of a target.
     """
@@ -57,15 +47,13 @@ class Choice:
     train: np.ndarray
     validation: np.ndarray
     train_pairs: int
-    validation_pairs: int
     left_out: int
 
 
 def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
-    """Return the split of a domain, as ``negsample train`` splits it; kept in ``folder``, with what was read.
+    """Return the split of a domain, as ``negsample train`` splits it; kept in ``folder`` and taken from there, unread.
 
-    A split that is kept there is taken as it is, without a look at the corpus. Raises InputError where the corpus can't be
-    read, or not be split, or is read again and has changed since.
+    Raises InputError where the corpus can't be read, or not be split, or is read again and has changed since.
     """
     path, about = folder / "split.npz", folder / "about.json"
     if path.is_file() and about.is_file():
@@ -75,7 +63,7 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
     names = ", ".join(config.corpora())
     index = index_of(track(pairs_of(config, skipped), f"reading {names}"))
     try:
-        split = assign(index.key[index.first[:-1]], index.group, config.seed)[index.document]
+        part = assign(index.key[index.first[:-1]], index.group, config.seed)[index.document]
     except InputError as error:
         raise InputError(f"{names}: {error}") from error
     facts = {
@@ -83,7 +71,7 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
         "pairs": len(index.number) + index.duplicates,
         "duplicates": index.duplicates,
         "documents": len(index.group),
-        "splits": {name: int(np.sum(split == part)) for part, name in enumerate(("train", "validation", "test"))},
+        "splits": {name: int(np.sum(part == number)) for number, name in enumerate(SPLITS)},
         "fingerprint": fingerprint(index),
     }
     if about.is_file() and json.loads(about.read_text(encoding="utf-8"))["fingerprint"] != facts["fingerprint"]:
@@ -92,14 +80,14 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
     rows["key"], rows["summary"] = index.key, index.summary
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(path) as handle:
-        np.savez(handle, rows=rows, part=split)
+        np.savez(handle, rows=rows, part=part)
     atomic_json(about, facts)
-    return DomainSplit(rows, split)
+    return DomainSplit(rows, part)
 
 
 def held_out(targets: Iterable[DomainSplit]) -> np.ndarray:
     """Return the rows of all targets' test splits."""
-    return np.concatenate([target.rows_in(_TEST) for target in targets])
+    return np.concatenate([rows[part == _TEST] for rows, part in targets])
 
 
 def choose(domains: Sequence[DomainSplit], held: np.ndarray, size: int | None, seed: int) -> Choice | None:
@@ -109,9 +97,10 @@ def choose(domains: Sequence[DomainSplit], held: np.ndarray, size: int | None, s
     all), so a smaller choice is part of a larger one. Validation documents (never those of a training split of another
     of the domains) are cut to an eighth of the training documents, as in an 80/10/10 split, or 8 where that is less.
     """
-    every = np.unique(np.concatenate([domain.rows for domain in domains]))
-    training, stopping = (np.concatenate([domain.rows_in(part)["key"] for domain in domains]) for part in (0, 1))
-    free = _without(every, held)
+    training, stopping = (
+        np.concatenate([rows["key"][part == own] for rows, part in domains]) for own in (_TRAIN, _VALIDATION)
+    )
+    free = _without(np.unique(np.concatenate([rows for rows, _ in domains])), held)
     train = free[np.isin(free["key"], training)]
     left_out = len(np.unique(training)) - len(np.unique(train["key"]))
     validation = _without(free[np.isin(free["key"], stopping)], train)
@@ -120,18 +109,17 @@ def choose(domains: Sequence[DomainSplit], held: np.ndarray, size: int | None, s
         return None
     share = Shares().validation / Shares().train
     most = None if size is None else max(_LEAST_VALIDATION, round(share * len(chosen)))
-    kept, count = _first(validation, seed, None, most)
-    return Choice(chosen, kept, pairs, count, left_out)
+    return Choice(chosen, _first(validation, seed, None, most)[0], pairs, left_out)
 
 
 def _without(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return ``rows`` without the documents that are among ``others`` or share a summary with them."""
+    """``rows`` without the documents that are among ``others`` or share a summary with them."""
     hit = np.isin(rows["key"], others["key"]) | np.isin(rows["summary"], others["summary"])
     return rows[~np.isin(rows["key"], rows["key"][hit])]
 
 
 def _first(rows: np.ndarray, seed: int, pairs: int | None, documents: int | None = None) -> tuple[np.ndarray, int]:
-    """Return the keys of the first documents of ``rows`` that have ``pairs`` pairs, or are ``documents``, and their pairs."""
+    """The keys of the first documents of ``rows`` that have ``pairs`` pairs, or are ``documents``, and how many pairs."""
     keys, counts = np.unique(rows["key"], return_counts=True)
     order = sorted(range(len(keys)), key=lambda i: digest(seed, "transfer", keys[i]))
     keys, totals = keys[order], np.cumsum(counts[order])
@@ -141,30 +129,27 @@ def _first(rows: np.ndarray, seed: int, pairs: int | None, documents: int | None
 
 
 def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Write ``train.jsonl.gz`` and ``validation.jsonl.gz`` of the chosen documents to ``folder``, unless they are there.
+    """Write ``train`` and ``validation.jsonl.gz`` of the chosen documents to ``folder``, and return what was made.
 
-    ``configs`` say how to read each domain. Negatives of training draw texts and words from the chosen training
-    documents alone. Returns what was made, as plain values. Raises InputError where the corpora have changed.
+    Negatives of training draw texts and words from the chosen training documents alone. Raises InputError where the corpora
+    (read as ``configs`` say) have changed.
     """
     about = folder / "about.json"
     if about.is_file():
         return json.loads(about.read_text(encoding="utf-8"))
-    first = configs[0]
     parts = dict.fromkeys(choice.train.tolist(), _TRAIN) | dict.fromkeys(choice.validation.tolist(), _VALIDATION)
 
     def chosen() -> Iterator[Pair]:
-        skipped: Counter[str] = Counter()
-        for config in configs:
-            for pair in pairs_of(config, skipped):
-                # numpy gives keys back without zero bytes at their end.
-                if bytes.fromhex(document_key(pair.document)).rstrip(b"\0") in parts:
-                    yield pair
+        for pair in (pair for config in configs for pair in pairs_of(config, Counter())):
+            # numpy gives keys back without zero bytes at their end.
+            if bytes.fromhex(document_key(pair.document)).rstrip(b"\0") in parts:
+                yield pair
 
     def part(keys: np.ndarray, groups: np.ndarray) -> np.ndarray:
         return np.array([parts.get(key, _NONE) for key in keys.tolist()], np.uint8)
 
     shutil.rmtree(folder, ignore_errors=True)
-    report = generate(chosen(), recipe, folder, **amounts(first), part=part)
+    report = generate(chosen(), recipe, folder, **amounts(configs[0]), part=part)
     if report["documents"] != len(parts):
         raise InputError(f"{', '.join(name for config in configs for name in config.corpora())}: {_CHANGED}")
     (folder / "test.jsonl.gz").unlink()
@@ -174,15 +159,14 @@ def training_examples(choice: Choice, configs: Sequence[TrainConfig], recipe: Re
 
 
 def target_examples(config: TrainConfig, recipe: Recipe, domain: Path, folder: Path) -> None:
-    """Write ``test.jsonl.gz`` of a domain to ``folder``: the examples that ``negsample train`` would be tested on.
+    """Write ``test.jsonl.gz`` of a domain to ``folder``, as ``negsample train`` would be tested on it, unless it is there.
 
     ``domain`` is the folder of ``split_domain``. Raises InputError where the corpus has changed since.
     """
     if (folder / "about.json").is_file():
         return
     made = make_examples(config, recipe, folder)
-    before = json.loads((domain / "about.json").read_text(encoding="utf-8"))
-    if made["fingerprint"] != before["fingerprint"]:
+    if made["fingerprint"] != json.loads((domain / "about.json").read_text(encoding="utf-8"))["fingerprint"]:
         raise InputError(f"{', '.join(config.corpora())}: {_CHANGED}")
     for name in ("train", "validation"):
         (folder / f"{name}.jsonl.gz").unlink()

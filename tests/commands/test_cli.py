@@ -156,7 +156,7 @@ def test_a_file_of_ones_own_names_the_corpus(negsample, tmp_path):
     assert not (tmp_path / "o").exists()
 
 
-@pytest.mark.parametrize(("name", "told"), [("grid.json", "table"), ("transfer-config.json", "transfer")])
+@pytest.mark.parametrize(("name", "told"), [("experiment.json", "experiment"), ("table_settings.json", "table")])
 def test_an_unfinished_experiment_is_no_training_run(negsample, tmp_path, name, told):
     (tmp_path / "work").mkdir()
     assert "a training run that has not finished" in negsample("info", tmp_path).stdout

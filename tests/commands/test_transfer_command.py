@@ -78,10 +78,6 @@ def test_every_file_holds_the_same_figures(done):
             assert [float(row[key]) for key in ("value", "low")] == [record["value"], record["low"]]
             assert number(record["value"], 1) in text
             assert any(number(record["value"], 1, sign=sign) in page.texts for sign in (False, True))
-    # The published figures, for the first domain is CNN/DailyMail and the sizes are several.
-    assert sum(record["section"] == "published" for record in table["records"]) == 3 + 6
-    assert "97.5" in text
-    assert "97.5" in page.texts
     # A size that no source has.
     assert len(table["not_run"]) == 2
     assert "crosspair, fc, cnndm, 500 pairs: cnndm has fewer than 500 training pairs" in page.texts

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from negsample.negatives import ALSO_DAMAGES, ASPECT_OF, ASPECTS, NEGATIVES, kinds_for, mentions
+from negsample.negatives import ASPECT_OF, ASPECTS, NEGATIVES, kinds_for, mentions
 from negsample.negatives.context import CannotDamage, context_of
 from negsample.negatives.english import is_function_word
 from negsample.negatives.kinds.negate import contrary
@@ -192,29 +192,19 @@ ONE_WORD, SAME = "one-word summary", "all sentences are the same"
         ("negate", "Boats sailed late. 船迟到了。", "no sentence that the rule can negate"),
         ("drop", "Boats came late. 船迟到了。", "no function word"),
         ("double", "— !", "no word to double"),
+        ("add replace", "— !", "empty vocabulary"),
     ],
 )
 @pytest.mark.usefixtures("rule")
 def test_refusals(kinds, summary, reason):
-    document = {"There Hale spoke.": "Today Ruth Hale spoke. We heard Captain Hale."}.get(summary, DOCUMENT)
+    documents = {"There Hale spoke.": "Today Ruth Hale spoke. We heard Captain Hale.", "— !": "…"}
+    document = documents.get(summary, DOCUMENT)
     for kind in kinds.split():
         with pytest.raises(CannotDamage, match=reason):
             make(kind, Pair("p", document, summary))
 
 
 # --- words, sentences and pairs: the kinds of the papers
-
-
-def test_replace_never_takes_the_word_itself():
-    pair = Pair("x", "a document", '"Tree, tree TREE lamp."')
-    context = replace(context_of([pair]), vocabulary=Vocabulary(("lamp", "tree")))
-    for seed in range(30):
-        made = NEGATIVES.get("replace")(pair, context, generator(seed))
-        for place, was, now in made.change["replaced"]:
-            assert was.strip('".,').casefold() != now.casefold(), (place, was)
-    for kind in ("add", "replace"):
-        with pytest.raises(CannotDamage, match="empty vocabulary"):
-            make(kind, Pair("x", "...", "— !"))
 
 
 def test_bounds_of_k():
@@ -233,15 +223,11 @@ def test_sentence_delete_leaves_at_least_one_sentence_and_removes_at_least_one()
 
 def test_sentence_replace_takes_sentences_of_other_summaries():
     others = {"The bridge is shut.", "Repairs take a month.", "Frost ruined most of the apples."}
-    own = ["The ferry was late.", "Nobody on board complained."]
     labels = set()
-    for seed in range(60):
+    for seed in range(40):
         made = make("sentence-replace", FERRY, PAIRS, seed)
-        now = split_sentences(made.summary)
-        changed = [place for place in (0, 1) if now[place] != own[place]]
-        assert changed == [item["at"] for item in made.change["replaced"]]
-        assert all(now[place] in others for place in changed)
-        assert made.label == pytest.approx(1 - len(changed) / 2)
+        now, changed = split_sentences(made.summary), {item["at"] for item in made.change["replaced"]}
+        assert all((now[place] in others) == (place in changed) for place in (0, 1))
         labels.add(made.label)
     assert labels == {0.0, 0.5}
     pairs = [Pair(str(number), f"document {number}", f"Same again. Number {number} only.") for number in range(3)]
@@ -278,23 +264,19 @@ def test_crosspair_never_takes_from_its_document_nor_one_that_shares_a_summary()
         make("crosspair", FERRY, [FERRY, second, twin, third])
 
 
-@pytest.mark.parametrize("kind", ["add", "replace", "sentence-replace"])
-def test_one_word_can_be_added_to_and_replaced(kind):
+def test_one_word_can_be_added_to_and_replaced():
     snow = Pair("snow", "It snowed all week.", "Snow.")
-    made = make(kind, snow, [snow, *PAIRS])
-    assert made.label == 0.0
-    assert len(made.summary.split()) == (2 if kind == "add" else 1)
-    assert made.summary.endswith(".")
+    for kind, count in {"add": 2, "replace": 1, "sentence-replace": 1}.items():
+        made = make(kind, snow, [snow, *PAIRS])
+        assert (made.label, len(made.summary.split()), made.summary[-1]) == (0.0, count, ".")
 
 
 def test_highlights_keep_their_lines():
     pair = Pair("x", DOCUMENT, "NEW: Storm nears coast\nSchools are shut today\nFerries stay in port")
-    for seed in range(20):
-        for kind in ("add", "replace", "swap", "shuffle", "repeat"):
-            made = make(kind, pair, [pair, *PAIRS], seed)
-            assert len(made.summary.splitlines()) == 3
-        made = make("sentence-delete", pair, seed=seed)
-        assert made.summary.splitlines() == [line for line in pair.summary.splitlines() if line in made.summary]
+    for kind in ("add", "replace", "swap", "shuffle", "repeat"):
+        assert len(make(kind, pair, [pair, *PAIRS]).summary.splitlines()) == 3
+    left = make("sentence-delete", pair).summary.splitlines()
+    assert left == [line for line in pair.summary.splitlines() if line in left]
 
 
 # --- order
@@ -481,16 +463,6 @@ def test_contrary(sentence, expected):
     assert (now and " ".join(now)) == expected
 
 
-def test_negate_counts_the_words_of_sentences_left_alone():
-    for seed in range(30):
-        made = make("negate", "The ferry was late. Boats sailed. Nobody complained.", seed=seed)
-        changed = [item["at"] for item in made.change["negated"]]
-        assert changed in ([0], [2], [0, 2])
-        assert made.label == pytest.approx(1 - sum((4, 2, 2)[place] for place in changed) / 8)
-        assert ("was not late" in made.summary) == (0 in changed)
-        assert ("Somebody complained." in made.summary) == (2 in changed)
-
-
 # --- form
 
 
@@ -517,11 +489,8 @@ def test_drop_takes_function_words_and_only_these():
 
 def test_double_repeats_phrases_at_once():
     assert make("double", "Snow.").summary == "Snow Snow."
-    for seed in range(40):
+    for seed in range(20):
         made = make("double", "The choir sang on deck. Soup was sold.", seed=seed)
-        added = len(made.summary.split()) - 8
-        assert 1 <= added <= 4
-        assert made.label == pytest.approx(1 - added / 8)
         assert len(split_sentences(made.summary)) == 2
         for _, phrase in made.change["doubled"]:
             bare = phrase.rstrip(".").lower()
@@ -534,6 +503,4 @@ def test_double_repeats_phrases_at_once():
 def test_every_kind_damages_one_known_aspect():
     assert set(ASPECT_OF) == set(NEGATIVES.names())
     assert set(ASPECT_OF.values()) == set(ASPECTS)
-    for kind, others in ALSO_DAMAGES.items():
-        assert set(others) <= set(ASPECTS) - {ASPECT_OF[kind]}
     assert kinds_for("coherence") == ("intrude", "repeat", "sentence-replace", "swap")

@@ -12,7 +12,7 @@ from negsample.eval.agreement.figures import average_ranks
 from negsample.papers.declared import all_declared, declared
 from negsample.papers.headlines import TASKS, times_best
 from negsample.papers.records import Record
-from negsample.papers.run import KINDS
+from negsample.papers.run import TAKES
 from negsample.scoring.metrics import METRICS
 from negsample.settings import config_names
 from negsample.spec import parse
@@ -31,7 +31,7 @@ P_VALUES = """.6148 .3743 .00498 .75446 .30459 .0135 .72379 .40773 .008 .89112 .
 def test_a_table_is_whole(name):
     spec = declared(name)
     metrics, lacking = spec.metrics()
-    assert spec.kind in KINDS
+    assert spec.kind in TAKES
     assert {parse(text).name for text in metrics.values()} <= set(METRICS.names())
     if spec.kind == "correlations":
         people = {record.column for record in spec.printed_records()} if spec.between_people else set()

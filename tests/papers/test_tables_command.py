@@ -8,7 +8,7 @@ import pytest
 
 from negsample.io.read import SAMPLE_PATH
 from negsample.models import evaluation
-from negsample.papers import kinds, stand_ins
+from negsample.papers import judged, stand_ins
 from negsample.papers.declared import all_declared, declared
 
 NAMED = [each.name for each in all_declared() if each.name]
@@ -28,7 +28,7 @@ def vectors(tmp_path_factory):
 def small(vectors, tiny_bert, monkeypatch):
     """Make stand-ins smaller; return the options of a table that keep it small."""
     monkeypatch.setattr(stand_ins, "JUDGED", 2)
-    monkeypatch.setattr(kinds, "SPLITS", 20)
+    monkeypatch.setattr(judged, "SPLITS", 20)
     monkeypatch.setattr(evaluation, "RESAMPLES", 10)
     monkeypatch.setattr(stand_ins, "_BOUNDS", {"limit": 12, "epochs": 1})
     monkeypatch.setattr(stand_ins, "_WHOLE", {"tokens": str(tiny_bert)})

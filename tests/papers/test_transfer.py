@@ -18,12 +18,17 @@ from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.io.resume import work_folder
 from negsample.models.encoders import ENCODERS
-from negsample.papers import grid, transfer
+from negsample.papers import transfer
 from negsample.papers.transfer import run_transfer
-from negsample.papers.transfer_config import make_transfer
-from negsample.papers.transfer_report import published_beside, transfer_table
+from negsample.papers.transfer_config import TransferConfig
+from negsample.papers.transfer_report import transfer_table
+from negsample.settings import make_settings
 
 ENCODER = "letters"
+
+
+def make_transfer(values, where="t.yaml"):
+    return make_settings(TransferConfig, values, where)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +60,7 @@ def experiment(corpora, *names, **more):
 
 def opened(config, out):
     """What ``run_transfer`` has before the first training."""
-    with work_folder(out, config.as_dict(), name=transfer.ARGUMENTS, what="a transfer experiment", alone=False):
+    with work_folder(out, config.as_dict(), name="experiment.json", what="an experiment", alone=False):
         return transfer.open_transfer(config, out)
 
 
@@ -74,7 +79,7 @@ def test_each_model_is_tested_on_the_same_documents_of_every_target(corpora, tmp
         corpora, "near", "far", recipes=["crosspair", "delete"], keep_models=True, train={"negatives": 2}
     )
     said = []
-    found = run_transfer(config, tmp_path / "t", say=said.append)
+    found = run_transfer(config, tmp_path / "t", said.append)
     rows, deltas = (
         {(row["recipe"], row["source"], row["target"]): row for row in told_of(found, told)}
         for told in ("value", "delta")
@@ -110,7 +115,7 @@ def test_each_model_is_tested_on_the_same_documents_of_every_target(corpora, tmp
 def test_no_target_test_document_is_trained_on_anywhere(corpora, tmp_path):
     targets = {name: str(corpora / f"{name}.jsonl") for name in ("near", "mixed", "few")}
     config = experiment(corpora, "near", "mixed", targets=targets, mixture=True, leave_one_out=True, few_shot=[4])
-    found = run_transfer(config, tmp_path, say=quiet)
+    found = run_transfer(config, tmp_path, quiet)
     tested = [e for path in (tmp_path / "work" / "tests").glob("**/test.jsonl.gz") for e in read_examples(path)]
     documents, summaries = {e.document for e in tested}, {e.summary for e in tested}
     made = sorted((tmp_path / "work" / "training").glob("**/examples/*.jsonl.gz"))
@@ -132,7 +137,7 @@ def test_no_target_test_document_is_trained_on_anywhere(corpora, tmp_path):
 def test_a_source_that_is_too_small_is_told_and_left_out(corpora, tmp_path):
     config = experiment(corpora, "near", "far", mixture=True, sizes=[60], few_shot=[500])
     said = []
-    found = run_transfer(config, tmp_path, say=said.append)
+    found = run_transfer(config, tmp_path, said.append)
     assert [cell.source.name for cell, _ in found.finished] == ["mixture"]
     assert found.not_run["crosspair, fc, near, 60 pairs"] == "near has fewer than 60 training pairs"
     assert found.not_run["crosspair, fc, far, 60 pairs"] == "far has fewer than 60 training pairs"
@@ -146,7 +151,7 @@ def test_few_shot_training_goes_on_from_the_source_s_weights(corpora, tmp_path, 
     config = experiment(
         corpora, "near", "far", heads=heads, few_shot=[6], train={"learning_rate": 1e-12, "epochs": 1}, sizes=[30]
     )
-    found = run_transfer(config, tmp_path, say=quiet)
+    found = run_transfer(config, tmp_path, quiet)
     scores = {
         (cell.head.label, cell.source.name, cell.shots): np.load(
             tmp_path / "cells" / cell.folder / "scores" / f"{target}.npy"
@@ -173,7 +178,7 @@ def test_an_align_head_is_adapted_from_its_own_weights(corpora, tmp_path, tiny_b
             "few_shot": [6],
         }
     )
-    found = run_transfer(config, tmp_path, say=quiet)
+    found = run_transfer(config, tmp_path, quiet)
     finished = {(cell.source.name, cell.shots): (cell, about) for cell, about in found.finished}
     base, adapted = finished["near", 0], finished["near", 6]
     # The same training with the same start would give the same losses; it starts elsewhere.
@@ -186,7 +191,7 @@ def test_an_align_head_is_adapted_from_its_own_weights(corpora, tmp_path, tiny_b
 
 def test_an_interrupted_experiment_goes_on_and_repeats_nothing(corpora, tmp_path, monkeypatch):
     config = experiment(corpora, "near", "far", few_shot=[5])
-    whole = run_transfer(config, tmp_path / "whole", say=quiet)
+    whole = run_transfer(config, tmp_path / "whole", quiet)
     trained = []
     real = transfer.Transfer.train
 
@@ -201,53 +206,53 @@ def test_an_interrupted_experiment_goes_on_and_repeats_nothing(corpora, tmp_path
 
     monkeypatch.setattr(transfer.Transfer, "train", stop_at(3))
     with pytest.raises(KeyboardInterrupt):
-        run_transfer(config, tmp_path / "cut", say=quiet)
+        run_transfer(config, tmp_path / "cut", quiet)
     monkeypatch.setattr(transfer.Transfer, "train", stop_at(None))
     said = []
-    again = run_transfer(config, tmp_path / "cut", say=said.append)
+    again = run_transfer(config, tmp_path / "cut", said.append)
     assert said[0] == "3 of 4 trainings are finished already"
     assert len(trained) == len(set(trained)) == 4
     one, two = ([{**row, "seconds": 0} for row in told_of(found)] for found in (whole, again))
     assert one == two
-    run_transfer(config, tmp_path / "cut", say=quiet)
+    run_transfer(config, tmp_path / "cut", quiet)
     assert len(trained) == 4
 
 
 def test_a_mistake_before_the_first_training_leaves_the_folder_as_it_was(corpora, tmp_path):
     wrong = experiment(corpora, "near", sizes=[99999])
     with pytest.raises(InputError, match=r"nothing can be trained: .*fewer than 99999 training pairs"):
-        run_transfer(wrong, tmp_path / "t", say=quiet)
+        run_transfer(wrong, tmp_path / "t", quiet)
     assert not (tmp_path / "t").exists()
-    assert len(run_transfer(experiment(corpora, "near", sizes=[10]), tmp_path / "t", say=quiet).finished) == 1
+    assert len(run_transfer(experiment(corpora, "near", sizes=[10]), tmp_path / "t", quiet).finished) == 1
     # Now it is the folder of that experiment.
     with pytest.raises(InputError, match=r"begun with another configuration \(sizes was \[10\], is \[20\]\)"):
-        run_transfer(experiment(corpora, "near", sizes=[20]), tmp_path / "t", say=quiet)
+        run_transfer(experiment(corpora, "near", sizes=[20]), tmp_path / "t", quiet)
 
 
 def test_an_experiment_is_gone_on_with_where_its_corpora_have_changed(corpora, tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_bytes((corpora / "near.jsonl").read_bytes())
     config = make_transfer({"sources": {"own": str(path)}, "train": {"encoder": ENCODER, "epochs": 1}})
-    before = run_transfer(config, tmp_path / "t", say=quiet)
+    before = run_transfer(config, tmp_path / "t", quiet)
     path.write_bytes((corpora / "far.jsonl").read_bytes())
     # All is finished, so nothing is read again.
-    assert run_transfer(config, tmp_path / "t", say=quiet).finished == before.finished
+    assert run_transfer(config, tmp_path / "t", quiet).finished == before.finished
     (tmp_path / "t" / "cells" / before.finished[0][0].folder / "figures.json").unlink()
     shutil.rmtree(tmp_path / "t" / "work")
     with pytest.raises(InputError, match=r"own\.jsonl: has changed since the experiment was begun"):
-        run_transfer(config, tmp_path / "t", say=quiet)
+        run_transfer(config, tmp_path / "t", quiet)
 
 
 def test_an_encoder_that_has_changed_is_refused(corpora, tmp_path):
     config = experiment(corpora, "near", "far")
-    found = run_transfer(config, tmp_path, say=quiet)
+    found = run_transfer(config, tmp_path, quiet)
     first, second = (tmp_path / "cells" / cell.folder / "figures.json" for cell, _ in found.finished)
     text = first.read_text()
-    assert found.finished[0][1]["encoder"]["fingerprint"] in text
-    first.write_text(text.replace(found.finished[0][1]["encoder"]["fingerprint"], "of other weights"))
+    assert found.finished[0][1]["encoder_fingerprint"] in text
+    first.write_text(text.replace(found.finished[0][1]["encoder_fingerprint"], "of other weights"))
     second.unlink()
     with pytest.raises(InputError, match=f"fc, far, seed 0: encoder {ENCODER} has changed"):
-        run_transfer(config, tmp_path, say=quiet)
+        run_transfer(config, tmp_path, quiet)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +268,7 @@ def test_a_corpus_that_can_t_be_split_is_named_with_its_domain(corpora, tmp_path
     sources = {"near": str(corpora / "near.jsonl"), "lone domain": str(path)}
     config = make_transfer({"sources": sources, "train": {"encoder": ENCODER, "epochs": 1}})
     with pytest.raises(InputError, match=rf"^lone domain: .*tiny\.jsonl.*{told}") as error:
-        run_transfer(config, tmp_path / "t", say=quiet)
+        run_transfer(config, tmp_path / "t", quiet)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "t").exists()
 
@@ -275,8 +280,8 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(
     config = experiment(corpora, "near", "far")
     path.write_text(json.dumps(config.as_dict()))
     # Looks as often as a test can wait, and says so as after five seconds.
-    monkeypatch.setattr(grid, "POLL_SECONDS", 5)
-    monkeypatch.setattr(grid, "time", SimpleNamespace(sleep=lambda seconds: time.sleep(0.1)))
+    monkeypatch.setattr(transfer, "POLL_SECONDS", 5)
+    monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=lambda seconds: time.sleep(0.1)))
     whole = opened(config, out)
     script = (
         "import sys, time; from pathlib import Path; from negsample.io.resume import trying\n"
@@ -302,22 +307,3 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(
     trained = [line for line in done.stdout.splitlines() if line[:4] in ("1/2 ", "2/2 ")]
     assert ["fc, far" in trained[0], "fc, near" in trained[1], len(trained)] == [True, True, 2]
     assert "waiting for other processes to end their trainings (1 left)" in done.stderr
-
-
-def test_means_over_seeds(corpora, tmp_path):
-    config = experiment(corpora, "near", seeds=[1, 2])
-    found = run_transfer(config, tmp_path, say=quiet)
-    (row,) = told_of(found)
-    assert row["value"] == pytest.approx(
-        np.mean([100 * figures["test"]["near"]["accuracy"]["value"] for _, figures in found.finished])
-    )
-    one, two = (np.load(tmp_path / "cells" / cell.folder / "scores" / "near.npy") for cell, _ in found.finished)
-    assert not np.array_equal(one, two)
-
-
-def test_several_samples_of_the_target_have_table_4_beside():
-    own = {name: {"corpus": "cnn_dailymail", "sample": size} for name, size in (("small", 30), ("large", 100))}
-    one = published_beside(make_transfer({"sources": own, "targets": ["small"]}))
-    two = published_beside(make_transfer({"sources": own}))
-    # Three rows of Table 3, and two rows of three samples in Table 4.
-    assert [len(one), len(two)] == [3, 3 + 6]

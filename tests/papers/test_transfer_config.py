@@ -8,19 +8,14 @@ import yaml
 
 from negsample.errors import InputError
 from negsample.papers.stand_ins import small_transfer
-from negsample.papers.transfer_config import make_transfer
+from negsample.papers.transfer_config import TransferConfig
+from negsample.settings import make_settings
 
 BASE = {"sources": {"a": "a.jsonl", "b": "b.jsonl", "c": "c.jsonl"}}
 
 
-def test_sources_mixture_and_leave_one_out():
-    config = make_transfer({**BASE, "mixture": True, "leave_one_out": True, "targets": ["b", "c"]})
-    found = {source.name: (source.domains, source.left_out) for source in config.all_sources()}
-    every = {name: ((name,), "") for name in "abc"} | {"mixture": (("a", "b", "c"), "")}
-    assert found == {**every, "all but b": (("a", "c"), "b"), "all but c": (("a", "b"), "c")}
-    plain = make_transfer(BASE)
-    assert [source.name for source in plain.all_sources()] == plain.target_names == ["a", "b", "c"]
-    assert (plain.all_seeds(), plain.few_shot) == ((0,), ())
+def make_transfer(values, where="t.yaml"):
+    return make_settings(TransferConfig, values, where)
 
 
 def test_domains_take_their_own_options_before_those_of_train():

@@ -1,12 +1,10 @@
 """No test document of a target is trained or validated on, whatever the corpora share."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests_support import story, write_pairs
+from tests_support import write_pairs
 
 from negsample.errors import InputError
 from negsample.io.read import read_examples
@@ -81,34 +79,6 @@ def test_a_domain_is_split_and_tested_as_train_does(pairs_file, tmp_path):
     own, other = (list(read_examples(tmp_path / place / "test.jsonl.gz")) for place in ("tests", "examples"))
     assert own == other
     assert len(own) == 18
-
-
-def test_training_reads_the_chosen_documents_alone(tmp_path):
-    write_pairs(tmp_path / "a.jsonl", 60)
-    with (tmp_path / "b.jsonl").open("w") as stream:  # half of it is in a as well
-        for number in range(30, 90):
-            document, summary = story(number)
-            stream.write(json.dumps({"id": f"q{number}", "document": document, "summary": summary}) + "\n")
-    configs = [config_of(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
-    splits = [split_domain(config, tmp_path / f"domain-{number}") for number, config in enumerate(configs)]
-    held = held_out(splits)
-    for number, config in enumerate(configs):
-        target_examples(config, parse_recipe("delete"), tmp_path / f"domain-{number}", tmp_path / f"test-{number}")
-    tests = [list(read_examples(tmp_path / f"test-{number}" / "test.jsonl.gz")) for number in (0, 1)]
-    tested = {example.document for each in tests for example in each}
-    for size in (None, 20):
-        choice = choose(splits, held, size, 0)
-        folder = tmp_path / f"training-{size}"
-        made = training_examples(choice, configs, parse_recipe("delete"), folder)
-        read = {name: list(read_examples(folder / f"{name}.jsonl.gz")) for name in ("train", "validation")}
-        documents = {name: {example.document for example in each} for name, each in read.items()}
-        assert len(documents["train"]) == len(choice.train) == made["splits"]["train"]["documents"]
-        assert len(documents["validation"]) == len(choice.validation)
-        assert not tested & (documents["train"] | documents["validation"])
-        assert not documents["train"] & documents["validation"]
-        assert sum(example.kind == "original" for example in read["train"]) == choice.train_pairs
-    assert len(documents["train"]) == 20
-    assert not (folder / "test.jsonl.gz").exists()
 
 
 def test_training_has_as_many_sets_of_negatives_as_epochs_take_turns_with(pairs_file, tmp_path):

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from negsample.records import Source
 from negsample.seeds import seed_from
-from negsample.train.fit.checkpoint import Checkpoints, Memory, TrainingLog, print_line, save_weights
+from negsample.terminal import say
+from negsample.train.fit.checkpoint import Checkpoints, Memory, TrainingLog, save_weights
 from negsample.train.fit.loop import run_epochs
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import epoch_order
@@ -60,14 +61,14 @@ def fit(
     alone: Sequence[Source],
     validation: Sequence[Source],
     work: Path,
-    say: Callable[[str], None] = print_line,
+    say: Callable[[str], None] = say,
 ) -> None:
     """Train ``policy.network`` in place; the weights with the highest validation reward at the end.
 
     First ``config.ml_epochs`` of maximum likelihood (kept: those with the lowest validation loss), then ``config.epochs``
     of the mixed loss (kept: those with the highest mean reward of greedy summaries; those it starts from count too),
     each with a fresh Adam (Clark et al. 2019, A.3). Goes on from the newest checkpoint in ``work``, with the same weights
-    at the end as if it had not been stopped. Raises InputError where the loss is not finite.
+    at the end as if it had not been stopped. Raises InputError as ``check_sound``.
     """
     network, optimizer = accelerator.prepare(policy.network, torch.optim.Adam(policy.network.parameters()))
     main, last = accelerator.is_main_process, config.ml_epochs + config.epochs

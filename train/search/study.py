@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import sys
 import time
 import warnings
 from collections import Counter
@@ -23,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, SQLA
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
+from negsample.terminal import say
 from negsample.train.search.settings import Search
 
 T = TypeVar("T")
@@ -101,7 +101,7 @@ def _patiently(call: Callable[[], T], url: str, patience: Callable[[BaseExceptio
             if now >= tell:
                 tell = now + _SAID[1]
                 told = f"--storage {safe_url(url)}: waiting until it answers ({_why(error, url)})"
-                print(told, file=sys.stderr, flush=True)
+                say(told, error=True)
             time.sleep(_PAUSE)
 
 

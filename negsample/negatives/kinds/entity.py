@@ -4,7 +4,6 @@ They are found by the packaged spaCy model where it is installed (extra ``[sampl
 ``negsample.negatives.mentions``; ``change`` says which under ``"by"``.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -76,25 +75,17 @@ def _is_other(other: str, text: str, sentence: str) -> bool:
     """Whether ``other`` is sure to mean something else than ``text``, and is not in its sentence already."""
     if other.casefold() in sentence.casefold():
         return False
-    one, two = _sign(other), _sign(text)
-    return one.words.isdisjoint(two.words) and one.initials != two.letters and two.initials != one.letters
-
-
-@dataclass(frozen=True, slots=True)
-class _Sign:
-    """What two names are compared by: words without function words, letters without stops, first letters of words."""
-
-    words: frozenset[str]
-    letters: str
-    initials: str
+    (words, letters, initials), (own_words, own_letters, own_initials) = _sign(other), _sign(text)
+    return words.isdisjoint(own_words) and initials != own_letters and own_initials != letters
 
 
 @lru_cache(maxsize=4096)
-def _sign(text: str) -> _Sign:
+def _sign(text: str) -> tuple[frozenset[str], str, str]:
+    """What two names are compared by: words without function words, letters without stops, first letters of words."""
     words = text.replace("-", " ").split()
     content = frozenset(word.casefold() for word in words if not is_function_word(word))
     initials = "".join(word[0] for word in words if word[0].isupper()) if len(words) > 1 else text
-    return _Sign(content or frozenset({text.casefold()}), text.replace(".", ""), initials)
+    return content or frozenset({text.casefold()}), text.replace(".", ""), initials
 
 
 # A pair's negatives are made one after another.

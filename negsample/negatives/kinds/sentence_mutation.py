@@ -4,9 +4,11 @@ The label is the share of the summary's words that are kept. In a summary of one
 is deleted or replaced instead, k drawn as for single words. Places in ``change`` count from 0.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
+from negsample.negatives.context import CannotDamage, Context, Damaged
 from negsample.negatives.kinds.word_mutation import draw_count, take_out
 from negsample.negatives.rebuild import Sentence, count_words, draw_places, put_together, sentence_change, summary_of
 from negsample.negatives.vocabulary import bare
@@ -56,23 +58,21 @@ def _replace_run(pair: Pair, sentence: Sentence, context: Context, rng: np.rando
     count = draw_count(total, total, rng)
     begin = int(rng.integers(total - count + 1))
     was = words[begin : begin + count]
-    run = _other_run(pair, was, context, rng)
-    now = [*words[:begin], *run.text.split(), *words[begin + count :]]
-    replaced = [{"at_word": begin, "was": " ".join(was), "is": run.text, "from": run.id}]
+    for _ in range(_TRIES):
+        other = context.other_sentence(pair, rng)
+        run = other.text.split()
+        start = int(rng.integers(max(len(run) - count, 0) + 1))
+        run = _unmarked(run[start : start + count])
+        if normalise(" ".join(run)) != normalise(" ".join(_unmarked(was))):
+            break
+    else:
+        raise CannotDamage("no other sentence in the split")
+    replaced = [{"at_word": begin, "was": " ".join(was), "is": " ".join(run), "from": other.id}]
     change = sentence_change([sentence], total - count, replaced=replaced)
+    now = [*words[:begin], *run, *words[begin + count :]]
     return Damaged(put_together([sentence], [now]), 1 - count / total, change)
 
 
-def _other_run(pair: Pair, was: tuple[str, ...], context: Context, rng: np.random.Generator) -> Borrowed:
-    """A run of at most ``len(was)`` words of another summary's sentence that is not ``was``."""
-    for _ in range(_TRIES):
-        other = context.other_sentence(pair, rng)
-        words = other.text.split()
-        begin = int(rng.integers(max(len(words) - len(was), 0) + 1))
-        run = words[begin : begin + len(was)]
-        # A full stop in mid-sentence would make two sentences of one, and the right one is put at the end anyway.
-        run[-1] = bare(run[-1]) or run[-1]
-        text = " ".join(run)
-        if normalise(text) != normalise(" ".join([*was[:-1], bare(was[-1]) or was[-1]])):
-            return Borrowed(text, other.id)
-    raise CannotDamage("no other sentence in the split")
+def _unmarked(run: Sequence[str]) -> list[str]:
+    # A full stop in mid-sentence would make two sentences of one, and the right one is put at the end anyway.
+    return [*run[:-1], bare(run[-1]) or run[-1]]

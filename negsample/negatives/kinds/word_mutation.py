@@ -65,8 +65,15 @@ def replace(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
     count = draw_count(total, total, rng)
     places = sorted(rng.choice(total, size=count, replace=False).tolist())
     words = [word for sentence in sentences for word in sentence.words]
-    drawn = zip(places, context.vocabulary.draw(count, rng), strict=True)
-    fresh = {at: _unlike(words[at], word, context, rng) for at, word in drawn}
+    fresh = {}
+    for at, drawn in zip(places, context.vocabulary.draw(count, rng), strict=True):
+        now: str | None = drawn
+        # The first test is the cheaper one and nearly always enough.
+        if fold(drawn).casefold() in fold(words[at]).casefold() and same_word(words[at], drawn):
+            now = context.vocabulary.draw_unlike(words[at], rng)
+        if now is None:
+            raise CannotDamage("vocabulary of one word")
+        fresh[at] = now
     result = each_word(sentences, lambda at, word: [fresh.get(at, word)])
     change = {"words": total, "mutated": count, "replaced": [[at, words[at], word] for at, word in fresh.items()]}
     return Damaged(put_together(sentences, result), 1 - count / total, change)
@@ -75,14 +82,3 @@ def replace(pair: Pair, context: Context, rng: np.random.Generator) -> Damaged:
 def _check_vocabulary(context: Context) -> None:
     if not context.vocabulary.words:
         raise CannotDamage("empty vocabulary")
-
-
-def _unlike(word: str, drawn: str, context: Context, rng: np.random.Generator) -> str:
-    """``drawn``, or another word of the vocabulary where it is the same as ``word``."""
-    # The first test is the cheaper one and nearly always enough.
-    if fold(drawn).casefold() not in fold(word).casefold() or not same_word(word, drawn):
-        return drawn
-    other = context.vocabulary.draw_unlike(word, rng)
-    if other is None:
-        raise CannotDamage("vocabulary of one word")
-    return other
