@@ -17,6 +17,7 @@ from negsample.models.build import Parts
 from negsample.models.dataframe import score_columns
 from negsample.models.features.align import AlignFeatures
 from negsample.models.folder import share_below
+from negsample.models.kernels import pack
 from negsample.models.language.networks import pick_device
 from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, items_of, values_at
 from negsample.seeds import digest
@@ -74,7 +75,7 @@ class Estimator:
         self._alone = threading.RLock()
         self._percentiles = percentiles or {}
         self._features = parts.features
-        self._network = parts.network.to(self.device).eval()
+        self._network = pack(parts.network.to(self.device).eval())
         if hasattr(parts.features, "to"):
             parts.features.to(self.device)
 
