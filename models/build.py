@@ -105,13 +105,6 @@ def make_network(parts: Parts, seed: int) -> nn.Module:
     return parts.network
 
 
-def save_encoder_config(parts: Parts, folder: Path) -> None:
-    """Write the transformers config of a ``cls`` network beside its tokenizer; other networks have none."""
-    encoder = getattr(parts.network, "encoder", None)
-    if encoder is not None and hasattr(encoder, "config"):
-        encoder.config.save_pretrained(folder / "encoder")
-
-
 def load_parts(
     description: Mapping[str, Any], folder: Path, attention: str = "sdpa", precision: str = "float32"
 ) -> Parts:
@@ -131,22 +124,20 @@ def load_parts(
         return Parts(head, options, TokenFeatures(tokenizer, **settings), network, dict(description["encoder"]))
     features: Features
     if kind == "rows":
-        features = RowFeatures(_encoder(settings.pop("encoder"), folder, precision), **settings)
+        features = RowFeatures(
+            in_precision(load_encoder(settings.pop("encoder"), folder / "encoder"), precision), **settings
+        )
     else:
         saved, reads = (settings.get(name) for name in ("judge", "evidence"))
         judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
         if judge and precision == "bf16":
             to_bf16(judge.network.encoder)
-        made = _encoder(settings["encoder"], folder, precision)
+        made = in_precision(load_encoder(settings["encoder"], folder / "encoder"), precision)
         evidence = load_evidence(folder / "evidence", reads, made) if reads else None
         features = AlignFeatures(made, judge, evidence, copy_lm=bool(reads and reads["copied"]))
     parts = Parts(head, options, features, None, dict(description["encoder"]))
     make_network(parts, seed=0)
     return parts
-
-
-def _encoder(spec: Mapping[str, Any], folder: Path, precision: str) -> Encoder:
-    return in_precision(load_encoder(spec, folder / "encoder"), precision)
 
 
 def in_precision(encoder: Encoder, precision: str) -> Encoder:

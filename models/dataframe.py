@@ -1,39 +1,41 @@
 """Scores beside texts as people have them: a ``pandas.DataFrame``, or batches of columns, of whatever hands them out."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
 from negsample.models import load_once
-from negsample.scoring.scorer import Item
+from negsample.records import as_list
+from negsample.scoring.scorer import items_of
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
 
 
-def score_columns(
-    estimator: "Estimator", columns: Mapping[Any, Any], document: str, summary: str, prefix: str = ""
-) -> dict[str, Any]:
-    """What ``estimator`` says of the texts in ``columns``, as `Columns.flat`, each name behind ``prefix``.
+def score_columns(estimator: "Estimator", table: Any, document: str, summary: str, prefix: str = "") -> dict[str, Any]:
+    """What ``estimator`` says of the texts in ``table``, as `Columns.flat`, each name behind ``prefix``.
 
-    A row whose text is missing or blank has NaN and a reason; no value is None, since ``datasets`` tells a column's type by
-    its first batch. Raises InputError for a column that is not there, and a new one that is there already.
+    ``table``: columns by name, or a table of pandas, polars or pyarrow. A row whose text is missing or blank has NaN and a
+    reason; no value is None, since ``datasets`` tells a column's type by its first batch. Raises InputError for a column
+    that is not there, and a new one that is there already.
     """
+    names = _names(table)
     for name in (document, summary):
-        if name not in columns:
-            raise InputError(
-                f"there is no column {name!r}; name it with document= or summary=: {', '.join(map(str, columns))}"
-            )
-    texts = [list(columns[document]), list(columns[summary])]
-    references = (
-        list(columns["references"]) if "references" in estimator.needs & columns.keys() else [()] * len(texts[0])
-    )
-    items = [Item(d, s, tuple(r)) for d, s, r in zip(*texts, references, strict=True)]
-    found = estimator.scorer().score(items).flat()
-    if taken := [prefix + name for name in found if prefix + name in map(str, columns)]:
+        if name not in names:
+            told = f"columns: {', '.join(map(str, names))}" if names else "the table has no columns"
+            raise InputError(f"there is no column {name!r}; name it with document= or summary= ({told})")
+        if isinstance(table[name], str):
+            raise InputError(f"{name!r} is a single text, not a column; with datasets: map(…, batched=True)")
+    references = table["references"] if "references" in estimator.needs and "references" in names else ()
+    found = estimator.scorer().score(items_of(table[document], table[summary], references)).flat()
+    if taken := [prefix + name for name in found if prefix + name in map(str, names)]:
         raise InputError(f"the column {taken[0]!r} is there already; give prefix=, or leave it out")
     return {prefix + name: column for name, column in found.items()}
+
+
+def _names(table: Any) -> list[Any]:
+    """The names of the columns: pyarrow's ``columns`` are arrays, and polars' tables are walked through by column."""
+    return list(getattr(table, "column_names", getattr(table, "columns", table)))
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class ScoreBatches:
     """A function on batches: columns in, the same columns and those of ``Estimator.score_frame`` out.
 
     ``model`` is what ``negsample.models.load`` takes, where every process can read it; by default the ready estimator. A
-    batch is a mapping of names to columns of one length: lists, arrays, a pandas DataFrame. This is a few words when
+    batch is a mapping of names to columns of one length, or a table of pandas, polars or pyarrow. This is a few words when
     pickled: the model is loaded once in each process, by the first batch there. Scores don't depend on how records are
     divided into batches (to 1e-5). Raises InputError as ``load`` and ``Estimator.score_frame`` do.
     """
@@ -52,8 +54,10 @@ class ScoreBatches:
     prefix: str = ""
     precision: str = "float32"
 
-    def __call__(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+    def __call__(self, batch: Any) -> dict[str, Any]:
         """Score one batch."""
-        columns = dict(batch.items())
-        estimator = load_once(self.model, self.precision)
-        return {**columns, **score_columns(estimator, columns, self.document, self.summary, self.prefix)}
+        found = score_columns(load_once(self.model, self.precision), batch, self.document, self.summary, self.prefix)
+        columns = {name: batch[name] for name in _names(batch)}
+        if hasattr(batch, "column_names"):  # pyarrow's values are objects of its own
+            columns = {name: as_list(column) for name, column in columns.items()}
+        return {**columns, **found}

@@ -273,8 +273,9 @@ def cache_root() -> Path:
     """Return the folder of all caches: ``NEGSAMPLE_CACHE``, ``XDG_CACHE_HOME/negsample`` or ``~/.cache/negsample``."""
     if own := os.environ.get("NEGSAMPLE_CACHE"):
         return Path(own).expanduser()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared).expanduser() if shared else Path.home() / ".cache") / "negsample"
+    # A relative one is to be ignored (XDG Base Directory Specification).
+    shared = Path(os.environ.get("XDG_CACHE_HOME", "")).expanduser()
+    return (shared if shared.is_absolute() else Path.home() / ".cache") / "negsample"
 
 
 def find_caches(name: str | None = None) -> list[CacheInfo]:

@@ -17,7 +17,7 @@ from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures
 from negsample.models.language.networks import pick_device
 from negsample.models.percentiles import share_below
-from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, values_at
+from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, items_of, values_at
 from negsample.seeds import digest
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ class Estimator:
     def score(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> np.ndarray:
         """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
 
-        A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths differ, and where a
-        text is not a string or blank.
+        Either may be any column: a list, a Series, an array, a generator. A pair's score does not depend on the other pairs
+        (to 1e-5). Raises InputError where the lengths differ, and where a text is missing, not a string or blank.
         """
         return self.score_pairs(documents, summaries, batch_size=batch_size).scores
 
@@ -170,12 +170,12 @@ class Estimator:
         """
 
         def score(items: Sequence[Item]) -> Columns:
-            reasons = [self._fault(item) for item in items]
+            reasons = [fault_of(item, self.needs) for item in items]
             good = [place for place, reason in enumerate(reasons) if reason is None]
             found = self._columns(self._answers([items[place] for place in good], batch_size)).spread(good, reasons)
             return found if aspects else found.overall()
 
-        about = self.aspects if aspects else (), self.fitted_on, tuple(score([]).flat())
+        about = self.aspects if aspects else (), self.fitted_on, tuple(score([]).flat()), ("score", *self._own_aspects)
         return Scorer(name, self.signature, True, self.needs, score, *about)
 
     def explain(self, document: str, summary: str) -> dict[str, Any]:
@@ -231,9 +231,11 @@ class Estimator:
         """
         from negsample.models.dataframe import score_columns
 
-        return frame.assign(
-            **score_columns(self, {name: frame[name] for name in frame.columns}, document, summary, prefix)
-        )
+        if not hasattr(frame, "assign"):
+            raise InputError(
+                f"score_frame takes a pandas DataFrame, not a {type(frame).__name__}; give score() two columns of it"
+            )
+        return frame.assign(**score_columns(self, frame, document, summary, prefix))
 
     def batch(
         self, columns: Mapping[str, Any], document: str = "document", summary: str = "summary", prefix: str = ""
@@ -266,21 +268,12 @@ class Estimator:
         self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]] | None = ()
     ) -> list[Item]:
         """The pairs; ``references`` None: they are not needed. Raises InputError where one can't be scored."""
-        if isinstance(documents, str) or isinstance(summaries, str):
-            raise InputError("score takes a list of documents and a list of summaries; put a single text into a list")
-        if len(documents) != len(summaries):
-            raise InputError(f"{len(documents)} documents but {len(summaries)} summaries; give one document a summary")
-        beside = references or [()] * len(documents)
-        items = [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, beside, strict=True)]
+        items = items_of(documents, summaries, () if references is None else references)
+        needs = frozenset({"document"}) if references is None else self.needs
         for place, item in enumerate(items):
-            if fault := self._fault(item) if references is not None else fault_of(item.document, item.summary):
+            if fault := fault_of(item, needs):
                 raise InputError(f"pair {place}: {fault}; leave the pair out")
         return items
-
-    def _fault(self, item: Item) -> str | None:
-        """Why an item can't be scored; None where it can."""
-        lacking = "references" in self.needs and not item.references
-        return fault_of(item.document, item.summary) or ("there is no reference, which it needs" if lacking else None)
 
     def _answers(self, items: Sequence[Item], batch_size: int) -> Answers:
         """Logits of the score and of the aspects, float32 [n, K]."""

@@ -1,7 +1,7 @@
 """How well scores follow labels: accuracy and AUC for 0/1 labels, Pearson, Spearman and MSE for graded ones."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.progress import Bar
+from negsample.records import Example
 from negsample.resampling import percentile_interval
 from negsample.scoring.files import chunks
 from negsample.seeds import generator
@@ -17,20 +18,6 @@ if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
 
 RESAMPLES = 1000
-
-
-@dataclass(frozen=True)
-class TestFigure:
-    """A number worked out of ``n`` test examples, with its 95 % interval.
-
-    ``value`` is None with a ``reason`` where it is not defined.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    reason: str = ""
 
 
 def accuracy(labels: np.ndarray, scores: np.ndarray) -> float:
@@ -101,11 +88,12 @@ def figures(
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
-) -> dict[str, TestFigure]:
-    """Return the figures that suit the labels, by name, each with n and a 95 % interval.
+) -> dict[str, dict[str, Any]]:
+    """Return the figures that suit the labels, as plain values: name → ``value``, ``low``, ``high``, ``n``, ``reason``.
 
-    ``labels`` in [0, 1] and ``scores`` float [n]; the interval is of percentiles 2.5 and 97.5 over ``resamples``
-    ``document_resamples`` (0: no interval). A resample on which a figure is not defined is left out of its interval.
+    ``labels`` in [0, 1] and ``scores`` float [n]; the 95 % interval is of percentiles 2.5 and 97.5 over ``resamples``
+    ``document_resamples`` (0: no interval). A resample on which a figure is not defined is left out of its interval; a
+    ``value`` that is not is None, for a ``reason``.
     """
     labels, scores = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
     statistics = GRADED if is_graded(labels) else BINARY
@@ -113,35 +101,25 @@ def figures(
         [statistic(labels[rows], scores[rows]) for statistic in statistics.values()]
         for rows in document_resamples(documents, seed, resamples)
     ]
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for column, (name, statistic) in enumerate(statistics.items()):
-        value = statistic(labels, scores)
+        value: float | None = statistic(labels, scores)
         low, high, _ = percentile_interval(np.array([row[column] for row in drawn]))
+        reason = ONE_DOCUMENT if resamples and low is None else ""
         if not np.isfinite(value):
-            found[name] = TestFigure(None, None, None, len(labels), UNDEFINED.get(name, UNDEFINED["pearson"]))
-        else:
-            reason = ONE_DOCUMENT if resamples and low is None else ""
-            found[name] = TestFigure(value, low, high, len(labels), reason)
+            value = low = high = None
+            reason = UNDEFINED.get(name, UNDEFINED["pearson"])
+        found[name] = {"value": value, "low": low, "high": high, "n": len(labels), "reason": reason}
     return found
 
 
 def by_kind(labels: np.ndarray, scores: np.ndarray, kinds: Sequence[str]) -> dict[str, dict[str, float | int]]:
     """For each kind of example: n, mean label and mean score."""
-    names = np.asarray(kinds)
-    rows: dict[str, dict[str, float | int]] = {}
-    for kind in dict.fromkeys(kinds):
-        chosen = names == kind
-        rows[kind] = {
-            "n": int(chosen.sum()),
-            "label": float(labels[chosen].mean()),
-            "score": float(scores[chosen].mean()),
-        }
-    return rows
-
-
-def as_json(found: Mapping[str, TestFigure]) -> dict[str, Any]:
-    """Plain values for JSON."""
-    return {name: asdict(figure) for name, figure in found.items()}
+    chosen = {kind: np.asarray(kinds) == kind for kind in dict.fromkeys(kinds)}
+    return {
+        kind: {"n": int(own.sum()), "label": float(labels[own].mean()), "score": float(scores[own].mean())}
+        for kind, own in chosen.items()
+    }
 
 
 def evaluate(estimator: "Estimator", examples: str, *, batch_size: int = 32, seed: int = 0) -> dict[str, Any]:
@@ -149,9 +127,7 @@ def evaluate(estimator: "Estimator", examples: str, *, batch_size: int = 32, see
 
     Raises InputError for the first bad record, and where there is none.
     """
-    labels: list[float] = []
-    documents: list[str] = []
-    kinds: list[str] = []
+    read: list[Example] = []
     scores, cut = [], 0
     with Bar("scoring") as bar:
         for chunk in chunks(read_examples(examples)):
@@ -160,18 +136,16 @@ def evaluate(estimator: "Estimator", examples: str, *, batch_size: int = 32, see
             )
             scores.append(scored.scores)
             cut += int(scored.cut.sum())
-            labels += [example.label for example in chunk]
-            documents += [example.document_id for example in chunk]
-            kinds += [example.kind for example in chunk]
+            read += [replace(example, document="", summary="", change={}) for example in chunk]
             bar.advance(len(chunk))
-    if not scores:
+    if not read:
         raise InputError(f"{examples}: no examples; give a file that 'negsample generate' wrote")
-    found = figures(np.array(labels), np.concatenate(scores), documents, seed=seed)
+    labels, every = np.array([example.label for example in read]), np.concatenate(scores)
     return {
         "model": estimator.fingerprint,
         "signature": estimator.signature,
         "examples": examples,
-        "test": as_json(found),
-        "by_kind": by_kind(np.array(labels), np.concatenate(scores), kinds),
-        "cut": {"examples": {"pairs": len(labels), "cut": cut}},
+        "test": figures(labels, every, [example.document_id for example in read], seed=seed),
+        "by_kind": by_kind(labels, every, [example.kind for example in read]),
+        "cut": {"examples": {"pairs": len(read), "cut": cut}},
     }

@@ -11,7 +11,7 @@ from typing import Any
 import negsample
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, file_digest
-from negsample.models.build import Parts, load_parts, save_encoder_config
+from negsample.models.build import Parts, load_parts
 from negsample.models.language.model_files import load_weights
 from negsample.models.percentiles import FILE as PERCENTILES
 from negsample.models.precision import to_bf16
@@ -38,7 +38,9 @@ def save_folder(
     draft.mkdir()
     try:
         settings = parts.features.save(draft)
-        save_encoder_config(parts, draft)
+        encoder = getattr(parts.network, "encoder", None)
+        if hasattr(encoder, "config"):
+            encoder.config.save_pretrained(draft / "encoder")  # the tokenizer is there already
         save_model(parts.network, str(draft / "model.safetensors"))
         description = {
             "format": FORMAT,
@@ -75,9 +77,8 @@ def load_folder(folder: Path, precision: str = "float32") -> tuple[Parts, dict[s
         raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
     assert parts.network is not None
     load_weights(parts.network, folder, description["weights_sha256"])
-    fine_tuned = getattr(parts.network, "encoder", None)
-    if precision == "bf16" and fine_tuned is not None:
-        to_bf16(fine_tuned)
+    if precision == "bf16" and hasattr(parts.network, "encoder"):
+        to_bf16(parts.network.encoder)
     return parts, description
 
 
@@ -108,7 +109,6 @@ def read_description(folder: Path) -> dict[str, Any]:
             f"{folder}: written by a newer negsample ({description.get('negsample')}, format {version}); "
             f"this is {negsample.__version__}: upgrade it"
         )
-    missing = [key for key in _NEEDED if key not in description]
-    if missing:
+    if missing := [key for key in _NEEDED if key not in description]:
         raise InputError(f"{path}: damaged (no {missing[0]!r}); copy the model again")
     return description

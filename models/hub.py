@@ -126,30 +126,29 @@ def _card(folder: Path, name: str, description: dict[str, Any], languages: Seque
 
     path = folder / "README.md"
     text = path.read_text(encoding="utf-8") if path.is_file() else f"# {name}\n"
-    card = ModelCard(
-        text.replace(f'Estimator.load("{folder.name}")', f'Estimator.load("{name}")'), ignore_metadata_errors=True
-    )
+    text = text.replace(f'Estimator.load("{folder.name}")', f'Estimator.load("{name}")')
+    card = ModelCard(text, ignore_metadata_errors=True)
     corpora = _corpora(description)
+    about = {
+        "task_type": "summarization",
+        "task_name": "summary quality (labels of damaged summaries)",
+        "dataset_type": "held-out",
+        "dataset_name": ", ".join(corpora) or "held-out documents",
+    }
     figures = description.get("figures", {}).get("test", {})
-    results = [
-        EvalResult(
-            task_type="summarization",
-            task_name="summary quality (labels of damaged summaries)",
-            dataset_type="held-out",
-            dataset_name=", ".join(corpora) or "held-out documents",
-            metric_type=metric,
-            metric_value=figure["value"],
-        )
-        for metric, figure in figures.items()
-        if isinstance(figure, dict) and figure.get("value") is not None
-    ]
+    values = {metric: figure["value"] for metric, figure in figures.items() if isinstance(figure, dict)}
     card.data = ModelCardData(
         library_name="negsample",
         tags=list(_TAGS),
         language=list(languages) or None,
         datasets=[found for corpus in corpora if (found := _dataset(corpus))] or None,
         model_name=name.partition("/")[2],
-        eval_results=results or None,
+        eval_results=[
+            EvalResult(metric_type=metric, metric_value=value, **about)
+            for metric, value in values.items()
+            if value is not None
+        ]
+        or None,
     )
     return card
 
@@ -169,21 +168,23 @@ def _explained(name: str) -> Iterator[None]:
 def _advice(error: Exception) -> str:
     from huggingface_hub import errors
 
+    log_in = "log in (hf auth login, or HF_TOKEN)"
+    told: dict[type[Exception], str] = {  # the more special first
+        errors.GatedRepoError: f"only for those who asked for it; ask on its page on the hub, and {log_in}",
+        errors.RepositoryNotFoundError: "no such folder, and the hub has no such model for you; "
+        f"if it is private, {log_in}",
+        errors.RevisionNotFoundError: "the hub has the model but not this revision; give a branch, a tag or a commit",
+        errors.RemoteEntryNotFoundError: "the hub has it, but it has no config.json: not a negsample estimator",
+        errors.HFValidationError: f"no name on the hub ({one_line(error)}); give org/name",
+    }
+    for kind, advice in told.items():
+        if isinstance(error, kind):
+            return advice
     status = getattr(getattr(error, "response", None), "status_code", None)
-    if isinstance(error, errors.GatedRepoError):
-        return "the hub gives this model only to those who asked for it; ask on its page, and log in (hf auth login)"
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return "no such folder, and the hub has no such model for you; if it is private, log in (hf auth login, or HF_TOKEN)"
-    if isinstance(error, errors.RevisionNotFoundError):
-        return "the hub has the model but not this revision; give a branch, a tag or a commit of it"
-    if isinstance(error, errors.RemoteEntryNotFoundError):
-        return "the hub has it, but it has no config.json: not a negsample estimator"
     if status in (401, 403):
-        return "the hub refuses; log in with a token that may do this (hf auth login, or HF_TOKEN)"
+        return f"the hub refuses; {log_in} with a token that may do this"
     if status is not None:
         return f"the hub answers with {status} ({one_line(error)}); try again later"
-    if isinstance(error, errors.HFValidationError):
-        return f"no name on the hub ({one_line(error)}); give org/name"
     if isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore")):
         return "no such folder, not in the hub's cache, and the hub can't be reached; check the name and the network"
     return f"can't be had from the hub ({one_line(error)}); give a folder"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from negsample.models import load_once
 from negsample.models.estimator import Estimator
-from negsample.scoring.gate import Gate, check_name
+from negsample.records import as_list
+from negsample.scoring.gate import Gate
 
 
 def assert_quality(
@@ -21,15 +22,12 @@ def assert_quality(
 
     ``limits``: ``score=0.2``, or an aspect's, as in ``support=0.4``. With ``each`` no pair may be under one (a value that
     can't be judged is). ``model``: an estimator, or what ``negsample.models.load`` takes; by default the ready one.
-    ``references`` [n] for a model that was fitted with them. Raises InputError for an unknown aspect, no limit at all, and
-    texts that ``Estimator.score`` refuses.
+    ``references`` [n] for a model that was fitted with them. Raises InputError for an unknown aspect, no limit or one that
+    can't be (``Gate``), no pair at all, and texts that ``Estimator.score`` refuses.
     """
     estimator = model if isinstance(model, Estimator) else load_once(None if model is None else str(model))
-    for name in limits or {"": 0.0}:
-        check_name(name, estimator.aspects)
-    gate = Gate(limits, each)
-    gate.add(
-        [f"pair {place}" for place in range(len(documents))], estimator.score_pairs(documents, summaries, references)
-    )
+    gate = Gate(limits, estimator.scorer(), each)
+    documents = as_list(documents, "documents")
+    gate.add([f"pair {n}" for n in range(len(documents))], estimator.score_pairs(documents, summaries, references))
     if failures := gate.failures():
         raise AssertionError("\n".join(failures))

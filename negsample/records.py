@@ -1,12 +1,71 @@
-"""The records that flow through the project: plain frozen dataclasses."""
+"""The records that flow through the project, plain frozen dataclasses; and what people hand in for them."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from negsample.errors import RecordError
+from negsample.errors import InputError, RecordError
 from negsample.seeds import digest
 from negsample.sentences import normalise
+from negsample.text import is_blank
+
+_KINDS = {str: "text", bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
+
+
+def as_list(column: Any, what: str = "texts") -> list[Any]:
+    """The values of a column by place: of a list, generator, array, Series or column of pandas, polars, pyarrow, datasets.
+
+    Raises InputError, which names ``what`` belongs there, for anything that is no column.
+    """
+    if isinstance(column, Mapping | Set) or hasattr(column, "columns"):
+        raise InputError(f"a {type(column).__name__} in place of a list of {what}; give one column of it")
+    for method in ("to_pylist", "to_list", "tolist"):  # pyarrow's values are objects of its own until then
+        if hasattr(column, method):
+            column = getattr(column, method)()
+            break
+    if isinstance(column, str | bytes):
+        raise InputError(f"a single text in place of a list of {what}; put it into a list")
+    try:
+        return list(column)
+    except TypeError:
+        raise InputError(f"{kind_of(column)} in place of a list of {what}; give a list") from None
+
+
+def texts_of(value: Any) -> list[Any]:
+    """What a field for several texts holds: a column of them, its JSON text, or one text; [] where it is missing or blank.
+
+    Raises InputError as ``as_list``.
+    """
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            return as_list(json.loads(value))
+    if isinstance(value, str):
+        return [] if is_blank(value) else [value]
+    return [] if is_missing(value) else as_list(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether there is nothing: None, NaN, pandas' NA or NaT."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # NA is neither true nor false, nor is an array
+        return type(value).__name__ == "NAType"
+
+
+def text_fault(value: Any) -> str | None:
+    """Why ``value`` can't be read as a text: it "is missing", "is not text (a list)", "is blank"; None where it can."""
+    if is_missing(value):
+        return "is missing"
+    if not isinstance(value, str):
+        return f"is not text ({kind_of(value)})"
+    return "is blank" if is_blank(value) else None
+
+
+def kind_of(value: Any) -> str:
+    """What a value is called in messages."""
+    return "null" if is_missing(value) else _KINDS.get(type(value), f"a {type(value).__name__}")
 
 
 def document_key(text: str) -> str:

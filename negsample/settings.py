@@ -1,12 +1,14 @@
 """One reader of settings for every command: frozen dataclasses, filled from YAML files and ``key=value`` words.
 
 A field's type says what it takes (``Literal``: its choices), ``number`` its range, the method ``check`` what goes together.
-Ready-made files are in ``negsample.configs`` and found by name.
+Ready-made files are in ``negsample.configs`` and found by name. Of YAML's truth values only ``true`` and ``false`` are, so
+that ``no`` is a language, and keys are text.
 """
 
 import contextlib
 import dataclasses
 import math
+import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -15,8 +17,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
+import yaml
+
 from negsample.errors import InputError
-from negsample.io.yaml_text import read_mapping
+from negsample.io.files import failure
 from negsample.registry import check_keys, suggestion
 
 FOLDER = Path(str(files("negsample.configs")))
@@ -41,6 +45,29 @@ _NAMES: dict[Any, str] = {
 }
 _BOUNDS = {"least": "at least", "above": "above", "most": "at most", "below": "below"}
 _REFUSED: Any = object()
+
+
+class _Loader(yaml.SafeLoader):
+    """As YAML 1.2 has truth values; a key that comes twice is refused, where PyYAML would take the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":merge"):
+                continue
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} is given twice", key.start_mark)
+            seen.add(key.value)
+            key.tag = self.DEFAULT_SCALAR_TAG
+        return super().construct_mapping(node, deep)
+
+
+_TRUTH_TAG = "tag:yaml.org,2002:bool"
+_Loader.yaml_implicit_resolvers = {
+    letter: [(tag, pattern) for tag, pattern in known if tag != _TRUTH_TAG]
+    for letter, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(_TRUTH_TAG, re.compile("(?i:true|false)$"), list("tTfF"))
 
 
 @dataclass(frozen=True)
@@ -90,14 +117,14 @@ def convert(value: Any, kind: Any, at: str) -> Any:
 def _converted(value: Any, kind: Any, at: str) -> Any:
     origin, inner = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is typing.Literal:
-        # YAML 1.1 reads "no" as false, and "3e-5" as text.
-        value = "no" if value is False else value
         return value if value in inner else _REFUSED
+    if origin is bool and value in ("yes", "no"):
+        return value == "yes"
     if origin is tuple:
         entries = [convert(entry, inner[0], at) for entry in (value if isinstance(value, list | tuple) else [value])]
         return tuple(entries)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if origin is float and (is_number or isinstance(value, str)):
+    if origin is float and (is_number or isinstance(value, str)):  # YAML 1.1 reads "3e-5" as text
         with contextlib.suppress(ValueError):
             return float(value) if math.isfinite(float(value)) else _REFUSED
     if origin is str and is_number:
@@ -162,20 +189,39 @@ def read_file(path: str | Path, command: str = "") -> dict[str, Any]:
     return values
 
 
+def read_mapping(path: Path, where: str, hint: str = "must hold key: value lines") -> dict[str, Any]:
+    """Return what the YAML file ``path`` maps to what; ``{}`` for an empty one.
+
+    Raises InputError, beginning with ``where``, for a file that can't be read or holds something else: ``hint`` tells what
+    it must hold.
+    """
+    try:
+        loaded = yaml.load(path.read_text("utf-8-sig"), _Loader)
+    except OSError as error:
+        raise failure(where, error) from error
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: not UTF-8; save the file as UTF-8") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark is not None else ""
+        raise InputError(f"{where}{place}: not valid YAML ({getattr(error, 'problem', error)}); {hint}") from None
+    if loaded is not None and not isinstance(loaded, dict):
+        raise InputError(f"{where}: {hint}, not {type(loaded).__name__}")
+    return loaded or {}
+
+
 def read_words(words: Sequence[str]) -> dict[str, Any]:
     """Return ``key=value`` words as a mapping, their values read as YAML: ``limit=500``, ``corpus=[a.jsonl,b.jsonl]``.
 
     Raises InputError for a word without ``=``.
     """
-    import yaml
-
     values: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")
         if not equals:
             raise InputError(f"{word!r}: expected key=value, such as limit=500")
         try:
-            values[key.strip()] = yaml.safe_load(text) if text.strip() else None
+            values[key.strip()] = yaml.load(text, _Loader) if text.strip() else None
         except yaml.YAMLError:
             values[key.strip()] = text
     return values

@@ -31,10 +31,12 @@ _LETTER = re.compile(r"[a-zA-Z]")
 _INTRICATE = re.compile("[\u0300-\u036f\u0483-\u0489\u0591-\u1dff\u20d0-\u20ff\u2c00-\U0010ffff]")
 # Unicode's "default ignorable": soft hyphens (with the line break that they were for), zero-width marks, directions,
 # variation selectors. Two joiners mean something after letters of Arabic and Indian scripts (Unicode 16, §23.2).
-_MAYBE_UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+_IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_MAYBE_UNSEEN = re.compile(f"[{_IGNORABLE}]")
+_BLANK = re.compile(f"[\\s\x00-\x1f\x7f-\x9f{_IGNORABLE}]*")
 _UNSEEN = (
     r"\u00ad(?:[ \t]*[\r\n]+\s*)?|[\p{DI}--[\u200c\u200d]]|"
     r"(?<![^\p{Latin}\p{Greek}\p{Cyrillic}\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Common}\p{Inherited}])"
@@ -97,6 +99,11 @@ def pattern(text: str) -> "regex.Pattern[str]":
     import regex
 
     return regex.compile(text, regex.V1)
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether a reader sees nothing of ``text``: white space, control characters, zero-width marks."""
+    return _BLANK.fullmatch(text) is not None
 
 
 def _translate(text: str, table: _Letters) -> str:

@@ -16,6 +16,7 @@ from negsample.settings import (
     number,
     read_file,
     read_settings,
+    read_words,
 )
 
 
@@ -41,7 +42,7 @@ class Tea(Settings):
         (2, int | float, 2),
         (0.5, int | float, 0.5),
         (5, str, "5"),
-        (False, Literal["no", "yes"], "no"),
+        ("no", bool, False),
         ("yes", Literal["no", "yes"] | None, "yes"),
         (None, int | None, None),
         (["a", "b"], str | list[str], ["a", "b"]),
@@ -89,6 +90,14 @@ def test_words_win_over_the_file_and_null_is_the_default(tmp_path):
         read_settings(Tea, path, ["cups=0"], "tea")
     with pytest.raises(InputError, match="'cups': expected key=value"):
         read_settings(Tea, None, ["cups"], "tea")
+
+
+def test_no_is_a_language_and_keys_are_text(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text("sources: {no: a.jsonl, 1: b.jsonl}\ntargets: [no, on]\nmixture: True\n")
+    wanted = {"sources": {"no": "a.jsonl", "1": "b.jsonl"}, "targets": ["no", "on"], "mixture": True}
+    assert read_file(path) == wanted
+    assert read_words(["targets=[no, on]", "milk=false"]) == {"targets": ["no", "on"], "milk": False}
 
 
 def test_a_key_that_is_given_twice_is_named(tmp_path):

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -16,17 +16,17 @@ import torch
 import negsample
 from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
-from negsample.io.files import atomic_json
+from negsample.io.files import atomic_json, atomic_text
 from negsample.io.resume import refuse_changes, work_folder
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.models.build import Parts, make_network, new_parts, takes
-from negsample.models.evaluation import as_json, by_kind, figures
-from negsample.models.folder import read_description, save_folder
+from negsample.models.evaluation import by_kind, figures
+from negsample.models.folder import save_folder
 from negsample.models.percentiles import percentiles_of
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.number_text import figure_text
 from negsample.processes import refuse_sharding
-from negsample.train.config import TrainConfig
+from negsample.train.config import Reading, TrainConfig
 from negsample.train.data import SPLITS, Split, make_examples, open_split, prepare_split
 from negsample.train.fit.align import MOST_EXAMPLES, align_outputs, beginning, fit_align, ranking_on
 from negsample.train.fit.checkpoint import read_epochs
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 WORK = "work"
+# A finished run has it, written last.
+RUN = "run.json"
 # What took long to learn: checkpoints, and head ``align``'s judge and features.
 _LEARNED = (f"{WORK}/checkpoint-*[0-9]", f"{WORK}/judge.pt", f"{WORK}/features/*.npz")
 
@@ -66,13 +68,8 @@ def train(
     config = dataclasses.replace(config, recipe=dict(recipe.weights))
     loss = loss_of(config, recipe)
     accelerator = make_accelerator(config)
-
-    def finished() -> Mapping[str, Any] | None:
-        return read_description(out).get("training", {}) if (out / "config.json").exists() else None
-
     with contextlib.ExitStack() as held:
-        settings, what = config.as_dict(), "a training run"
-        if not hold_folder(accelerator, out, settings, finished, held, what=what, kept=_LEARNED, resume=resume):
+        if not hold_folder(accelerator, out, config, held, what="a training run", resume=resume):
             return None
         with own_state():
             return _run(accelerator, config, recipe, loss, out, watch, smoke, callbacks, notes)
@@ -109,23 +106,11 @@ def _run(
     data = json.loads((work / "data.json").read_text(encoding="utf-8"))
     found["seconds"] = watch.seconds
     found["skipped"] = data["skipped_text"]
-    atomic_json(out / "figures.json", found)
-    shutil.copyfile(work / "training.jsonl", out / "training.jsonl")
-    write_run(
-        out / "run.json",
-        watch,
-        smoke=smoke,
-        device=str(accelerator.device),
-        processes=accelerator.num_processes,
-        config=config.as_dict(),
-        seed=config.seed,
-        data=data,
-        figures=found,
-    )
-    # config.json is written last and makes the folder a model; only then may the work be forgotten.
     corpora = f"held-out summaries of {', '.join(data['corpora'])}"
     save_model(parts, out, config, recipe, loss, data, found, percentiles_of(real, corpora))
-    shutil.rmtree(work, ignore_errors=True)
+    with told_after(out, "what tells of it"):
+        atomic_json(out / "figures.json", found)
+        finish(accelerator, config, out, watch, smoke=smoke, data=data, figures=found)
     accelerator.wait_for_everyone()
     return found
 
@@ -172,7 +157,7 @@ def fit_and_test(
     if takes(parts.head) == "align":
         facts["ranking"] = ranking_on(parts, test, work, config.seed)
     return {
-        "test": as_json(figures(test.labels, scores, test.document_of, seed=config.seed)),
+        "test": figures(test.labels, scores, test.document_of, seed=config.seed),
         "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
         "cut": cut_of(parts, splits),
         "unit": parts.features.unit,
@@ -251,7 +236,9 @@ def save_model(
     """Write the trained ``parts`` as a model folder at ``out``, with what they were trained on and how well, and
     ``percentiles`` (``percentiles_of``)."""
     facts = {"recipe": str(recipe), "loss": loss, "training": config.as_dict(), "data": data, "figures": found}
-    save_folder(parts, out, facts, _model_card(out.name, parts, facts), percentiles)
+    save_folder(parts, out, facts, "", percentiles)
+    with told_after(out, "README.md"):
+        atomic_text(out / "README.md", _model_card(out.name, parts, facts))
 
 
 def _model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
@@ -309,34 +296,51 @@ def on_main(accelerator: "Accelerator", job: Callable[[], T], work: Path) -> T:
 
 
 def hold_folder(
-    accelerator: "Accelerator",
-    out: Path,
-    config: Mapping[str, Any],
-    finished: Callable[[], Mapping[str, Any] | None],
-    held: contextlib.ExitStack,
-    *,
-    what: str,
-    kept: Sequence[str],
-    resume: bool,
+    accelerator: "Accelerator", out: Path, config: Reading, held: contextlib.ExitStack, *, what: str, resume: bool
 ) -> bool:
     """Whether there is work to do in ``out``, which ``held`` then holds for this run alone; False where it is finished.
 
-    ``finished()``: the configuration of a run that is finished in ``out``, else None. ``what``, ``kept``: as of
-    ``work_folder``, which keeps ``config`` in ``out/work``. Every process calls this. Raises InputError as ``work_folder``.
+    ``what``: as of ``work_folder``, which keeps ``config`` in ``out/work``; a finished run has it in ``run.json``. Every
+    process calls this. Raises InputError as ``work_folder``.
     """
+    now, run = config.as_dict(), out / RUN
 
     def look() -> bool:
-        if (before := finished() if resume else None) is None:
-            folder = work_folder(
-                out, config, name=f"{WORK}/config.json", what=what, alone=True, makes=[WORK], kept=kept, resume=resume
-            )
+        if not (resume and run.is_file()):
+            name = f"{WORK}/config.json"
+            folder = work_folder(out, now, name=name, what=what, alone=True, makes=[WORK], kept=_LEARNED, resume=resume)
             held.enter_context(folder)
             return True
-        refuse_changes(out, before, config)
+        try:
+            before = json.loads(run.read_text(encoding="utf-8"))["config"]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{run}: damaged; give another folder") from None
+        refuse_changes(out, before, now)
         shutil.rmtree(out / WORK, ignore_errors=True)
         return False
 
     return on_main(accelerator, look, out)
+
+
+@contextlib.contextmanager
+def told_after(out: Path, what: str) -> Iterator[None]:
+    """Make ``what`` of the model that lies whole in ``out``; where that fails, in whatever way, InputError says it in a line."""
+    try:
+        yield
+    except Exception as error:
+        why = " ".join(str(error).split()) or repr(error)
+        raise InputError(
+            f"{out}: what was trained is whole, but {what} can't be made ({why}); mend that, and give the command again"
+            " (train, reinforce: with --resume)"
+        ) from error
+
+
+def finish(accelerator: "Accelerator", config: Reading, out: Path, watch: Stopwatch, **facts: Any) -> None:
+    """Write the log and, last, ``run.json`` of the run in ``out``, and forget the work."""
+    shutil.copyfile(out / WORK / "training.jsonl", out / "training.jsonl")
+    about = {"device": str(accelerator.device), "processes": accelerator.num_processes, "config": config.as_dict()}
+    write_run(out / RUN, watch, seed=config.seed, **about, **facts)
+    shutil.rmtree(out / WORK, ignore_errors=True)
 
 
 def _prepare(config: TrainConfig, recipe: Recipe, parts: Parts, work: Path) -> None:

@@ -17,6 +17,7 @@ from negsample.io.read import Row, read_rows, text_field, texts_field
 from negsample.records import Judged, document_key
 from negsample.resampling import bootstrap_p, check_resamples, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
+from negsample.text import is_blank
 
 _SHOWN = 3  # documents that a message names
 _DIFFERENT = 5  # documents shown for each system
@@ -253,7 +254,7 @@ def _from_lines(settings: Settings) -> _Found:
     left_out: Counter[str] = Counter()
     paths = [settings.source, *settings.targets, *settings.references]
     for number, (document, *texts) in aligned_lines(paths):
-        blank = next((path for path, text in zip(paths, (document, *texts), strict=True) if not text.strip()), None)
+        blank = next((path for path, text in zip(paths, (document, *texts), strict=True) if is_blank(text)), None)
         if blank is not None:
             if settings.on_bad != "skip":
                 told = "mend it, or leave its document out with --on-bad skip"

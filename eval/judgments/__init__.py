@@ -52,7 +52,7 @@ def load_judgments(spec: str, unusable: Unusable | None = None, columns: Sequenc
         raise InputError(f"{spec!r}: the path is missing; give {name}:PATH")
     load = JUDGMENTS.get(name)
     if not Path(path).exists():
-        raise InputError(f"{path}: no such file or folder; give the path of the {name} judgments")
+        raise InputError(f"{path}: no such file or folder; check the path of the judgments")
     if name == "files" and Path(path).is_dir() and not is_saved(path):
         known = ", ".join(own for own in JUDGMENTS if own != "files")
         raise InputError(f"{path}: is a folder; give a file of judgments, or NAME:{path} (NAME: {known})")

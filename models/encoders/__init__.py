@@ -14,6 +14,7 @@ import numpy as np
 
 from negsample import spec as specs
 from negsample.errors import InputError
+from negsample.records import as_list
 from negsample.registry import Registry
 from negsample.text import readable
 
@@ -68,8 +69,7 @@ def as_texts(texts: Sequence[str]) -> list[str]:
 
     Raises InputError for a single string, and for what is no string.
     """
-    if isinstance(texts, str):
-        raise InputError("encode() takes a list of texts, not one string; put it in a list")
+    texts = as_list(texts)
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {number} is {type(text).__name__}, not a string; encode() takes a list of strings")

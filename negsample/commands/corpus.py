@@ -27,7 +27,7 @@ def corpus(
 ) -> None:
     """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.eval.metrics.corpus import corpus_metric
-    from negsample.io.files import atomic_json, check_file, check_not_read, replacing
+    from negsample.io.files import atomic_json, check_outputs, replacing
     from negsample.models.encoders import make_encoder
 
     if map_file is None and encoder is not None:
@@ -36,10 +36,7 @@ def corpus(
         )
     if map_file is not None and Path(map_file).suffix not in (".svg", ".png"):
         raise InputError(f"--map {map_file}: give a name that ends in .svg or .png")
-    for path in (json, map_file):
-        if path is not None:
-            check_file(path)
-            check_not_read(path, [generated, reference])
+    check_outputs([json, map_file], [generated, reference])
     drawn_by = make_encoder(encoder or MAP_ENCODER) if map_file is not None else None
     first, second = read_texts(generated, field), read_texts(reference, field)
     found = corpus_metric(metric, first, second)
@@ -63,10 +60,10 @@ def corpus(
 
 def read_texts(path: str, field: str) -> list[str]:
     """The texts of a file: ``field`` of each record of a table, or each line of a text file. Raises InputError."""
-    from negsample.io.files import ENDINGS
+    from negsample.io.files import has_known_ending
     from negsample.io.lines import open_text
     from negsample.io.read import is_sample, is_saved, read_rows, text_field
 
-    if path.lower().endswith(tuple(ENDINGS)) or is_saved(path) or is_sample(path):
+    if has_known_ending(path) or is_saved(path) or is_sample(path):
         return [text_field(row, field) for row in read_rows(path)]
     return list(open_text(path))

@@ -31,7 +31,7 @@ def explain(
     precision: options.Precision = "float32",
 ) -> None:
     """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
-    from negsample.io.files import atomic_text, check_file, check_not_read, format_of
+    from negsample.io.files import atomic_text, check_outputs, format_of
     from negsample.io.read import Row, read_rows
     from negsample.io.write import open_writer
     from negsample.models import load
@@ -40,11 +40,9 @@ def explain(
 
     if output is not None and format_of(output) != "jsonl":
         raise InputError(f"-o {output}: an explanation is nested; give a .jsonl file, or - for standard output")
-    for target in (output, html):
-        check_not_read(target, [source])
+    check_outputs([output, html], [source])
     rows: Iterable[Row] = islice(read_rows(source), limit)
     if html is not None:
-        check_file(html)
         rows = list(islice(rows, _MOST_SHOWN + 1))
         if len(rows) > _MOST_SHOWN:
             raise InputError(f"--html: more than {_MOST_SHOWN} records; choose some with --limit")

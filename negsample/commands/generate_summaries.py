@@ -32,7 +32,7 @@ def generate_summaries(
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Summarize documents; a record's own summary becomes its reference. For 'score' and 'compare'."""
-    from negsample.io.files import check_not_read, format_of
+    from negsample.io.files import check_outputs, format_of
     from negsample.io.read import read_rows, text_field
     from negsample.io.write import open_writer
     from negsample.progress import Bar
@@ -40,7 +40,7 @@ def generate_summaries(
 
     Settings(on_bad=on_bad)  # refuses another word
     format_of(output)
-    check_not_read(output, [inputs])
+    check_outputs([output], [inputs])
     summarize = make_summarizer(model, words, sentences)
     name = system or (Path(model).name if Path(model).is_dir() else model)
     left_out = empty = done = 0

@@ -30,6 +30,7 @@ References = Annotated[
 
 # --- records
 DocumentField = Annotated[str, Option(help="Name of the field that holds the document.")]
+OutputField = Annotated[str, Option(help="Field of the score; what goes with it is called after it.")]
 SummaryField = Annotated[str, Option(help="Name of the field that holds the summary.")]
 OnBad = Annotated[str, Option(help="A bad record: 'stop' (exit 2) or 'skip' (counted, score null).")]
 ScoresColumns = Annotated[

@@ -1,9 +1,10 @@
 """``negsample reinforce``."""
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
+from typer import Exit, Option
 
 from negsample.commands import options
 from negsample.errors import InputError
@@ -31,6 +32,7 @@ def reinforce(
     from negsample.io.files import replacing
     from negsample.io.read import read_rows
     from negsample.rewards import Reward
+    from negsample.train.job import told_after
     from negsample.train.reinforce.config import read_reinforce_config
     from negsample.train.reinforce.job import reinforce as train_by_reward
 
@@ -56,13 +58,17 @@ def reinforce(
         return
     if found is None:
         say(f"{out}: the run is finished already")
-    if not test.exists():
-        lines = [row.fields for row in read_rows(folder / "training.jsonl")]
-        if drawn := made(_CURVE, lambda: training_curves(lines)):
-            with replacing(folder / _CURVE) as stream:
-                stream.write(drawn)
-        _test(settings, f"{out}/summaries.jsonl", test)
+    wanted = [folder / _CURVE, test / "report.html"]
+    if not all(path.exists() for path in wanted):
+        with told_after(folder, str(test)):
+            lines = [row.fields for row in read_rows(folder / "training.jsonl")]
+            if drawn := made(_CURVE, lambda: training_curves(lines)):
+                with replacing(folder / _CURVE) as stream:
+                    stream.write(drawn)
+            _test(settings, f"{out}/summaries.jsonl", test)
     say(f"summarizer: {out}   test: {test}/report.html, {out}/samples.md, {out}/{_CURVE}")
+    if not all(path.exists() for path in wanted):  # of which a line has told
+        raise Exit(2)
 
 
 def _test(settings: "ReinforceConfig", summaries: str, out: Path) -> None:
@@ -73,6 +79,7 @@ def _test(settings: "ReinforceConfig", summaries: str, out: Path) -> None:
     from negsample.io.run_record import Stopwatch
 
     watch = Stopwatch()
+    shutil.rmtree(out, ignore_errors=True)  # what a call that failed has left of it
     asked = Settings(metrics=tuple(settings.metrics), inputs=(summaries,), on_bad="skip", seed=settings.seed)
     result = compare(asked)
     try:

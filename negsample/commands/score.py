@@ -49,7 +49,7 @@ def score(
     aspects: Annotated[
         bool | None, Option("--aspects/--no-aspects", help="With the aspects; by default where there are any.")
     ] = None,
-    output_field: Annotated[str, Option(help="Field of the score; what goes with it is called after it.")] = "score",
+    output_field: options.OutputField = "score",
     precision: options.Precision = "float32",
     fail_under: Annotated[
         list[str] | None,
@@ -66,15 +66,13 @@ def score(
     records_per_part: Annotated[int, Option(min=1, help="With --on: records of an output file.")] = 1024,
 ) -> None:
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
-    from negsample.io.files import check_not_read, format_of
+    from negsample.io.files import check_outputs, format_of
     from negsample.scoring.files import Settings, write_scores
     from negsample.scoring.gate import Gate, parse_limits
 
     inputs, targets, references = inputs or [], targets or [], references or []
     if source is not None and (document_field, summary_field) != ("document", "summary"):
         raise InputError("--document-field and --summary-field go with a table of records; -s and -t are plain text")
-    if output_field in ("", document_field, summary_field):
-        raise InputError(f"--output-field {output_field!r}: give a name of its own, which holds no text")
     settings = Settings(document_field, summary_field, on_bad, output_field)
     processes: Processes | None = context.obj
     if on is not None:
@@ -94,10 +92,11 @@ def score(
     read = [path for path in (source, *targets, *references, *inputs) if path is not None]
     if processes and processes.size > 1 and "-" in read:
         raise InputError("standard input can't be shared by several processes; name a file that all of them can read")
-    check_not_read(output, read)
+    limits = parse_limits(fail_under or [])
+    check_outputs([output], read)
     records = open_input(inputs, source, targets, references, limit)
     scorer = make_scorer(model, metric, aspects, precision, batch_size)
-    gate = Gate(parse_limits(fail_under, scorer.aspects), each) if fail_under else None
+    gate = Gate(limits, scorer, each) if limits else None
     shown: list[tuple[Row, dict[str, Any]]] = []
 
     def see(rows: "list[Row]", columns: "Columns") -> None:
@@ -205,18 +204,25 @@ def _cell(value: float | None, share: float | None) -> str:
 
 
 def print_tallies(tallies: dict[str, "Tally"], signature: str, *, error: bool = False) -> None:
-    """Print one line a system: mean, 95 % interval, n, signature; then what was cut and what has no score."""
+    """Print one line a system: mean, 95 % interval, n, signature; then ``print_notes``."""
     width = max(map(len, tallies))
     for name, tally in tallies.items():
         mean = f"{tally.mean:.4f}" if tally.mean is not None else "–"
         interval = tally.interval
         told = f"95 % interval {interval[0]:.4f} to {interval[1]:.4f}" if interval else "no interval"
         say(f"{name:<{width}}  mean {mean}  {told}  n {tally.n}  {signature}", error=error)
+    print_notes(tallies, error=error)
+
+
+def print_notes(tallies: dict[str, "Tally"], *, error: bool) -> None:
+    """Print what was cut, what became of fields of the records, and what has no score."""
     for name, tally in tallies.items():
         if tally.cut:
             say(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", error=error)
         for field, count in tally.replaced.items():
             say(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", error=error)
+        for field, count in tally.removed.items():
+            say(f"{name}: {count} records had {field!r} of an earlier scoring, left out", error=error)
         if tally.bad:
             reasons = ", ".join(f"{count} {reason}" for reason, count in tally.bad.most_common())
             say(f"{name}: {tally.bad.total()} records without a score: {reasons}", error=error)

@@ -123,13 +123,11 @@ def evaluate(
     seed: options.Seed = 0,
 ) -> None:
     """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded labels), with intervals."""
-    from negsample.io.files import atomic_json, check_file, check_not_read
+    from negsample.io.files import atomic_json, check_outputs
     from negsample.models import load
     from negsample.models.evaluation import evaluate as evaluate_model
 
-    if json is not None:
-        check_file(json)
-        check_not_read(json, [examples])
+    check_outputs([json], [examples])
     found = evaluate_model(load(model, precision=precision), examples, batch_size=batch_size, seed=seed)
     try:
         print_figures(found)

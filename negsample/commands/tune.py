@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
+from typer import Exit, Option
 
 from negsample.errors import InputError
 from negsample.terminal import say
@@ -74,6 +74,8 @@ def tune(
         best=plain["best"],
     )
     _print_result(plain, out)
+    if not (Path(out) / "report.html").exists():  # of which a line has told
+        raise Exit(2)
 
 
 def _find_corpora(search: "Search") -> None:

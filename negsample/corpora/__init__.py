@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from negsample.corpora import files, hub
 from negsample.corpora.pairs import CorpusOptions, describe_skipped, sampled
 from negsample.errors import InputError
-from negsample.io.files import ENDINGS
+from negsample.io.files import has_known_ending
+from negsample.io.lines import is_pipe
 from negsample.io.read import is_saved
 from negsample.records import Pair
 from negsample.registry import Registry
@@ -61,16 +62,13 @@ def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[
     head, colon, argument = name.partition(":")
     if head in CORPORA:
         return CORPORA.get(head)(argument, options, skipped)
-    if name == "-" or os.path.isfile(name):
+    if is_pipe(name) or os.path.isfile(name):
         return files.load_file(name, options, skipped)
-    if is_saved(name):
+    path = name.startswith((".", "/", "~"))
+    if is_saved(name) or (path and os.path.isdir(name)):
         return hub.load_folder(name, options, skipped)
-    if name.startswith((".", "/", "~")):
-        if os.path.isdir(name):
-            return hub.load_folder(name, options, skipped)
+    if path or has_known_ending(name):
         raise InputError(f"{name}: no such file or folder; check the path")
-    if name.lower().endswith(tuple(ENDINGS)):
-        raise InputError(f"{name}: no such file; check the path")
     if os.path.isdir(name) and "/" not in name:
         raise InputError(f"{name}: is a folder; write ./{name} to read it as a corpus")
     if _HUB_ID.fullmatch(name):

@@ -46,19 +46,25 @@ _HINTS = {
 }
 
 
+# Reasons that a write has, and a read has not.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
 def format_of(path: str | Path) -> str:
     """``"jsonl"``, ``"csv"``, ``"tsv"`` or ``"parquet"``, from the ending of ``path``; ``"-"`` is ``"jsonl"``.
 
     Raises InputError, which lists the known endings, for any other name.
     """
-    name = str(path)
-    if name == "-":
+    if str(path) == "-":
         return "jsonl"
-    base = os.path.basename(name).lower()
-    for ending, kind in ENDINGS.items():
-        if base.endswith(ending):
-            return kind
-    raise InputError(f"{name}: can't tell the format from the name; known endings: {_KNOWN}")
+    if not has_known_ending(path):
+        raise InputError(f"{path}: can't tell the format from the name; known endings: {_KNOWN}")
+    return next(kind for ending, kind in ENDINGS.items() if str(path).lower().endswith(ending))
+
+
+def has_known_ending(path: str | Path) -> bool:
+    """Whether the name tells a format of records."""
+    return str(path).lower().endswith(tuple(ENDINGS))
 
 
 def failure(name: str, error: OSError) -> InputError:
@@ -106,7 +112,12 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
             raise InputError(f"{name}: there is no folder {os.path.dirname(target)}; make it first")
         temporary, handle = _open_beside(target)
     try:
-        yield handle
+        try:
+            yield handle
+        except OSError as error:
+            if error.errno in _FULL and error.filename is None:
+                raise failure(name, error) from error
+            raise
         with explained(name):
             handle.flush()
             os.fsync(handle.fileno())
@@ -166,20 +177,24 @@ class _TriedError(Exception):
     """Ends a try before anything is replaced."""
 
 
-def check_file(path: str | Path) -> None:
-    """InputError where the file ``path`` can't be written, for the reasons of ``replacing``. Nothing is changed."""
-    # Permissions don't tell all (a read-only file system, root), so that it is tried.
-    with suppress(_TriedError), replacing(path):
-        raise _TriedError
+def check_outputs(targets: Iterable[str | None], read: Iterable[str | None] = ()) -> None:
+    """InputError where a file of ``targets`` can't be written, is given twice, or is ``read``, by whatever path or link.
 
-
-def check_not_read(target: str | None, read: Iterable[str | None]) -> None:
-    """Raise InputError where the file ``target`` is one of those that are ``read``, by whatever path or link."""
-    if target is None or target == "-":
-        return
-    for path in read:
-        if path is not None and Path(path).is_file() and Path(target).exists() and Path(path).samefile(target):
+    None and ``"-"`` are passed over; nothing is changed. A command asks before it loads or computes anything.
+    """
+    inputs = [path for path in read if path is not None and os.path.isfile(path)]
+    places: list[str] = []
+    for target in targets:
+        if target is None or target == "-":
+            continue
+        if os.path.exists(target) and any(os.path.samefile(path, target) for path in inputs):
             raise InputError(f"{target}: is an input too; give another file")
+        if os.path.realpath(target) in places:
+            raise InputError(f"{target}: is another output too; give another file")
+        # Permissions don't tell all (a read-only file system, root), so that it is tried.
+        with suppress(_TriedError), replacing(target):
+            raise _TriedError
+        places.append(os.path.realpath(target))
 
 
 def check_new(out: str) -> None:

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import stat
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,16 @@ NOT_UTF8 = re.compile("[\udc80-\udcff]")
 def display(path: str | Path) -> str:
     """``path`` as messages name it."""
     return "standard input" if str(path) == "-" else str(path)
+
+
+def is_pipe(path: str | Path) -> bool:
+    """Whether ``path`` can be read only once: standard input, a named pipe, bash's ``<(…)``."""
+    if str(path) == "-":
+        return True
+    try:
+        return not stat.S_ISREG(mode := os.stat(path).st_mode) and not stat.S_ISDIR(mode)
+    except OSError:
+        return False
 
 
 def check_exists(path: str | Path) -> None:

@@ -12,15 +12,13 @@ from typing import Any
 
 from negsample.errors import InputError, RecordError
 from negsample.io.csv_rows import read_csv
-from negsample.io.files import failure, format_of
-from negsample.io.lines import NOT_UTF8, check_exists, display, reading
-from negsample.records import Example, Row, document_key
+from negsample.io.files import failure, format_of, has_known_ending
+from negsample.io.lines import NOT_UTF8, check_exists, display, is_pipe, reading
+from negsample.records import Example, Row, document_key, kind_of, text_fault, texts_of
 
 _PARQUET_BATCH = 128
 SAMPLE_PATH = Path(__file__).parents[1] / "corpora" / "sample.jsonl"
-# White space, control characters and invisible marks: a text of nothing else is blank to a reader.
 _SPACE = re.compile("[ \t\r\n]*")
-_BLANK = re.compile("[\\s\x00-\x1f\x7f-\x9f\u00ad\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]*")
 
 
 class NoRecordsError(InputError):
@@ -33,19 +31,20 @@ class NoRecordsError(InputError):
 def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
     """The records of ``path`` in order, one at a time; ``"-"`` is standard input, ``"sample"`` the embedded corpus.
 
-    ``format`` is ``"jsonl"``, ``"csv"``, ``"tsv"`` or ``"parquet"``, by default told from the name; a folder is what
-    ``datasets`` leaves with ``save_to_disk``. Text is UTF-8, with or without a byte order mark (or UTF-16), with either
-    line end; ``.gz`` is unpacked. JSON that is not one object a line, an array of objects or indented ones, is held in
-    memory as a whole. A CSV's first line names its fields, and all its values are text. Blank lines are passed over. A
-    record that is broken on its own comes as a Row with ``error`` set.
+    ``format`` is ``"jsonl"``, ``"csv"``, ``"tsv"`` or ``"parquet"``, by default told from the name (a pipe whose name
+    tells none: JSON lines); a folder is what ``datasets`` leaves with ``save_to_disk``. Text is UTF-8, with or without a
+    byte order mark (or UTF-16), with either line end; ``.gz`` is unpacked. JSON that is not one object a line, an array of
+    objects or indented ones, is held in memory as a whole. A CSV's first line names its fields, and all its values are
+    text. Blank lines are passed over. A record that is broken on its own comes as a Row with ``error`` set. A file is opened
+    once, so that a pipe will do.
 
     Raises InputError, at the call for a missing file or an unknown format, else on the way: no records, damaged gzip or
     Parquet, a CSV header that is missing or names a field twice, a quote that never closes.
     """
     if is_sample(path):
         path = SAMPLE_PATH
-    saved = is_saved(path)
-    kind = "saved" if saved else format or format_of(path)
+    saved, piped = is_saved(path), is_pipe(path)
+    kind = "saved" if saved else format or format_of("-" if piped and not has_known_ending(path) else path)
     readers: dict[str, Callable[[str | Path], Iterator[Row]]] = {
         "jsonl": _read_json_lines,
         "csv": lambda source: read_csv(source, ","),
@@ -55,8 +54,8 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
     }
     if kind not in readers:
         raise InputError(f"{display(path)}: no format is called {kind!r}; known: {', '.join(readers)}")
-    if kind == "parquet" and str(path) == "-":
-        raise InputError("standard input: Parquet can't be read from a pipe; name the file")
+    if kind == "parquet" and piped:
+        raise InputError(f"{display(path)}: Parquet can't be read from a pipe; name the file")
     if not saved:
         check_exists(path)
     return _at_least_one(path, readers[kind](path))
@@ -134,7 +133,7 @@ def json_row(where: str, line: str) -> Row:
 
 def _object_row(where: str, value: Any, hint: str) -> Row:
     if not isinstance(value, dict):
-        return Row(where, {}, RecordError(where, f"not a JSON object ({_kind(value)})", hint))
+        return Row(where, {}, RecordError(where, f"not a JSON object ({kind_of(value)})", hint))
     return Row(where, value)
 
 
@@ -213,11 +212,6 @@ def _read_saved(path: str | Path) -> Iterator[Row]:
 # --- fields
 
 
-def _kind(value: Any) -> str:
-    names = {str: "text", bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
-    return "null" if value is None else names.get(type(value), f"a {type(value).__name__}")
-
-
 def _value(row: Row, name: str, other: str | None = None) -> tuple[str, Any]:
     if row.error is not None:
         raise row.error
@@ -237,33 +231,32 @@ def text_field(row: Row, name: str, *, other: str | None = None) -> str:
     (such text can't be encoded as UTF-8).
     """
     name, value = _value(row, name, other)
-    if not isinstance(value, str):
-        raise RecordError(row.where, f"field {name!r} is not text ({_kind(value)})", "give text")
-    if _BLANK.fullmatch(value):
-        raise RecordError(row.where, f"field {name!r} is blank", "give text or leave the record out")
+    if fault := text_fault(value):
+        raise RecordError(row.where, f"field {name!r} {fault}", "give text or leave the record out")
+    text = str(value)
     try:
-        value.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError as error:
         reason = f"field {name!r} has a lone surrogate (character {error.start + 1})"
         raise RecordError(row.where, reason, "remove it: it is half a character") from None
-    return value
+    return text
 
 
 def texts_field(row: Row, *names: str) -> list[str]:
-    """Return the texts of the first field of ``names`` that holds any: a list, its JSON text, or one text; [] without.
+    """Return the texts (``texts_of``) of the first field of ``names`` that holds any; [] without.
 
     Raises RecordError where they are not texts, or one of them is blank, naming it.
     """
-    name = next((name for name in names if row.fields.get(name) not in (None, "", [])), None)
-    value = [] if name is None else row.fields[name]
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        with suppress(ValueError):
-            value = json.loads(value)
-    texts = [value] if isinstance(value, str) else value
-    if not isinstance(texts, list):
-        raise RecordError(row.where, f"field {name!r} is not a list of texts ({_kind(texts)})", "give a list of texts")
-    labels = [f"{name}: text {place}" for place in range(1, len(texts) + 1)]
-    return [text_field(Row(row.where, {label: text}), label) for label, text in zip(labels, texts, strict=True)]
+    for name in names:
+        try:
+            texts = texts_of(row.fields.get(name))
+        except InputError:
+            reason = f"field {name!r} is not a list of texts ({kind_of(row.fields[name])})"
+            raise RecordError(row.where, reason, "give a list of texts") from None
+        named = {f"{name}: text {place}": text for place, text in enumerate(texts, start=1)}
+        if named:
+            return [text_field(Row(row.where, named), label) for label in named]
+    return []
 
 
 def number_field(row: Row, name: str) -> float:
@@ -282,7 +275,7 @@ def number_field(row: Row, name: str) -> float:
         except OverflowError:
             number = math.inf
     if number is None:
-        shown = f"the text {value[:40]!r}" if isinstance(value, str) else _kind(value)
+        shown = f"the text {value[:40]!r}" if isinstance(value, str) else kind_of(value)
         raise RecordError(row.where, f"field {name!r} is not a number ({shown})", "give a number")
     if not math.isfinite(number):
         raise RecordError(row.where, f"field {name!r} is not a finite number ({number})", "give a number")

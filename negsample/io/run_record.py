@@ -58,7 +58,7 @@ def fingerprints(paths: Iterable[str]) -> dict[str, str]:
     found = {}
     for path in dict.fromkeys(paths):
         top = Path(path)
-        if not top.exists():
+        if not top.is_file() and not top.is_dir():  # a pipe has been read
             continue
         hasher = hashlib.sha256()
         for file in [top] if top.is_file() else sorted(p for p in top.rglob("*") if p.is_file()):

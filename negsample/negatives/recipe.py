@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.io.yaml_text import read_mapping
 from negsample.negatives import NEGATIVES
 from negsample.registry import suggestion
+from negsample.settings import read_mapping
 from negsample.spec import parse
 
 _HINT = "write a line 'kind: weight' for each kind"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.io.yaml_text import read_mapping
 from negsample.papers.records import Record, Table, beside
 from negsample.registry import suggestion
+from negsample.settings import read_mapping
 
 _PART = re.compile(r"\{([^{}]+)\}")
 

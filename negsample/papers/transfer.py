@@ -21,7 +21,7 @@ from negsample.io.files import atomic_json, replacing
 from negsample.io.resume import trying, waiting, work_folder
 from negsample.io.run_record import Stopwatch
 from negsample.models.build import Parts, load_parts, takes
-from negsample.models.evaluation import as_json, by_kind, figures
+from negsample.models.evaluation import by_kind, figures
 from negsample.models.features.align import AlignFeatures
 from negsample.models.features.rows import RowFeatures
 from negsample.models.folder import read_description
@@ -286,7 +286,7 @@ class Transfer:
             "left_out": choice.left_out,
             # Intervals are worked out once for all cells, where the same resamples make differences paired.
             "test": {
-                name: as_json(figures(split.labels, scores[name], split.document_of, resamples=0))
+                name: figures(split.labels, scores[name], split.document_of, resamples=0)
                 for name, split in tests.items()
             },
             "by_kind": by_kind(*(np.concatenate(columns) for columns in zip(*told, strict=True))),

@@ -14,10 +14,11 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.recent import Recent
+from negsample.records import as_list, is_missing, texts_of
 from negsample.rewards.terms import make_terms
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, fault_of, items_of
 from negsample.seeds import digest
-from negsample.text import word_count, word_tokens
+from negsample.text import is_blank, word_count, word_tokens
 
 # So many outputs from one report in the log to the next; outputs that a report looks back on.
 _REPORT_EVERY, _WINDOW = 1000, 2000
@@ -110,11 +111,11 @@ class Reward:
             raise InputError(f"the data set has no column {document!r} ({there}); name it: Reward(…, document=NAME)")
         if references not in columns and self.needs_references:
             raise InputError(f"this reward compares with references, and there is no column {references!r}; name it")
-        texts = [_text(completion) for completion in completions]
+        texts = [_text(completion) for completion in as_list(completions)]
         found = self.score(
-            [_text(value) for value in columns.get(document, [""] * len(texts))],
+            [_text(value) for value in as_list(columns.get(document, [""] * len(texts)))],
             texts,
-            [_texts(value) for value in columns.get(references, [None] * len(texts))],
+            [[_text(text) for text in texts_of(own)] for own in as_list(columns.get(references, [[]] * len(texts)))],
         )
         if callable(tell := columns.get("log_metric")):
             for name, value in self.report().items():
@@ -130,7 +131,7 @@ class Reward:
         A single estimator or metric that is left free of length gives its own score. Summaries of a document that
         stand in one call are compared with each other where ``length="partial"``.
         """
-        items = _items(documents, summaries, references)
+        items = items_of(documents, summaries, references)
         values, groups = self._values(items), _groups(items)
         self._settle(values, groups)
         total = self._sum(values, items)
@@ -154,7 +155,7 @@ class Reward:
         """Settle the scales of several parts on these summaries (several of each document, best of all) instead of the
         first call's."""
         if self._spreads is None:
-            items = _items(documents, summaries, references)
+            items = items_of(documents, summaries, references)
             self._settle(self._values(items), _groups(items))
 
     def state(self) -> dict[str, Any]:
@@ -195,7 +196,7 @@ class Reward:
         if new := self._known.missing(keys):
             values = np.full((len(new), len(self._terms)), np.nan)
             for scorer in {id(term.scorer): term.scorer for term in self._terms}.values():
-                rows = [row for row, name in enumerate(new) if _has_all(by_key[name], scorer.needs)]
+                rows = [row for row, name in enumerate(new) if fault_of(by_key[name], scorer.needs) is None]
                 if rows:
                     found = scorer.score([by_key[new[row]] for row in rows])
                     for place, term in enumerate(self._terms):
@@ -210,7 +211,7 @@ class Reward:
         """Remember n outputs with their rewards [n] (NaN: none) and numbers of words [n], and tell of every thousand."""
         times = Counter(items)
         for item, value, count in zip(items, values.tolist(), words.tolist(), strict=True):
-            self._rows.append((value, count, not item.summary.strip(), times[item] > 1, _loops(item.summary)))
+            self._rows.append((value, count, is_blank(item.summary), times[item] > 1, _loops(item.summary)))
         before, self._outputs = self._outputs, self._outputs + len(items)
         self._without += undefined
         if self._outputs // _REPORT_EVERY > before // _REPORT_EVERY:
@@ -237,17 +238,10 @@ class Reward:
         }
 
 
-def _items(documents: Iterable[str], summaries: Iterable[str], references: Iterable[Sequence[str]]) -> list[Item]:
-    return [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, references, strict=True)]
-
-
-def _has_all(item: Item, needs: frozenset[str]) -> bool:
-    there = {"document": bool(item.document.strip()), "references": bool(item.references)}
-    return bool(item.summary.strip()) and all(there[need] for need in needs)
-
-
 def _text(value: Any) -> str:
-    """The text of a completion or a column: itself, or the content of the last message (TRL's conversational format)."""
+    """The text of a completion or a column: itself ("": missing), or the content of TRL's last message."""
+    if is_missing(value):
+        return ""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and value and isinstance(value[-1], Mapping):
@@ -256,12 +250,6 @@ def _text(value: Any) -> str:
             return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
         return content or ""
     raise InputError(f"{str(value)[:60]!r} is neither a text nor a list of messages")
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if value is None or value == "":
-        return ()
-    return (value,) if isinstance(value, str) else tuple(_text(one) for one in value)
 
 
 def _loops(text: str) -> bool:

@@ -21,6 +21,7 @@ from negsample.io.write import Writer, open_writer
 from negsample.progress import Bar
 from negsample.scoring.scorer import Columns, Item, Scorer
 from negsample.scoring.tally import Tally
+from negsample.text import is_blank
 
 if TYPE_CHECKING:
     from negsample.processes import Processes
@@ -46,6 +47,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.on_bad not in ("stop", "skip"):
             raise InputError(f"--on-bad {self.on_bad}: give stop or skip")
+        if self.output_field in ("", self.document_field, self.summary_field):
+            raise InputError(f"--output-field {self.output_field!r}: give a name of its own, which holds no text")
 
     def called(self, name: str) -> str:
         """What ``name`` of `Columns.flat` is called in the output."""
@@ -106,7 +109,7 @@ def _line_chunks(source: str, systems: Sequence[str], references: Sequence[str])
     for chunk in chunks(aligned_lines([source, *references, *systems]), max(1, CHUNK // len(systems))):
         yield [
             Row(
-                f"{system if document.strip() else source}, line {number}",
+                f"{source if is_blank(document) else system}, line {number}",
                 {
                     "document_id": str(number),
                     "system": system,
@@ -182,7 +185,7 @@ def write_scores(
     """Score every record of ``source``, written to ``target`` with ``score`` added; a tally of it, or of each system.
 
     Records come out in input order with all their fields but those that an earlier scoring has added to its score; what
-    they had in fields that are added is replaced, and the tally counts it. JSON lines get ``score``, ``percentile``,
+    they had in fields that are added is replaced; the tally counts both. JSON lines get ``score``, ``percentile``,
     ``aspects``, ``aspect_percentiles``, ``intervals``, and a ``reason`` where something is missing (null); tables the
     columns of `Columns.flat`. A bad record raises RecordError and leaves no output; where it is skipped it comes back
     without a score. Of several ``processes``, which must see the same input, the first one writes. ``see`` is shown each
@@ -202,9 +205,9 @@ def write_scores(
             for name, tally in tallies.items():
                 own = [k for k, row in enumerate(rows) if row.fields["system"] == name] if source.systems else None
                 tally.add(columns if own is None else columns.take(own))
-            records = records_of(rows, columns, settings, nested, source.unwritten)
-            if not source.systems:
-                tallies[source.name].replaced.update(replaced(rows, records))
+            # Of line-aligned files all fields are made here.
+            counted = Tally() if source.systems else tallies[source.name]
+            records = records_of(rows, columns, counted, settings, nested, source.unwritten)
             if see is not None:
                 see(rows, columns)
             if writer is not None:
@@ -221,27 +224,28 @@ def columns_of(rows: Sequence[Row], scorer: Scorer, settings: Settings, unwritte
 
 
 def records_of(
-    rows: Sequence[Row], columns: Columns, settings: Settings, nested: bool, unwritten: Sequence[str] = ()
+    rows: Sequence[Row], columns: Columns, tally: Tally, settings: Settings, nested: bool, unwritten: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """The records of ``rows`` with what scoring adds: ``nested`` as JSON lines have it, else flat as tables do."""
-    added = columns.nested() if nested else columns.rows()
+    """The records of ``rows`` with what scoring adds: ``nested`` as JSON lines have it, else flat as tables do.
+
+    A field of the name of one that is added (``reason``, too, where there is none) is replaced; the ``tally`` counts it,
+    and what is left out.
+    """
     records = []
-    for row, own in zip(rows, added, strict=True):
-        if own.get("reason") and own["score"] is None:
-            own["reason"] = f"{row.where}: {own['reason']}"
-        kept = {name: value for name, value in kept_fields(row.fields, settings).items() if name not in unwritten}
-        records.append({**kept, **{settings.called(name): value for name, value in own.items()}})
+    reason = settings.called("reason")
+    for row, found in zip(rows, columns.nested() if nested else columns.rows(), strict=True):
+        if found.get("reason") and found["score"] is None:
+            found["reason"] = f"{row.where}: {found['reason']}"
+        own = {settings.called(name): value for name, value in found.items()}
+        kept = kept_fields(row.fields, settings)
+        written = {name: value for name, value in kept.items() if name not in unwritten and name != reason}
+        records.append({**written, **own})
+        for name in (name for name, value in row.fields.items() if value not in (None, "")):
+            if name in own or name == reason:
+                tally.replaced[name] += 1
+            elif name not in kept:
+                tally.removed[name] += 1
     return records
-
-
-def replaced(rows: Sequence[Row], records: Sequence[Mapping[str, Any]]) -> Counter[str]:
-    """How many of ``rows`` had something in a field, by its name, that scoring has taken or left out of its record."""
-    return Counter(
-        name
-        for row, record in zip(rows, records, strict=True)
-        for name, value in row.fields.items()
-        if value not in (None, "") and record.get(name) is not value
-    )
 
 
 def kept_fields(fields: Mapping[str, Any], settings: Settings) -> dict[str, Any]:

@@ -1,42 +1,33 @@
-"""A gate for quality: scores must not fall under given limits; for CI and for tests."""
+"""A gate for quality: scores must not fall under given limits; for the command, and for tests (``assert_quality``)."""
 
 import heapq
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from numbers import Real
 
 from negsample.errors import InputError
 from negsample.registry import suggestion
-from negsample.scoring.scorer import Columns
+from negsample.scoring.scorer import Columns, Scorer
 
 # Records that a message names.
 _NAMED = 10
 
 
-def parse_limits(words: Iterable[str], aspects: Sequence[str] = ()) -> dict[str, float]:
-    """``["support=0.4", "0.5"]`` as ``{"support": 0.4, "score": 0.5}``.
-
-    Raises InputError for a name that is neither ``score`` nor of ``aspects``, one given twice, and a limit of ``score``
-    outside [0, 1] where the scorer has aspects (a metric's scale is its own: any finite number).
-    """
+def parse_limits(words: Iterable[str]) -> dict[str, float]:
+    """``["support=0.4", "0.5"]`` as ``{"support": 0.4, "score": 0.5}``. Raises InputError for anything else."""
     limits: dict[str, float] = {}
     for word in words:
         name, equals, value = word.rpartition("=")
         name = name if equals else "score"
-        if value in aspects:
-            raise InputError(f"--fail-under {word}: write {value}={name}")
-        check_name(name, aspects)
         if name in limits:
             raise InputError(f"--fail-under gives {name} twice; give it once")
-        try:
+        with suppress(ValueError):
             limits[name] = float(value)
-        except ValueError:
-            limits[name] = math.nan
-        if not math.isfinite(limits[name]):
+        if name not in limits:
             raise InputError(f"--fail-under {word}: give a number, as in 0.5 or support=0.4")
-        if name == "score" and aspects and not 0 <= limits[name] <= 1:
-            raise InputError(f"--fail-under {word}: a score lies between 0 and 1; give a limit there")
     return limits
 
 
@@ -59,12 +50,21 @@ class _Seen:
 
 
 class Gate:
-    """Takes columns as they come and says which systems fall under ``limits`` (name → least value) on average.
+    """Takes columns of ``scorer`` and says which systems fall under ``limits`` (name → least value) on average.
 
-    With ``each`` no record may. A value that is missing is under every limit, and is no part of a mean.
+    With ``each`` no record may. A value that is missing is under every limit, and is no part of a mean. Raises InputError
+    without a limit, and for one of what the scorer does not say, not finite, or outside [0, 1] where its values lie there.
     """
 
-    def __init__(self, limits: Mapping[str, float], each: bool = False) -> None:
+    def __init__(self, limits: Mapping[str, float], scorer: Scorer, each: bool = False) -> None:
+        if not limits:
+            raise InputError("no limit is given; give one, as in score=0.5")
+        for name, limit in limits.items():
+            check_name(name, scorer.aspects)
+            if not isinstance(limit, Real) or not math.isfinite(limit):
+                raise InputError(f"the limit {name}={limit} is not a finite number; give one, as in {name}=0.5")
+            if name in scorer.shares and not 0 <= limit <= 1:
+                raise InputError(f"the limit {name}={limit:g} is outside [0, 1], where {name} lies; give one within")
         self.limits = dict(limits)
         self.each = each
         self._seen: dict[tuple[str, str], _Seen] = defaultdict(_Seen)
@@ -85,7 +85,12 @@ class Gate:
                 (heapq.heappush if len(seen.worst) < _NAMED else heapq.heappushpop)(seen.worst, entry)
 
     def failures(self) -> list[str]:
-        """A line for each system and limit that is not held, with the ten lowest records; [] where all is well."""
+        """A line for each system and limit that is not held, with the ten lowest records; [] where all is well.
+
+        Raises InputError where nothing was measured.
+        """
+        if not self._seen:
+            raise InputError("no pair was measured, so that no limit is held; give at least one")
         told = (self._failure(system, name, seen) for (system, name), seen in self._seen.items())
         return [line for line in told if line]
 

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.io.files import format_of
+from negsample.io.files import has_known_ending
 from negsample.io.read import Row, is_saved, read_rows
 from negsample.io.write import open_writer, schema_of, told_schema
-from negsample.scoring.files import Settings, chunks, kept_fields, records_of, replaced, scored_chunks
+from negsample.scoring.files import Settings, chunks, kept_fields, records_of, scored_chunks
 from negsample.scoring.scorer import Columns, Scorer
 from negsample.scoring.tally import Tally
 from negsample.seeds import digest
@@ -29,6 +29,7 @@ _HEAD = 1000
 _LONGEST = 4
 # What a part counted, among the metadata of its file.
 _COUNTS = b"negsample"
+_COUNTED = ("cut", "bad", "replaced", "removed")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def sources_of(name: str) -> list[Source]:
         found = []
         for path in sorted(files.find(place)):
             inner = path[len(place.rstrip("/")) :].strip("/").split("/")
-            if not any(part.startswith(("_", ".")) for part in inner) and _known(path):
+            if not any(part.startswith(("_", ".")) for part in inner) and has_known_ending(path):
                 found.append(_source(files.unstrip_protocol(path) if "://" in name else path, files.ukey(path)))
     except Exception as error:  # each file system has its own
         raise _unreadable(name, error) from error
@@ -90,13 +91,6 @@ def _file_system(name: str) -> tuple[Any, str]:
 def _unreadable(name: str, error: Exception) -> InputError:
     told = "no such file or folder" if isinstance(error, FileNotFoundError) else str(error) or type(error).__name__
     return InputError(f"{name}: can't be read ({' '.join(told.split())[:200]}); check the name")
-
-
-def _known(path: str) -> bool:
-    try:
-        return bool(format_of(path))
-    except InputError:
-        return False
 
 
 def _rows(name: str) -> Iterator[Row]:
@@ -165,11 +159,9 @@ def score_part(scorer: Scorer, part: Part, rows: Sequence[Row], out: Path, schem
     """Score the ``rows`` of a part into its file in the folder ``out``. Raises InputError for a bad record."""
     tally, records = Tally(), list[dict[str, Any]]()
     for chunk, columns in scored_chunks(scorer, chunks(rows), settings):
-        made = records_of(chunk, columns, settings, nested=False)
         tally.add(columns)
-        tally.replaced.update(replaced(chunk, made))
-        records += made
-    counts = json.dumps({"cut": tally.cut, "bad": tally.bad, "replaced": tally.replaced})
+        records += records_of(chunk, columns, tally, settings, nested=False)
+    counts = json.dumps({name: getattr(tally, name) for name in _COUNTED})
     with open_writer(out / part.file, schema=schema.with_metadata({_COUNTS: counts})) as writer:
         for record in records:
             writer.write(record)
@@ -185,5 +177,5 @@ def count_part(path: Path, settings: Settings, *tallies: Tally) -> None:
     for tally in tallies:
         tally.add(Columns(scores, [None] * len(scores), np.zeros(len(scores), bool)))
         tally.cut += counts["cut"]
-        tally.bad.update(counts["bad"])
-        tally.replaced.update(counts["replaced"])
+        for name in _COUNTED[1:]:
+            getattr(tally, name).update(counts[name])

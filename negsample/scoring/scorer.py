@@ -1,11 +1,14 @@
 """The one interface of everything that scores summaries: estimators, fitted models, metrics, language models."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+
+from negsample.errors import InputError
+from negsample.records import as_list, text_fault, texts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,8 @@ class Scorer:
     ``signature`` is enough for another person to get the same number. ``needs`` names what every item must have: a
     subset of ``{"document", "references"}``; a metric that takes whichever is there needs neither. An item's score does
     not depend on the others or on their order. ``aspects``: what it tells apart beside its score. ``fitted_on``: keys of
-    the documents whose judgments a model was fitted to. ``columns``: the names in ``Columns.flat`` of what it says.
+    the documents whose judgments a model was fitted to. ``columns``: the names in ``Columns.flat`` of what it says;
+    ``shares``: those of ``score`` and the aspects that lie in [0, 1].
     """
 
     name: str
@@ -124,6 +128,7 @@ class Scorer:
     aspects: tuple[str, ...] = ()
     fitted_on: frozenset[str] = frozenset()
     columns: tuple[str, ...] = ("score", "reason")
+    shares: tuple[str, ...] = ()
 
     def called(self, name: str) -> "Scorer":
         """The same, by another name."""
@@ -141,14 +146,29 @@ def collect(results: Iterable[float | str]) -> Columns:
     return Columns(np.array(values, dtype=np.float64), reasons, np.zeros(len(found), bool))
 
 
-def fault_of(document: Any, summary: Any) -> str | None:
-    """Why a pair can't be scored: a text is missing (None or NaN), is not text, or is blank; None where it can."""
-    for name, text in (("document", document), ("summary", summary)):
-        if not isinstance(text, str):
-            return f"the {name} is missing" if text is None or text != text else f"the {name} is not text"
-        if not text.strip():
-            return f"the {name} is blank"
-    return None
+def items_of(documents: Any, summaries: Any, references: Any = ()) -> list[Item]:
+    """The pairs in two columns of any kind, ``references`` [n] (``texts_of``) beside them or not.
+
+    Raises InputError for what is no column (``as_list``), and where the lengths differ.
+    """
+    documents, summaries = as_list(documents, "documents"), as_list(summaries, "summaries")
+    beside = [texts_of(own) for own in as_list(references, "references")] or [[]] * len(documents)
+    for found, what in ((summaries, "summaries"), (beside, "lists of references")):
+        if len(found) != len(documents):
+            raise InputError(f"{len(documents)} documents but {len(found)} {what}; give each document its own")
+    return [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, beside, strict=True)]
+
+
+def fault_of(item: Item, needs: Set[str] = frozenset({"document"})) -> str | None:
+    """Why an item can't be scored where ``needs`` must be there: a text is missing, no text, or blank; None where it can."""
+    named = [("the document", item.document)] if "document" in needs else []
+    named.append(("the summary", item.summary))
+    if "references" in needs:
+        named += [(f"reference {number}", text) for number, text in enumerate(item.references, start=1)]
+    for name, text in named:
+        if fault := text_fault(text):
+            return f"{name} {fault}"
+    return "there is no reference, which it needs" if "references" in needs and not item.references else None
 
 
 def _plain(name: str, values: np.ndarray) -> list[float | None]:

@@ -1,11 +1,16 @@
 """The best of several candidate summaries of each document: a reranker of what systems, or one system's samples, wrote."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from negsample.records import document_key
+from negsample.errors import RecordError
+from negsample.records import Row, document_key, text_fault
+from negsample.scoring.files import DEFAULTS, Input, Settings, item_of, records_of, scored_chunks
+from negsample.scoring.gate import check_name
+from negsample.scoring.scorer import Scorer
+from negsample.scoring.tally import Tally
 
 
 @dataclass
@@ -27,6 +32,43 @@ class Choice:
         return self.value - self.next_best
 
 
+def select_best(
+    scorer: Scorer, source: Input, by: str = "score", settings: Settings = DEFAULTS, nested: bool = True
+) -> tuple[list[Choice], Tally]:
+    """Score ``source`` and choose by the score, or an aspect: a choice a document, and a tally of all candidates.
+
+    Records are those of `records_of`, with ``margin`` and ``candidates`` called after the output field as well. A bad
+    record that is skipped is no candidate, and the tally counts it. Raises InputError for an unknown ``by``.
+    """
+    check_name(by, scorer.aspects)
+    tally = Tally()
+    margin, candidates = settings.called("margin"), settings.called("candidates")
+
+    def good(rows: list[Row]) -> Iterator[Row]:
+        for row in rows:
+            try:
+                item_of(row, scorer.needs, settings)
+            except RecordError as error:
+                if settings.on_bad != "skip":
+                    raise error.or_skip() from None
+                tally.bad[error.reason] += 1
+                continue
+            yield row
+
+    def scored() -> Iterator[tuple[dict[str, Any], float]]:
+        for rows, columns in scored_chunks(scorer, (list(good(rows)) for rows in source.chunks), settings):
+            tally.add(columns)
+            tally.replaced.update(name for row in rows for name in (margin, candidates) if name in row.fields)
+            records = records_of(rows, columns, tally, settings, nested, source.unwritten)
+            yield from zip(records, columns.named()[by].tolist(), strict=True)
+
+    chosen = best(scored(), "document_id" if source.systems else settings.document_field)
+    for choice in chosen:
+        lead = None if math.isnan(choice.margin) else round(choice.margin, 7)
+        choice.record = {**choice.record, margin: lead, candidates: choice.candidates}
+    return chosen, tally
+
+
 def best(scored: Iterable[tuple[Mapping[str, Any], float]], key: str) -> list[Choice]:
     """Choose, of the records with the same text in the field ``key``, the one whose value is highest.
 
@@ -36,7 +78,7 @@ def best(scored: Iterable[tuple[Mapping[str, Any], float]], key: str) -> list[Ch
     found: dict[str, Choice] = {}
     for record, value in scored:
         text = record.get(key)
-        name = document_key(text) if isinstance(text, str) and text.strip() else f"alone {len(found)}"
+        name = document_key(str(text)) if text_fault(text) is None else f"alone {len(found)}"
         kept = found.get(name)
         if kept is None:
             found[name] = Choice(record, value)

@@ -19,14 +19,16 @@ _BLOCKS = 1000
 class Tally:
     """Mean and 95 % interval of scores as they come, and what was left out.
 
-    ``cut`` counts the items that were longer than the scorer reads; ``bad`` those without a score, by reason; ``replaced``
-    the records that had something in a field that the new score, or what belongs to it, has taken.
+    ``cut`` counts the items that were longer than the scorer reads; ``bad`` those without a score, by reason; by field
+    ``replaced`` the records that had something where the new score, or what belongs to it, now stands, and ``removed``
+    those whose field belonged to an earlier score.
     """
 
     n: int = 0
     cut: int = 0
     bad: Counter[str] = field(default_factory=Counter)
     replaced: Counter[str] = field(default_factory=Counter)
+    removed: Counter[str] = field(default_factory=Counter)
     _sums: list[float] = field(default_factory=list)
 
     def add(self, columns: Columns) -> None:

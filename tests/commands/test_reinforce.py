@@ -1,10 +1,15 @@
 """``reinforce`` and ``generate-summaries``, from the command line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from tests_support import story
+
+from negsample.eval.report import plots
+from negsample.models.summarizers import load_summarizer
+from negsample.train.reinforce import job
 
 SETTINGS = "encoder=glove(unit=sentence) sentences=2 reward=rouge1 ml_epochs=1 epochs=1 batch_size=8 limit=30".split()
 
@@ -41,6 +46,10 @@ def test_a_run_leaves_a_summarizer_its_curve_and_a_table(negsample, run_folder: 
     assert not (out / "work").exists()
     # The table's own numbers are those of the reward.
     assert "rouge1" in (out / "test" / "compare.json").read_text()
+    # Where the table could not be made it is made later.
+    (out / "test" / "report.html").unlink()
+    assert negsample(*arguments, "--resume").stdout.startswith(f"{out}: the run is finished")
+    assert (out / "test" / "report.html").is_file()
     assert negsample(*arguments, "--resume").stdout.startswith(f"{out}: the run is finished")
     assert "another configuration" in negsample(*arguments, "seed=5", "--resume", check=2).stderr
 
@@ -58,3 +67,31 @@ def test_summaries_of_a_model_the_lead_and_textrank_go_on_to_compare(negsample, 
     assert lead["summary"] == " ".join(rows[0]["document"].split(". ")[:2][i].rstrip(".") + "." for i in (0, 1))
     assert (lead["references"], lead["system"]) == ([rows[0]["summary"]], "lead")
     assert "textrank" in negsample("compare", *files, "--metric", "rouge1", "--bootstrap", 10).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ml_learning_rate=1e30"], "lower learning_rate"),
+        (["ml_epochs=0", "learning_rate=1e30"], "lower learning_rate"),
+        (["metrics=[rouge9]"], "rouge9"),
+    ],
+)
+def test_nothing_is_left_of_a_training_that_cannot_end_well(words, told, negsample, tmp_path, pairs_file) -> None:
+    found = negsample("reinforce", f"corpus={pairs_file}", *SETTINGS, *words, "--out", tmp_path / "out", check=2)
+    assert told in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_told_of_a_summarizer_does_not_lose_it(negsample, tmp_path, pairs_file, monkeypatch) -> None:
+    arguments = ["reinforce", f"corpus={pairs_file}", *SETTINGS, "--out", tmp_path / "out"]
+    for module, name in ((job, "samples"), (plots, "training_curves")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, lambda *_: 1 / 0)
+            told = negsample(*arguments, "--resume", check=2).stderr
+        assert re.search("what was trained is whole|training.svg can't be made", told)
+        assert len(told.splitlines()) == 1
+        assert load_summarizer(str(tmp_path / "out")).summarize(["A baker sold a lamp. It rained."])
+    negsample(*arguments, "--resume")
+    assert (tmp_path / "out" / "test" / "report.html").is_file()

@@ -146,7 +146,7 @@ BAD = [
     ({"document": "d", "summary": " \n"}, "field 'summary' is blank"),
     ({"document": "d"}, "no field 'summary'"),
     ({"document": ["d"], "summary": "s"}, "field 'document' is not text"),
-    ({"document": "d", "summary": None}, "field 'summary' is not text"),
+    ({"document": "d", "summary": None}, "field 'summary' is missing"),
     ({"document": "d", "summary": "a\ud800"}, "field 'summary' has a lone surrogate"),
     ({"document": "d", "summary": "s", "id": ["x"]}, "field 'id' is not text or a number"),
     ("not json", "not JSON"),

@@ -41,12 +41,12 @@ def test_which_figures_and_their_intervals():
     found = f.figures(labels, scores, np.tile(np.arange(200), 2))
     assert list(found) == ["accuracy", "auc"]
     for figure in found.values():
-        assert figure.low < figure.value < figure.high
-        assert figure.n == 400
+        assert figure["low"] < figure["value"] < figure["high"]
+        assert figure["n"] == 400
     # The interval of a share: about ± 1.96 · sqrt(p (1 − p) / n) when documents are nearly independent.
-    p = found["accuracy"].value
+    p = found["accuracy"]["value"]
     width = 2 * 1.96 * np.sqrt(p * (1 - p) / 400)
-    assert found["accuracy"].high - found["accuracy"].low == pytest.approx(width, rel=0.25)
+    assert found["accuracy"]["high"] - found["accuracy"]["low"] == pytest.approx(width, rel=0.25)
     assert list(f.figures(np.array([0.5, 1, 0.2]), np.array([0.1, 0.2, 0.3]), [1, 2, 3])) == [
         "pearson",
         "spearman",
@@ -59,16 +59,16 @@ def test_examples_of_one_document_are_drawn_together():
     labels = np.repeat([1.0, 0.0], 300)
     scores = np.repeat([0.9, 0.9], 300)
     found = f.figures(labels, scores, np.repeat([0, 1], 300))
-    assert (found["accuracy"].low, found["accuracy"].high) == (0.0, 1.0)
+    assert (found["accuracy"]["low"], found["accuracy"]["high"]) == (0.0, 1.0)
 
 
 def test_what_is_not_defined_says_why():
     one_class = f.figures(np.ones(4), np.array([0.1, 0.2, 0.9, 0.4]), range(4))
-    assert one_class["auc"].value is None
-    assert "one class" in one_class["auc"].reason
+    assert one_class["auc"]["value"] is None
+    assert "one class" in one_class["auc"]["reason"]
     constant = f.figures(np.array([0.2, 0.5, 1.0]), np.full(3, 0.5), range(3))
-    assert constant["pearson"].value is None
-    assert constant["mse"].value == pytest.approx((0.09 + 0 + 0.25) / 3)
+    assert constant["pearson"]["value"] is None
+    assert constant["mse"]["value"] == pytest.approx((0.09 + 0 + 0.25) / 3)
 
 
 def test_means_by_kind():

@@ -132,7 +132,7 @@ def test_each_refusal_is_one_line(hub, model, negsample, tmp_path, monkeypatch) 
     }.items():
         refused("score", "--model", name, "sample", told=told)
     assert not any("typo" in line for line in hub.asked)
-    refused("publish", model, "acme/new", told="log in with a token that may do this")
+    refused("publish", model, "acme/new", told="with a token that may do this")
     hub.close()
     # The client would try for half a minute.
     monkeypatch.setattr(time, "sleep", lambda seconds: None)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from tests_support import story
 
@@ -127,16 +128,30 @@ def test_a_frame_gets_columns(estimator: Estimator) -> None:
     assert pickle.loads(pickle.dumps(estimator)).signature == estimator.signature
 
 
-def test_a_series_is_read_by_place(estimator: Estimator) -> None:
+def test_columns_of_any_kind_are_read_by_place(estimator: Estimator) -> None:
     frame = pd.DataFrame([story(n) for n in range(3)], columns=["document", "summary"]).loc[[2, 0]]
     alike = estimator.score(list(frame.document), list(frame.summary))
     np.testing.assert_array_equal(estimator.score(frame.document, frame.summary), alike)
+    np.testing.assert_allclose(estimator.batch(pa.Table.from_pandas(frame))["score"], alike, rtol=1e-6)
+    assert_quality(frame.document, iter(frame.summary), model=estimator, score=0.01)
+    # An empty frame gets its columns; one without any is told.
+    assert estimator.score_frame(frame.iloc[:0]).columns.tolist() == estimator.score_frame(frame).columns.tolist()
+    for wrong, told in ((pd.DataFrame(), "the table has no columns"), (pa.table({"document": []}), "pandas DataFrame")):
+        with pytest.raises(InputError, match=told):
+            estimator.score_frame(wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"pair 1: the summary is blank"):
+        estimator.score(frame.document, ["Fine.", "\u200b"])
 
 
 def test_a_data_set_gets_columns(estimator: Estimator) -> None:
     datasets = pytest.importorskip("datasets")
     documents, summaries = zip(story(1), story(2), strict=True)
     data = datasets.Dataset.from_dict({"document": documents, "summary": [summaries[0], ""]})
+    with pytest.raises(InputError, match="batched=True"):
+        data.map(estimator.batch)
+    for format in ("pandas", "arrow", "numpy"):
+        column = data.with_format(format)["document"]
+        assert estimator.score(column, summaries)[0] == pytest.approx(estimator.score(documents, summaries)[0])
     found = data.map(estimator.batch, batched=True, batch_size=1)
     assert found["score"][0] == pytest.approx(float(estimator.score(documents[:1], summaries[:1])[0]))
     assert np.isnan(found["score"][1])
@@ -153,9 +168,16 @@ def test_an_assertion_for_tests(estimator: Estimator) -> None:
         assert_quality([document, document], [good, foreign], model=estimator, score=score)
     with pytest.raises(AssertionError, match="1 of 2 records have score under"):
         assert_quality([document, document], [good, foreign], model=estimator, each=True, score=score - 0.01)
-    for limits, told in (({"supprt": 0.4}, "support"), ({}, "nothing is called ''")):
+    for limits, told in (
+        ({"supprt": 0.4}, "support"),
+        ({}, "no limit"),
+        ({"score": -1}, "outside"),
+        ({"score": np.nan}, "fin"),
+    ):
         with pytest.raises(InputError, match=told):
             assert_quality([document], [good], **limits)
+    with pytest.raises(InputError, match="no pair was measured"):
+        assert_quality([], [], score=0.9)
 
 
 @pytest.fixture

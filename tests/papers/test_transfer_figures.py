@@ -47,9 +47,9 @@ def test_one_seed_has_the_figures_and_intervals_of_train(seed, documents, graded
     name = "pearson" if graded else "accuracy"
     other = figures(labels, scores, codes, seed=seed)[name]
     own = compare_on(name, labels, codes, {"a": [scores]}, {}, seed=seed)["a"]
-    assert own["value"] == pytest.approx(other.value, abs=1e-9)
-    assert own["low"] == pytest.approx(other.low, abs=1e-9)
-    assert own["high"] == pytest.approx(other.high, abs=1e-9)
+    assert own["value"] == pytest.approx(other["value"], abs=1e-9)
+    assert own["low"] == pytest.approx(other["low"], abs=1e-9)
+    assert own["high"] == pytest.approx(other["high"], abs=1e-9)
 
 
 def test_what_is_not_defined_is_told():

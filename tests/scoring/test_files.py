@@ -189,15 +189,18 @@ SHARES = {"form": 0.2, "form_low": 0.1, "form_high": 0.3, "support": 0.4, "suppo
         ({"score": None, "reason": "line 1: blank"}, {}),
         ({"score": 0.9, "aspects": {"form": 1}, "intervals": {"form": [0, 1]}}, {}),
         ({"score": 0.9, "percentile": 0.4, **SHARES}, {}),
-        # Without a score, or with another one's, they are the user's own.
-        ({"aspects": "plot", "note": "a test"}, {"aspects": "plot", "note": "a test"}),
+        # Without a score, or with another one's, they are the user's own; but a reason is what scoring adds.
+        ({"aspects": "plot", "note": "a test", "reason": "mine"}, {"aspects": "plot", "note": "a test"}),
         ({"score": 1, "form": 4, "old": 2, "old_form": 3, "old_form_percentile": 1}, None),
     ],
 )
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
 def test_scoring_again_leaves_nothing_of_the_last_time(tmp_path, before, kept, ending):
     write_table(tmp_path / f"in.{ending}", [{**TEXTS, **before}], list({**TEXTS, **before}))
-    score_table(Lengths(), str(tmp_path / f"in.{ending}"), str(tmp_path / "out.jsonl"))
+    tally = score_table(Lengths(), str(tmp_path / f"in.{ending}"), str(tmp_path / "out.jsonl"))
+    own = {name for name, value in before.items() if value is not None}
+    assert set(tally.replaced) == own & {"score", "reason"}
+    assert set(tally.removed) == (own - {"score", "reason"} - kept.keys() if kept is not None else set())
     (found,) = read(tmp_path / "out.jsonl")
     kept = before if kept is None else kept
     assert found.keys() == {**TEXTS, **kept, "score": 0}.keys()

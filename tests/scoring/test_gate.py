@@ -1,31 +1,60 @@
 """The gate: means and single records against limits, and what is named where they are not held."""
 
 import pytest
-from fake_scorer import columns_of
+from fake_scorer import FakeScorer, columns_of
 
 from negsample.errors import InputError
 from negsample.scoring.gate import Gate, parse_limits
 
 
+class Model(FakeScorer):
+    """A score and an aspect between 0 and 1, and a target on people's scale."""
+
+    aspects = ("support", "likert")
+    shares = ("score", "support")
+
+
 def test_limits_as_they_are_written() -> None:
-    assert parse_limits(["support=0.4", "0.5"], ["support"]) == {"support": 0.4, "score": 0.5}
-    for words, told in (
+    assert parse_limits(["support=0.4", "7"]) == {"support": 0.4, "score": 7.0}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
         (["supprt=0.4"], "support"),
         (["0.4", "score=0.5"], "score twice"),
         (["much"], "give a number"),
-        (["nan"], "give a number"),
-        (["0.4=support"], "write support=0.4"),
-        (["7"], "between 0 and 1"),
-    ):
-        with pytest.raises(InputError, match=told):
-            parse_limits(words, ["support"])
-    assert parse_limits(["7"]) == {"score": 7.0}
+        (["support"], "give a number, as in 0.5 or support=0.4"),
+        (["0.4=support"], "give a number"),
+        (["nan"], "not a finite number"),
+        (["likert=inf"], "not a finite number"),
+        (["7"], "score=7 is outside"),
+        (["support=40"], "support=40 is outside"),
+        (["support=-5"], "support=-5 is outside"),
+        ([], "no limit"),
+    ],
+)
+def test_limits_that_can_not_be(words: list[str], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        Gate(parse_limits(words), Model())  # type: ignore[arg-type]
+
+
+def test_other_scales_have_other_limits() -> None:
+    Gate({"likert": 4.5, "support": 1}, Model())  # type: ignore[arg-type]
+    Gate({"score": 7}, FakeScorer())  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="not a finite number"):
+        Gate({"likert": "4"}, Model())  # type: ignore[arg-type, dict-item]
 
 
 def failures(limits: dict[str, float], *values: float | None, each: bool = False, systems: str = "") -> list[str]:
-    gate = Gate(limits, each)
+    gate = Gate(limits, Model(), each)  # type: ignore[arg-type]
     gate.add([f"line {n + 1}" for n in range(len(values))], columns_of(*values, support=values), [*systems])
     return gate.failures()
+
+
+def test_where_nothing_was_measured_no_limit_is_held() -> None:
+    with pytest.raises(InputError, match="no pair was measured"):
+        failures({"score": 0.1})
 
 
 def test_the_mean_decides_or_every_record_does() -> None:

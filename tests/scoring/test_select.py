@@ -1,11 +1,16 @@
 """Choosing the best candidate of each document, on values worked out by hand."""
 
+import json
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.scoring.select import Choice, best
+from negsample.errors import RecordError
+from negsample.scoring.files import Settings, table
+from negsample.scoring.metrics import make_metric
+from negsample.scoring.select import Choice, best, select_best
 
 
 def chosen(*candidates: tuple[str, float | None]) -> list[Choice]:
@@ -24,6 +29,28 @@ def test_the_highest_of_each_document_with_its_lead() -> None:
     assert facts(found) == [(2, 3, 0.25), (1, 1, None), (4, 1, None)]
     assert facts(chosen(("a", 0.5), ("a", 0.5), ("a", 0.25))) == [(0, 3, 0.0)]
     assert facts(best([({"n": 0}, 0.5), ({"n": 1}, 0.5)], "document")) == [(0, 1, None), (1, 1, None)]
+
+
+def test_what_is_skipped_is_no_candidate_and_what_is_replaced_is_told(tmp_path) -> None:
+    rows = [
+        {"document": "a", "summary": "x y", "score": 9, "form": 3, "form_percentile": 0.5, "margin": "mine"},
+        {"document": "a", "summary": "x"},
+        {"document": "a", "summary": "\u200b"},
+        {"document": "b", "summary": " "},
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scorer = make_metric("words")
+    with pytest.raises(RecordError, match="line 3: field 'summary' is blank"):
+        select_best(scorer, table(str(tmp_path / "in.jsonl")))
+    settings = Settings(on_bad="skip")
+    (choice,), tally = select_best(scorer, table(str(tmp_path / "in.jsonl")), settings=settings)
+    assert choice.record == {"document": "a", "summary": "x y", "score": 2, "margin": 1, "candidates": 2}
+    assert (tally.n, tally.bad) == (2, {"field 'summary' is blank": 2})
+    assert (tally.replaced, tally.removed) == ({"score": 1, "margin": 1}, {"form": 1, "form_percentile": 1})
+    settings = Settings(on_bad="skip", output_field="w")
+    (choice,), tally = select_best(scorer, table(str(tmp_path / "in.jsonl")), settings=settings)
+    assert choice.record == {**rows[0], "w": 2, "w_margin": 1, "w_candidates": 2}
+    assert not tally.replaced + tally.removed
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.one_of(st.none(), st.integers(0, 3))), min_size=1))

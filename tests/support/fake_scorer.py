@@ -17,6 +17,7 @@ class FakeScorer:
     aspects: tuple[str, ...] = ()
     fitted_on: frozenset[str] = frozenset()
     columns: tuple[str, ...] = ("score", "reason")
+    shares: tuple[str, ...] = ()
 
     def score(self, items: Sequence[Item]) -> Columns:
         """Answers of the pairs."""

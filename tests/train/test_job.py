@@ -12,6 +12,7 @@ from negsample import Estimator
 from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.negatives.recipe import parse_recipe
+from negsample.train import job
 from negsample.train.config import make_config
 from negsample.train.data import make_examples
 from negsample.train.job import make_accelerator, train
@@ -102,13 +103,34 @@ def test_accumulation_changes_nothing_but_memory(config_for, tiny_bert, tmp_path
     [
         ({"max_length": 256}, "at most 128 tokens"),
         ({"learning_rate": 1e30, "max_gradient_norm": 0.0, "recipe": "delete"}, "learning_rate"),
+        ({"learning_rate": 1e12, "recipe": "delete"}, "learning_rate"),
+        ({"head": "align", "encoder": None, "judges": False, "learning_rate": 1e30}, "learning_rate"),
         ({"head": "fc", "encoder": "glove", "lm": "gpt2"}, "head fc has no language model"),
     ],
 )
 def test_what_cannot_be_trained_is_told(values, told, config_for, tmp_path):
     with pytest.raises(InputError, match=told):
         train(config_for(**values), tmp_path / "m")
-    assert not (tmp_path / "m").exists()
+    # What head `align` has read is kept.
+    assert [path.name for path in tmp_path.glob("m/*")] == (["work"] if values.get("head") == "align" else [])
+
+
+def test_a_card_that_cannot_be_made_loses_nothing(config_for, tmp_path, monkeypatch):
+    config = config_for(head="fc", encoder="glove(unit=sentence)")
+
+    def fails(*_):
+        raise RuntimeError("no such template")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "_model_card", fails)
+        with pytest.raises(InputError, match=r"is whole, but README\.md can't be made \(no such template\)"):
+            train(config, tmp_path / "m")
+    before = about(tmp_path / "m")["weights_sha256"]
+    assert 0 < Estimator.load(tmp_path / "m").score(["A baker sold a lamp."], ["A lamp."])[0] < 1
+    train(config, tmp_path / "m", resume=True)
+    assert about(tmp_path / "m")["weights_sha256"] == before
+    assert (tmp_path / "m" / "README.md").read_text()
+    assert train(config, tmp_path / "m", resume=True) is None
 
 
 def test_one_process_may_train_at_several_precisions():

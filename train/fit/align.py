@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from negsample.models.align.aspects import ASPECTS
@@ -115,7 +115,7 @@ class _InMemory:
     """The best weights of ``network``. It learns in seconds: a run that is killed begins it again, with the same result."""
 
     def __init__(self, network: Align) -> None:
-        self._network = network
+        self.network: nn.Module = network
         self.best = copy.deepcopy(network.state_dict())
 
     def save(self, position: Position) -> None:
@@ -123,7 +123,7 @@ class _InMemory:
 
     def keep_best(self, epoch: int) -> None:
         """Keep the weights as the best so far."""
-        self.best = copy.deepcopy(self._network.state_dict())
+        self.best = copy.deepcopy(self.network.state_dict())
 
 
 def fit_head(

@@ -68,7 +68,7 @@ class Checkpoints:
     def __init__(
         self, accelerator: "Accelerator", work: Path, network: nn.Module, memory: Memory | None = None
     ) -> None:
-        self._accelerator, self._work, self._network, self._memory = accelerator, work, network, memory
+        self._accelerator, self._work, self.network, self._memory = accelerator, work, network, memory
 
     def resume(self) -> Position:
         """Go on from the newest checkpoint; the beginning where there is none."""
@@ -109,13 +109,13 @@ class Checkpoints:
     def keep_best(self, epoch: int) -> None:
         """Keep the weights as the best so far, those of ``epoch``."""
         if self._accelerator.is_main_process:
-            save_weights(self._network, self._best(epoch))
+            save_weights(self.network, self._best(epoch))
 
     def load_best(self, epoch: int) -> None:
         """Put the weights that were best after ``epoch`` into the network."""
         from safetensors.torch import load_model
 
-        load_model(self._network, str(self._best(epoch)))
+        load_model(self.network, str(self._best(epoch)))
 
     def _best(self, epoch: int) -> Path:
         return self._work / f"best-{epoch}.safetensors"

@@ -27,7 +27,7 @@ from negsample.records import Pair
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
 from negsample.train.config import Optimisation
-from negsample.train.fit.loop import make_optimizer, set_learning_rate
+from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -213,7 +213,10 @@ def train_judge(
             seen = [*seen[-19:], right]
             share = np.mean([np.mean(list(item.values())) for item in seen if item])
             bar.advance(note=f"right {share:.3f}")
-            if not rank and ((step + 1) % _SAVE_EVERY == 0 or step + 1 == steps):
+            if (step + 1) % _SAVE_EVERY and step + 1 < steps:
+                continue
+            check_sound(step, network=network)
+            if not rank:
                 state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
                 with replacing(path) as handle:
                     torch.save(state, handle)

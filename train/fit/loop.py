@@ -32,6 +32,8 @@ B = TypeVar("B")
 # mallopt's names for its parameters (malloc.h), their defaults, and what a run sets them to.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _DEFAULT, _TRIM, _MMAP = 128 << 10, 1 << 28, 1 << 25
+# No loss and no weight of a training that goes well is so large.
+_MOST = 1e6
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ PRINTED, SILENT = Callbacks(), Callbacks(say=lambda text: None)
 
 
 class Kept(Protocol):
-    """Where the loop leaves what must not be lost (``Checkpoints``)."""
+    """Where the loop leaves what must not be lost (``Checkpoints``), and the network that it is of."""
+
+    network: nn.Module
 
     def save(self, position: Position) -> None:
         """Keep all that is needed to go on at ``position``."""
@@ -80,7 +84,7 @@ def run_epochs(
     ``batches(epoch, start)`` gives those of an epoch from the ``start``-th on; ``step(batch)`` makes one optimiser step and
     returns the sum of the losses and of how many examples; ``validate()`` returns what is to become lower, told before the
     epoch's checkpoint is written. Early stopping moves on to epoch ``last``. ``steps``: of all epochs, for the bar.
-    Raises InputError where a loss is not finite.
+    Raises InputError as ``check_sound``.
     """
     with Bar("training", steps, position.step) as bar:
         while position.epoch < last:
@@ -89,16 +93,15 @@ def run_epochs(
                 if position.batch > start and position.step % checkpoint_every == 0:
                     kept.save(position)
                 loss, count = step(batch)
-                if not np.isfinite(loss):
-                    raise InputError(
-                        f"the loss is not finite at step {position.step}; lower learning_rate, or set mixed_precision=no"
-                    )
+                check_sound(position.step, loss / max(1, count))
                 position.loss_sum += loss
                 position.loss_count += count
                 position.batch += 1
                 position.step += 1
                 bar.advance(note=f"loss {position.train_loss:.4f}")
+            check_sound(position.step, network=kept.network)
             found = validate()
+            check_sound(position.step, found)
             position.stale += 1
             if found < position.best_loss:
                 position.best_loss, position.best_epoch, position.stale = found, position.epoch, 0
@@ -106,8 +109,15 @@ def run_epochs(
             position.epoch = position.epoch + 1 if position.stale < patience else last
             position.batch, position.loss_sum, position.loss_count = 0, 0.0, 0
             kept.save(position)
-    if position.best_epoch < 0 < last:
-        raise InputError("the validation loss was never a number; lower the learning rate or check the data")
+
+
+def check_sound(step: int, loss: float = 0.0, network: nn.Module | None = None) -> None:
+    """Raise InputError where a training has run away by ``step``: a loss, or a weight, is no number or beyond a million."""
+    weights = [] if network is None else [float(p.detach().abs().max()) for p in network.parameters() if p.numel()]
+    for what, value in (("loss", loss), *(("largest weight", weight) for weight in weights)):
+        if not abs(value) < _MOST:
+            told = f"is {value:.1e}" if np.isfinite(value) else "is not finite"
+            raise InputError(f"the {what} {told} at step {step}; lower learning_rate, or set mixed_precision=no")
 
 
 def fit(
@@ -125,8 +135,8 @@ def fit(
 
     Goes on from the newest checkpoint in ``work`` where there is one. The weights that come out are the same whether or
     not the run was killed and resumed (same machine and number of processes): the order of the examples and every
-    random number of a step depend only on (seed, step), and a checkpoint holds all the rest. Raises InputError where
-    the loss is not finite.
+    random number of a step depend only on (seed, step), and a checkpoint holds all the rest. Raises InputError as
+    ``check_sound``.
     """
     plan = config.optimisation()
     together = loss_name in GROUPED

@@ -1,16 +1,14 @@
 """A whole training by a reward: corpora → policy → test summaries → model folder."""
 
 import contextlib
-import json
 import logging
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
-from negsample.io.run_record import Stopwatch, write_run
+from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
 from negsample.models.encoders import make_encoder
 from negsample.models.summarizers.budget import Budget, lead
@@ -21,7 +19,7 @@ from negsample.terminal import say
 from negsample.train.config import TrainConfig
 from negsample.train.fit.checkpoint import read_epochs
 from negsample.train.fit.loop import own_state
-from negsample.train.job import WORK, hold_folder, make_accelerator
+from negsample.train.job import WORK, finish, hold_folder, make_accelerator, told_after
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import need_documents, read_sources
 from negsample.train.reinforce.loop import START, RewardFunction, fit, score
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
 # Test documents whose summaries are shown side by side.
 _SHOWN = 5
-_LEARNED = (f"{WORK}/checkpoint-*[0-9]",)
 
 
 def reinforce(
@@ -58,14 +55,8 @@ def reinforce(
     accelerator = make_accelerator(
         TrainConfig(mixed_precision=config.mixed_precision, gradient_accumulation=config.gradient_accumulation)
     )
-    figures = out / "figures.json"
-
-    def finished() -> dict[str, Any] | None:
-        return json.loads(figures.read_text("utf-8"))["config"] if figures.is_file() else None
-
     with contextlib.ExitStack() as held:
-        settings, what = config.as_dict(), "a training by a reward"
-        if not hold_folder(accelerator, out, settings, finished, held, what=what, kept=_LEARNED, resume=resume):
+        if not hold_folder(accelerator, out, config, held, what="a training by a reward", resume=resume):
             return None
         with own_state():
             return _run(accelerator, config, reward, oracle, out, watch, smoke, say)
@@ -106,35 +97,31 @@ def _run(
     if not accelerator.is_main_process:
         accelerator.wait_for_everyone()
         return {}
-    systems = _test_summaries(config, policy, sources["test"], work)
-    with open_writer(out / "summaries.jsonl") as writer:
-        for row in rows_of(sources["test"], systems):
-            writer.write(row)
-    atomic_text(out / "samples.md", samples(sources["test"], systems))
-    if config.headlines:
-        with open_writer(out / "headlines.jsonl") as writer:
-            for row in headline_rows(config, policy, sources["test"], systems):
-                writer.write(row)
-    rewards = {name: float(score(reward, sources["test"], texts).mean()) for name, texts in systems.items()}
-    shutil.copyfile(work / "training.jsonl", out / "training.jsonl")
-    found = {
-        "config": config.as_dict(),
-        "data": about,
-        "reward": rewards,
-        "epochs": read_epochs(work / "training.jsonl"),
-        "seconds": watch.seconds,
-    }
     signature = getattr(reward, "signature", "")
     policy.summarizer.save(out, {"training": config.as_dict(), "reward": signature})
-    write_run(
-        out / "run.json", watch, device=str(accelerator.device), seed=config.seed,
-        smoke=smoke, processes=accelerator.num_processes, reward=signature, config=config.as_dict(), figures=found,
-    )  # fmt: skip
-    # Written last: with it the run is finished.
-    atomic_json(out / "figures.json", found)
-    shutil.rmtree(work, ignore_errors=True)
+    with told_after(out, "what tells of it"):
+        test = sources["test"]
+        systems = _test_summaries(config, policy, test, work)
+        _write_rows(out / "summaries.jsonl", rows_of(test, systems))
+        atomic_text(out / "samples.md", samples(test, systems))
+        if config.headlines:
+            _write_rows(out / "headlines.jsonl", headline_rows(config, policy, test, systems))
+        found = {
+            "data": about,
+            "reward": {name: float(score(reward, test, texts).mean()) for name, texts in systems.items()},
+            "epochs": read_epochs(work / "training.jsonl"),
+            "seconds": watch.seconds,
+        }
+        atomic_json(out / "figures.json", found)
+        finish(accelerator, config, out, watch, smoke=smoke, reward=signature, figures=found)
     accelerator.wait_for_everyone()
     return found
+
+
+def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with open_writer(path) as writer:
+        for row in rows:
+            writer.write(row)
 
 
 def calibrate(config: ReinforceConfig, policy: Policy, reward: RewardFunction, train: Sequence[Source]) -> None:

@@ -68,7 +68,7 @@ def fit(
     First ``config.ml_epochs`` of maximum likelihood (kept: those with the lowest validation loss), then ``config.epochs``
     of the mixed loss (kept: those with the highest mean reward of greedy summaries; those it starts from count too),
     each with a fresh Adam (Clark et al. 2019, A.3). Goes on from the newest checkpoint in ``work``, with the same weights
-    at the end as if it had not been stopped. Raises InputError where the loss is not finite.
+    at the end as if it had not been stopped. Raises InputError as ``check_sound``.
     """
     network, optimizer = accelerator.prepare(policy.network, torch.optim.Adam(policy.network.parameters()))
     main, last = accelerator.is_main_process, config.ml_epochs + config.epochs

@@ -105,7 +105,7 @@ def test_fingerprints_tell_parts_apart():
 
 def test_texts_are_checked_and_lone_surrogates_replaced():
     assert as_texts(("a", "é", "😀", "x\ud800y")) == ["a", "é", "😀", "x\ufffdy"]
-    with pytest.raises(InputError, match="not one string"):
+    with pytest.raises(InputError, match="single text"):
         as_texts("a sentence")
     with pytest.raises(InputError, match="text 1 is NoneType"):
         as_texts(["a", None])
