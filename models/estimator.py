@@ -15,6 +15,7 @@ from negsample.models.align.explain import explain
 from negsample.models.batching import longest_first
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures
+from negsample.models.kernels import pack
 from negsample.models.language.networks import pick_device
 from negsample.models.percentiles import share_below
 from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, items_of, values_at
@@ -73,7 +74,7 @@ class Estimator:
         self._alone = threading.RLock()
         self._percentiles = percentiles or {}
         self._features = parts.features
-        self._network = parts.network.to(self.device).eval()
+        self._network = pack(parts.network.to(self.device).eval())
         if hasattr(parts.features, "to"):
             parts.features.to(self.device)
 
