@@ -21,8 +21,7 @@ from negsample.io.resume import refuse_changes, work_folder
 from negsample.io.run_record import Stopwatch, write_run
 from negsample.models.build import Parts, make_network, new_parts, takes
 from negsample.models.evaluation import by_kind, figures
-from negsample.models.folder import save_folder
-from negsample.models.percentiles import percentiles_of
+from negsample.models.folder import percentiles_of, save_folder
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.number_text import figure_text
 from negsample.processes import refuse_sharding

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,13 +15,12 @@ from negsample.eval.agreement.significance import MetricsComparison, compare_met
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.learn.inputs import Inputs, Target, further_metrics, inputs, targets_of, together
 from negsample.eval.learn.scale import HeldOut, TargetFit, fit_target, held_out
-from negsample.eval.learn.weights import CurvePoint, Problem, learning_curve, problem
+from negsample.eval.learn.weights import CurvePoint, Problem, best_aspect, learning_curve, problem
 from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
-from negsample.resampling import check_resamples, mean_interval
+from negsample.resampling import check_resamples
 from negsample.scoring.metrics import make_metric
-from negsample.seeds import generator
 from negsample.text import is_blank, word_count
 
 if TYPE_CHECKING:
@@ -164,13 +163,13 @@ def learn_from(
         [word_count(row.summary) for row in rows],
     )
     results = []
-    for target, task, made, held in zip(targets, tasks, fits, apart, strict=False):
+    for target, *parts in zip(targets, tasks, fits, apart, strict=False):
         name = f"people_{target.name}" if target.name in {"score", *aspects} else target.name
-        results.append(_measured(table, target.name, name, task, made, held, found, settings))
+        results.append(_measured(table, target.name, name, *parts, found, settings))
     names = list(found.directions)
     # The fitted score is, over the rows, where the unfitted one was, and spreads as far.
-    before = tasks[-1].inputs[:, 0]
-    spread, overall = float(before.std()) or 1.0, fits[-1].weights
+    before, overall = tasks[-1].inputs[:, 0], fits[-1].weights
+    spread = float(before.std()) or 1.0
     fitted = Fitted(
         score={name: float(weight) for name, weight in zip(names, spread * overall.raw, strict=True) if weight},
         offset=float(before.mean()) + spread * overall.offset,
@@ -178,10 +177,18 @@ def learn_from(
         metrics=found.metrics,
         references=settings.references,
         documents=tuple(sorted({document_key(text) for row in rows for text in row.documents})),
-        about=_about(rows, targets, settings),
+        about={
+            "judgments": settings.judgments,
+            "datasets": sorted({row.dataset for row in rows}),
+            "summaries": len(rows),
+            "documents": len(set(ids)),
+            "half": "all" if settings.every_half else (_TUNE if any(row.half for row in rows) else "none"),
+            "human": [target.name for target in targets],
+            "seed": settings.seed,
+        },
     )
-    notes = (*notes, *missed)
-    return FitResult(settings, fitted, fits[-1], tuple(results), found, len(rows), len(set(ids)), notes)
+    shown = (*notes, *missed)
+    return FitResult(settings, fitted, fits[-1], tuple(results), found, len(rows), len(set(ids)), shown)
 
 
 def _over_all(values: np.ndarray, task: Problem, count: int) -> np.ndarray:
@@ -193,7 +200,7 @@ def _over_all(values: np.ndarray, task: Problem, count: int) -> np.ndarray:
 
 def _baselines(rows: Sequence[Judged]) -> tuple[dict[str, np.ndarray], list[str]]:
     """The trivial baselines that can be had, and which can't."""
-    columns, missed = {}, []
+    columns, missed = dict[str, np.ndarray](), []
     for spec in TRIVIAL:
         try:
             columns[spec] = score_judged(make_metric(spec), rows).scores
@@ -218,9 +225,7 @@ def _measured(
     level = "summary" if task.within else "pooled"
     coefficient = MAIN_COEFFICIENT[level]
     figures = agreement(table, coefficients=_COEFFICIENTS, bootstrap=settings.bootstrap, seed=settings.seed)
-    agreed = {f.metric: f.value for f in figures if (f.level, f.coefficient) == (level, coefficient)}
-    own = list(found.directions)[: found.aspects]
-    best = max(own, key=lambda aspect: -2.0 if (value := agreed[aspect]) is None else value)
+    best = list(found.directions)[best_aspect(task)]
     two = replace(table, metrics={one: metrics[one] for one in (FITTED, best)})
     (against,) = compare_metrics(two, human, level=level, bootstrap=settings.bootstrap, seed=settings.seed)
     left_out = Counter[str]()
@@ -237,26 +242,7 @@ def _measured(
         tuple(figures),
         best,
         against,
-        _coverage(task, held, settings),
+        held.coverage(task, settings.seed, settings.bootstrap),
         tuple(learning_curve(task, settings.seed, f"{human}: learning curve")),
         dict(left_out),
     )
-
-
-def _coverage(task: Problem, held: HeldOut, settings: Settings) -> tuple[float, float | None, float | None]:
-    inside = held.covered(task.people)
-    per, all_of = np.bincount(task.documents, weights=inside), np.bincount(task.documents)
-    low, high = mean_interval(per, generator(settings.seed, "coverage"), settings.bootstrap, all_of)
-    return float(inside.mean()), low, high
-
-
-def _about(rows: Sequence[Judged], targets: Sequence[Target], settings: Settings) -> dict[str, Any]:
-    return {
-        "judgments": settings.judgments,
-        "datasets": sorted({row.dataset for row in rows}),
-        "summaries": len(rows),
-        "documents": len({(row.dataset, row.document_id) for row in rows}),
-        "half": "all" if settings.every_half else (_TUNE if any(row.half for row in rows) else "none"),
-        "human": [target.name for target in targets],
-        "seed": settings.seed,
-    }

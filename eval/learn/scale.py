@@ -6,6 +6,8 @@ import numpy as np
 
 from negsample.eval.learn.weights import Problem, Weights, fit_weights
 from negsample.models.fitted import FittedTarget, on_scale
+from negsample.resampling import mean_interval
+from negsample.seeds import generator
 
 _TINY = 1e-9
 
@@ -42,7 +44,7 @@ def fit_target(task: Problem, confidence: float) -> TargetFit:
     scale where n is too small for it.
     """
     people = task.people
-    sums, answers = np.empty(len(people)), np.empty(len(people))
+    sums, answers = np.empty((2, len(people)))
     folds = list(task.folds())
     for fitted, left in folds:
         sums[left] = fit_weights(task.part(fitted)).sums(task.inputs[left])
@@ -78,16 +80,18 @@ class HeldOut:
     answers: np.ndarray
     ends: np.ndarray
 
-    def covered(self, people: np.ndarray) -> np.ndarray:
-        """bool [n]: whether people's score lies in the interval."""
-        slack = _TINY * max(1.0, float(np.ptp(people)))
-        return (people >= self.ends[:, 0] - slack) & (people <= self.ends[:, 1] + slack)
+    def coverage(self, task: Problem, seed: int, resamples: int) -> tuple[float, float | None, float | None]:
+        """The share of people's scores in their intervals, with its own 95 % interval (documents resampled)."""
+        slack = _TINY * max(1.0, float(np.ptp(task.people)))
+        inside = (task.people >= self.ends[:, 0] - slack) & (task.people <= self.ends[:, 1] + slack)
+        per, all_of = np.bincount(task.documents, weights=inside), np.bincount(task.documents)
+        return float(inside.mean()), *mean_interval(per, generator(seed, "coverage"), resamples, all_of)
 
 
 def held_out(task: Problem, confidence: float) -> HeldOut:
     """Cross-validate the whole of `fit_target`, the choice of strength and the line included, over documents."""
-    n = len(task.people)
-    sums, answers, ends = np.empty(n), np.empty(n), np.empty((n, 2))
+    sums, answers = np.empty((2, len(task.people)))
+    ends = np.empty((len(task.people), 2))
     for fitted, left in task.folds():
         part = task.part(fitted)
         if part.count < 2:

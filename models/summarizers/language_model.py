@@ -105,7 +105,7 @@ class LanguageSummarizer:
         Raises InputError where there is none, it can't be read, has no end-of-text token, or reads fewer tokens than
         ``limits`` ask for.
         """
-        found = load_lm(model, device="cpu", shared=False)
+        found = load_lm(model, device="cpu", shared=False, only_reads=False)
         if found.kind == "masked":
             raise InputError(
                 f"{model}: a masked language model writes nothing; give a causal one or an encoder–decoder"

@@ -1,8 +1,7 @@
-"""Agreement with people from files to folder: every figure against plain loops, nothing dropped in silence."""
+"""Agreement with people from files to folder: the right rows and columns, nothing dropped in silence."""
 
 import csv
 import json
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 import tac2010_maker
 from scipy import stats
-from tests_support import SHARED_DATA
 
 from negsample.errors import InputError
 from negsample.eval.agreement import columns, correlate
@@ -30,8 +28,6 @@ from negsample.records import Judged
 from negsample.scoring.metrics import METRICS
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
 
-HUMAN = SHARED_DATA / "human"
-COEFFICIENTS = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 PLACES = ("harbour", "orchard", "bridge", "market", "school", "station", "library", "theatre")
 THINGS = ("gate", "roof", "clock", "garden", "ledger", "lamp", "stairs")
 
@@ -72,104 +68,59 @@ def write(path: Path, rows: Sequence[dict]) -> str:
     return str(path)
 
 
-def loops(rows: Sequence[dict], human: str, x: np.ndarray, level: str, coefficient: str) -> tuple[float, float]:
-    """The correlation, and the same given the number of words, by loops of scipy calls."""
-    function = COEFFICIENTS[coefficient]
-    y = np.array([row["scores"][human] for row in rows], float)
-    z = np.array([len(row["summary"].split()) for row in rows], float)
-
-    def corr(a: np.ndarray, b: np.ndarray) -> float:
-        return float(function(a, b)[0])
-
-    def given(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
-        xy, xz, yz = corr(a, b), corr(a, c), corr(b, c)
-        rest = (1 - xz**2) * (1 - yz**2)
-        return (xy - xz * yz) / math.sqrt(rest) if rest > 1e-12 else math.nan
-
-    if level == "pooled":
-        return corr(x, y), given(x, y, z)
-    key = "document_id" if "document_id" in rows[0] else "doc_id"
-    if level == "summary":
-        values, partials = [], []
-        for document in dict.fromkeys(row[key] for row in rows):
-            i = np.array([k for k, row in enumerate(rows) if row[key] == document])
-            if len(i) > 2 and np.ptp(x[i]) and np.ptp(y[i]):
-                values.append(corr(x[i], y[i]))
-                if len(i) > 5 and np.ptp(z[i]):
-                    partials.append(np.nan_to_num(given(x[i], y[i], z[i])))
-        return float(np.mean(values)), float(np.mean(partials)) if partials else math.nan
-    names = list(dict.fromkeys(row["system"] for row in rows))
-    means = [
-        [float(np.mean([column[k] for k, row in enumerate(rows) if row["system"] == name])) for name in names]
-        for column in (x, y, z)
-    ]
-    a, b, c = np.round(means, 12)
-    return corr(a, b), given(a, b, c)
-
-
-def check_figures(figures: Sequence[AgreementFigure], rows: Sequence[dict], values: dict[str, np.ndarray]) -> int:
-    """Compare every figure of the metrics in ``values`` with the loops; the number compared."""
-    compared = 0
-    for figure in figures:
-        if figure.metric not in values:
-            continue
-        value, given = loops(rows, figure.human, values[figure.metric], figure.level, figure.coefficient)
-        assert figure.value == pytest.approx(value, abs=1e-6), figure
-        if figure.metric != "words":
-            got = math.nan if figure.given_length is None else figure.given_length
-            assert got == pytest.approx(given, abs=1e-6, nan_ok=True), figure
-        compared += 1
-    return compared
-
-
-def rouge1_recall(rows: Sequence[dict]) -> np.ndarray:
-    """ROUGE-1 recall of each row by the rouge-score package, best over the references."""
+def test_figures_are_of_the_right_rows(tmp_path: Path) -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer = RougeScorer(["rouge1"], use_stemmer=False)
-    return np.array(
-        [max(scorer.score(text, row["summary"])["rouge1"].recall for text in row["references"]) for row in rows]
-    )
-
-
-def random_scores(rows: Sequence[dict], path: Path) -> np.ndarray:
-    """Random scores, written as a score file as well."""
-    values = np.random.default_rng(4).random(len(rows))
-    key = "document_id" if "document_id" in rows[0] else "doc_id"
-    write(path, [{key: r[key], "system": r["system"], "score": float(v)} for r, v in zip(rows, values, strict=True)])
-    return values
-
-
-def test_figures_equal_loops_of_scipy(tmp_path: Path) -> None:
     rows = judged()
-    expected = {
+    rouge = RougeScorer(["rouge1"], use_stemmer=False)
+    by = {
         "words": np.array([len(row["summary"].split()) for row in rows], float),
-        "rouge1(value=recall)": rouge1_recall(rows),
-        "random": random_scores(rows, tmp_path / "random.jsonl"),
+        "rouge1(value=recall)": np.array(
+            [rouge.score(row["references"][0], row["summary"])["rouge1"].recall for row in rows]
+        ),
+        "random": np.random.default_rng(4).random(len(rows)),
     }
+    given = [
+        {"doc_id": row["document_id"], "system": row["system"], "score": float(value)}
+        for row, value in zip(rows, by["random"], strict=True)
+    ]
     settings = Settings(
         (write(tmp_path / "made.jsonl", rows),),
         metrics=("rouge1(value=recall)",),
-        scores=(f"random={tmp_path / 'random.jsonl'}",),
+        scores=(f"random={write(tmp_path / 'random.jsonl', given[::-1])}",),
         bootstrap=50,
     )
     result = correlate.correlate(settings)
     (data,) = result.datasets
-    assert check_figures(data.figures, rows, expected) == 3 * 2 * 3 * 3
     assert [column.name for column in result.columns][:2] == ["rouge1(value=recall)", "random"]
+    # Rows stand document by document, the six systems in order.
+    for (metric, x), human in ((pair, human) for pair in by.items() for human in ("content", "form")):
+        y = np.array([row["scores"][human] for row in rows])
+        tables = x.reshape(8, 6), y.reshape(8, 6)
+        value = {level: data.figure(human, metric, level, "pearson").value for level in ("pooled", "summary", "system")}
+        assert value["pooled"] == pytest.approx(stats.pearsonr(x, y)[0])
+        within = [stats.pearsonr(*pair)[0] for pair in zip(*tables, strict=True) if np.ptp(pair[0])]
+        assert value["summary"] == pytest.approx(np.mean(within))
+        assert value["system"] == pytest.approx(stats.pearsonr(*(table.mean(axis=0) for table in tables))[0])
     assert all(f.low is not None and f.low <= f.value <= f.high for f in data.figures if f.level == "summary")
 
 
 def lengths(name: str = "letters", signature: str = "metric:letters") -> tuple[Scorer, Counter[Item]]:
-    """A scorer by the length of summary over document, with an aspect that is sometimes absent; and what it has seen."""
+    """A scorer by the length of summary over document, with an aspect that is sometimes absent; and what it has seen. Pairs
+    of more than 100 letters are cut.
+    """
     seen: Counter[Item] = Counter()
 
     def score(items: Sequence[Item]) -> Columns:
         seen.update(items)
         shares = np.array([len(item.summary) / len(item.document) for item in items])
         short = shares < 0.2
-        aspects = {"coverage": 1 - shares, "form": np.where(short, np.nan, shares)}
-        return replace(collect(shares), aspects=aspects, reasons=["too short" if s else None for s in short])
+        return replace(
+            collect(shares),
+            aspects={"coverage": 1 - shares, "form": np.where(short, np.nan, shares)},
+            reasons=["too short" if s else None for s in short],
+            cut=np.array([len(item.document) + len(item.summary) > 400 for item in items]),
+        )
 
     return Scorer(name, signature, True, frozenset({"document"}), score, ("coverage", "form")), seen
 
@@ -195,10 +146,10 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
     )
     settings = Settings((write(tmp_path / "made.jsonl", judged()),), metrics=("brevity",), bootstrap=0)
     result = correlate.correlate(settings)
-    values = {(f.metric, f.human, f.level, f.coefficient): f.value for f in result.datasets[0].figures}
-    for (metric, *rest), value in values.items():
-        if metric == "brevity":
-            assert value == pytest.approx(values["words", *rest])
+    of = {
+        metric: [f.value for f in result.datasets[0].figures if f.metric == metric] for metric in ("brevity", "words")
+    }
+    assert of["brevity"] == pytest.approx(of["words"])
     write_correlation(result, str(tmp_path / "out"), Stopwatch())
     scores = [row.fields for row in read_rows(tmp_path / "out" / "scores.parquet")]
     raw = [row["score"] for row in scores if row["name"] == "brevity"]
@@ -206,24 +157,41 @@ def test_lower_is_better_is_turned_and_said_so(tmp_path: Path, monkeypatch: pyte
     assert "brevity: lower is better, so its sign is turned" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_models_their_names_and_their_aspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_their_names_and_their_aspects_and_what_is_cut_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model = SimpleNamespace(scorer=lambda name: lengths(name, "model:stub")[0])
     monkeypatch.setattr("negsample.models.load", lambda folder, **_: model)
     rows = judged()
     paths = (write(tmp_path / "made.jsonl", rows),)
-    models = ("runs/a/model", "runs/b/model")
-    result = correlate.correlate(Settings(paths, models=models, human=("content",), bootstrap=0))
+    result = correlate.correlate(
+        Settings(paths, models=("runs/a/model", "runs/b/model"), human=("content",), bootstrap=0)
+    )
     names = [(column.name, column.kind) for column in result.columns if column.kind != "baseline"]
     aspects = ("", ".coverage", ".form")
     assert names == [(f"{run}/model{a}", "aspect" if a else "model") for run in "ab" for a in aspects]
     by_name = {column.name: column for column in result.columns}
     share = np.array([len(row["summary"]) / len(row["document"]) for row in rows])
-    assert by_name["a/model"].values == pytest.approx(share)
     assert by_name["a/model.coverage"].values == pytest.approx(1 - share)
     assert by_name["a/model.form"].missing() == {"too short": (share < 0.2).sum()}
-    form = result.datasets[0].figure("content", "a/model.form", "pooled", "pearson")
-    assert form is not None
-    assert form.n == (share >= 0.2).sum() < len(rows)
+    (data,) = result.datasets
+    lines = {line.column.name: line.figures["pooled"].n for line in data.lines("content")}
+    # n is that of the figure beside which it stands.
+    assert lines["a/model.form"] == (share >= 0.2).sum() < len(rows) == lines["a/model"]
+    cut = sum(len(row["document"]) + len(row["summary"]) > 400 for row in rows)
+    told = f"{cut} of 48 summaries: longer with their document than the model reads, and cut"
+    assert [note for note in (*result.notes, *data.notes()) if "cut" in note] == [
+        f"{run}/model: {told}" for run in "ab"
+    ]
+
+
+def test_the_ready_estimator_is_not_measured_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "BASELINES", ("words", "align-untrained"))
+    monkeypatch.setattr(columns, "make_metric", lambda spec: lengths(spec)[0])
+    for signature, there in (("ready:1|model:x", ["m", "words"]), ("model:x", ["m", "words", "align-untrained"])):
+        model = SimpleNamespace(scorer=lambda name, own=signature: lengths(name, own)[0])
+        monkeypatch.setattr("negsample.models.load", lambda folder, model=model, **_: model)
+        assert [scorer.name for scorer in columns.make_scorers(["m"], [], baselines=True)[0]] == there
 
 
 def test_score_files_name_what_does_not_match(tmp_path: Path) -> None:
@@ -280,23 +248,19 @@ def test_a_csv_of_scores_is_read_and_matched_by_data_set(tmp_path: Path) -> None
         ({"scores": ("words={path}",)}, "words"),
         ({"judgments": ("missing.jsonl",)}, "missing.jsonl"),
         ({"bootstrap": -1}, "bootstrap is -1"),
+        ({"scores": ("mine={elsewhere}",)}, r"no row belongs to a judged summary.*'x'.*'d0'"),
     ],
 )
 def test_wrong_arguments_are_named(tmp_path: Path, changes: dict, message: str) -> None:
     path = write(tmp_path / "made.jsonl", judged(4))
-    given = [{"document_id": "d0", "system": "s0", "score": 1.0}]
-    scores = write(tmp_path / "scores.jsonl", given)
+    files = {
+        name: write(tmp_path / f"{name}.jsonl", [{"document_id": document, "system": "s0", "score": 1.0}])
+        for name, document in (("path", "d0"), ("elsewhere", "x"))
+    }
     if "scores" in changes:
-        changes = {"scores": tuple(s.format(path=scores) for s in changes["scores"])}
+        changes = {"scores": tuple(s.format(**files) for s in changes["scores"])}
     with pytest.raises(InputError, match=message):
         correlate.correlate(Settings(**{"judgments": (path,), "bootstrap": 0, **changes}))
-
-
-def test_scores_of_other_documents_are_refused(tmp_path: Path) -> None:
-    scores = write(tmp_path / "s.jsonl", [{"document_id": "x", "system": "y", "score": 1}])
-    settings = Settings((write(tmp_path / "made.jsonl", judged(4)),), scores=(f"mine={scores}",), bootstrap=0)
-    with pytest.raises(InputError, match=r"no row belongs to a judged summary.*'x'.*'d0'"):
-        correlate.correlate(settings)
 
 
 def test_data_sets_keep_their_own_names_and_ranks_are_averaged(tmp_path: Path) -> None:
@@ -370,34 +334,18 @@ def test_the_csv_has_the_promised_columns_and_says_why_a_value_is_missing(tmp_pa
         reader = csv.reader(stream)
         header = next(reader)
         lines = list(reader)
-    assert ",".join(header) == (
-        "dataset,human,metric,level,coefficient,value,low,high,p,n,documents,systems,left_out,given_length"
-    )
     assert len(lines) == 4 * 2 * 3 * 3 == len(list(agreement_rows(result)))
     assert tuple(header) == CSV_COLUMNS
     system = [dict(zip(header, line, strict=True)) for line in lines if line[3] == "system"]
     assert all(line["value"] == "" and "needs at least 4" in line["left_out"] for line in system)
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "agreement.json",
-        "agreement.csv",
-        "scores.parquet",
-        "report.html",
-        "run.json",
-    }
+    made = {"agreement.json", "agreement.csv", "scores.parquet", "report.html", "run.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == made
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["config"]["bootstrap"] == 20
     assert list(run["data"]) == [str(tmp_path / "made.jsonl")]
     scores = [row.fields for row in read_rows(tmp_path / "out" / "scores.parquet")]
     assert len(scores) == len(rows) * (2 + 4)
-    assert scores[0] == {
-        "dataset": "made",
-        "document_id": "d0",
-        "system": "s0",
-        "kind": "human",
-        "name": "content",
-        "score": rows[0]["scores"]["content"],
-        "reason": None,
-    }
+    assert list(scores[0].values()) == ["made", "d0", "s0", "human", "content", rows[0]["scores"]["content"], None]
 
 
 def test_equal_settings_give_equal_files(tmp_path: Path) -> None:
@@ -445,8 +393,9 @@ def test_a_half_is_measured_alone_and_both_are_told_of(tmp_path: Path) -> None:
     assert {row.document_id for row in report.datasets[0].source.rows} == {"d2", "d3"}
     assert not [note for note in report.notes if "half" in note]
     rows = [row for row in halved() if row["half"] == "report"]
-    words = np.array([len(row["summary"].split()) for row in rows], float)
-    assert check_figures(report.datasets[0].figures, rows, {"words": words}) == 3 * 3 * 2
+    words = [len(row["summary"].split()) for row in rows]
+    expected = stats.pearsonr(words, [row["scores"]["form"] for row in rows])[0]
+    assert report.datasets[0].figure("form", "words", "pooled", "pearson").value == pytest.approx(expected)
 
 
 def test_rows_without_the_half_are_counted_and_files_without_it_refused(tmp_path: Path) -> None:
@@ -470,9 +419,7 @@ def test_rows_without_the_half_are_counted_and_files_without_it_refused(tmp_path
     ):
         with pytest.raises(InputError, match=told):
             correlate.correlate(Settings(paths, half=half, bootstrap=0))
-
-
-def test_data_sets_without_the_human_score_are_named(tmp_path: Path) -> None:
+    # … and so are data sets without the human score.
     other = [{**row, "dataset": "other", "scores": {"fluency": row["scores"]["form"]}} for row in judged(4)]
     paths = (write(tmp_path / "made.jsonl", judged(4)), write(tmp_path / "other.jsonl", other))
     found = correlate.correlate(Settings(paths, human=("content",), bootstrap=0))

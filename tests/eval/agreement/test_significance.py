@@ -57,13 +57,9 @@ def test_williams_by_hand(given, t, above):
     assert found.t == pytest.approx(t, abs=2e-6)
     assert found.p_one == pytest.approx(above(t), abs=1e-6)
     assert found.p_two == pytest.approx(2 * min(found.p_one, 1 - found.p_one))
-
-
-def test_williams_limits():
-    assert williams(0.4, 0.4, 1.0, 10) == (0.0, 0.5, 1.0)
-    assert williams(0.5, -0.5, -1.0, 10) is None
-    one, other = williams(0.6, 0.2, 0.3, 30), williams(0.2, 0.6, 0.3, 30)
-    assert (one.t, one.p_one) == pytest.approx((-other.t, 1 - other.p_one))
+    r12, r13, r23, n = given
+    assert (-found.t, 1 - found.p_one) == pytest.approx(williams(r13, r12, r23, n)[:2])
+    assert (williams(0.4, 0.4, 1.0, 10), williams(0.5, -0.5, -1.0, 10)) == ((0.0, 0.5, 1.0), None)
 
 
 def test_holm_and_bonferroni_by_hand():
@@ -71,8 +67,6 @@ def test_holm_and_bonferroni_by_hand():
     # Sorted .005 .01 .03 .04, times 4 3 2 1: .02 .03 .06 .04; the last may not fall below .06.
     np.testing.assert_allclose(holm(p), [0.03, 0.06, 0.06, np.nan, 0.02])
     np.testing.assert_allclose(bonferroni(p), [0.04, 0.16, 0.12, np.nan, 0.02])
-    assert holm([]).shape == (0,)
-    assert np.isnan(holm([np.nan])).all()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -122,14 +116,14 @@ def test_keeping_all_labels_gives_the_difference_reported(level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_permutation_p_is_uniform_without_a_difference(level):
     rng, p = np.random.default_rng(3), []
-    for trial in range(200):
+    for trial in range(150):
         table = exchangeable(documents=10, systems=6, rng=rng)
         p += [
             c.p_permutation for c in compare_metrics(table, "h", level=level, bootstrap=0, permutations=199, seed=trial)
         ]
     if level != "system":
         # p comes in steps of 1/200; moved to the middle of its step it is compared with the uniform law.
-        assert stats.kstest(np.array(p) - rng.random(200) / 200, "uniform").pvalue > 0.01
+        assert stats.kstest(np.array(p) - rng.random(150) / 200, "uniform").pvalue > 0.01
     assert np.mean(np.array(p) <= 0.05) <= 0.09
 
 

@@ -56,6 +56,12 @@ def test_scales_that_agree_have_one(ends: tuple[float, float]) -> None:
     assert found[0].scores["mean of 3"] == pytest.approx((2 * low + high) / 3)
 
 
+def test_codings_of_one_another_have_no_mean() -> None:
+    rows, unusable = judged(*({"mark": mark, "again": min(mark, 4)} for mark in (1, 2, 3, 4, 5))), Unusable()
+    assert with_means(rows, unusable) == rows
+    assert unusable.told == ["no mean of the human scores of news, for mark and again say the same (ρ 0.97)"]
+
+
 @pytest.mark.parametrize("b", [(4, 2, 5), (0.4, 1, 0)])
 def test_correlate_and_tune_know_the_mean_or_tell_why_there_is_none(tmp_path: Path, b: tuple[float, ...]) -> None:
     rows = judged(*({"a": a, "b": other} for a, other in zip((1, 5, 3), b, strict=True)))

@@ -1,4 +1,4 @@
-"""Weights ≥ 0 that order summaries as people do, as strongly held as documents left out ask for."""
+"""Weights ≥ 0 that order summaries as people do, held as documents left out ask for; their sums on people's scale."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,8 @@ from scipy.stats import rankdata, spearmanr, zscore
 from sklearn.linear_model import Ridge
 
 from negsample.eval.learn.inputs import Inputs, Target
-from negsample.eval.learn.weights import STRENGTHS, Problem, agreements, best_aspect, fit_weights, problem, solve
+from negsample.eval.learn.scale import fit_target, half_width, held_out, line
+from negsample.eval.learn.weights import STRENGTHS, Problem, agreements, best_aspect, fit_weights, problem, sizes, solve
 
 
 def made(
@@ -106,9 +107,46 @@ def test_another_scale_or_order_of_rows_changes_nothing(shift: float, factor: fl
 
 @settings(max_examples=20)
 @given(st.integers(2, 40))
-def test_folds_part_the_documents(count: int) -> None:
+def test_folds_part_the_documents_and_sizes_leave_some(count: int) -> None:
     task = made(count, 2, [0] * 6) if count > 2 else made(2, 3, [0] * 6)
     left = [task.documents[places] for _, places in task.folds()]
     assert len(left) == min(5, count)
     assert sorted(np.concatenate(left).tolist()) == sorted(task.documents.tolist())
     assert sum(len(set(codes.tolist())) for codes in left) == count
+    assert sizes(count) == [size for size in (5, 10, 20) if size <= count - max(5, count // 4)]
+
+
+def test_the_line_and_the_half_width_by_hand() -> None:
+    # Least squares of (0, 1), (1, 1), (2, 4) has slope 1.5 through (1, 2).
+    assert line(np.array([0.0, 1, 2]), np.array([1.0, 1, 4])) == pytest.approx((0.5, 1.5))
+    for sums in (np.ones(4), np.array([4.0, 3, 2, 1])):
+        assert line(sums, np.array([1.0, 2, 3, 4])) == (2.5, 0)
+    errors = np.array([0.1, -0.4, 0.2, 0.3])
+    # (4 + 1) · 0.6 = the third smallest.
+    assert (half_width(errors, 0.6, 9.0), half_width(errors, 0.9, 9.0)) == (0.3, 9.0)
+
+
+@pytest.mark.parametrize("slope", [0, -1, 1])
+def test_intervals_of_new_documents_hold_what_they_promise(slope: int) -> None:
+    """Also where people's scores don't rise with the inputs: one level for all, its interval cut at the ends of the scale."""
+    rng, inside, documents = np.random.default_rng(3), [], 80
+    for _ in range(25):
+        x = rng.normal(size=(2 * documents, 3))
+        people = slope * x.sum(axis=1) + rng.normal(size=len(x))
+        fit = fit_target(as_problem(x, people, np.arange(len(x))).part(np.arange(documents)), 0.9)
+        values, ends = fit.answer(fit.weights.sums(x[documents:]))
+        inside.append((ends[:, 0] <= people[documents:]) & (people[documents:] <= ends[:, 1]))
+        low, high = fit.scale
+        np.testing.assert_allclose(ends[:, 0], np.maximum(values - fit.half_width, low))
+        np.testing.assert_allclose(ends[:, 1], np.minimum(values + fit.half_width, high))
+        assert slope >= 0 or (values == fit.level).all()
+    assert 0.86 <= np.mean(inside) <= 0.94
+
+
+def test_a_document_is_answered_by_a_fit_that_has_not_seen_it() -> None:
+    # People's scores of one document are turned round; its own answers must not follow.
+    rng, documents = np.random.default_rng(0), np.arange(60) // 5
+    x, mine = rng.normal(size=(60, 3)), documents == 3
+    y = x[:, 1] + 0.1 * rng.normal(size=60)
+    answers = [held_out(as_problem(x, people, documents), 0.9).sums[mine] for people in (y, np.where(mine, -y, y))]
+    np.testing.assert_allclose(*answers, atol=1e-12)
