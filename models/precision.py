@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from negsample.errors import InputError
+from negsample.models.kernels import Packed
 
 PRECISIONS = ("float32", "bf16")
 # What torch calls the instructions: of x86 (AVX-512, AMX) and of ARM.
@@ -45,7 +46,7 @@ def to_bf16(network: nn.Module) -> None:
     """
     for module in network.modules():
         # A subclass may be read by its weight, not called.
-        if type(module) is nn.Linear:
+        if type(module) in (nn.Linear, Packed):
             module.to(torch.bfloat16)
             module.register_forward_pre_hook(lambda module, given: (given[0].bfloat16(),))
             module.register_forward_hook(lambda module, given, answer: answer.float())

@@ -5,13 +5,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_silent = False
-
-
-def silence() -> None:
-    """No bars from this process: several at once would write over one another."""
-    global _silent
-    _silent = True
 
 
 class Bar:
@@ -22,7 +15,7 @@ class Bar:
         self._progress: Any = None
 
     def __enter__(self) -> "Bar":
-        if not _silent and sys.stderr is not None and sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             from rich import progress
             from rich.console import Console
 

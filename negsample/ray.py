@@ -1,9 +1,7 @@
 """Scoring on Ray: files in, a folder of Parquet parts out, by actors on one machine or many.
 
-Tasks read files into parts, actors score and write them; the driver holds names and counts alone. These are Ray's own tasks
-and actors, since Ray Data gets in the way here: with its readers a bad line costs the whole file, its ``write_parquet``
-gives a part that is done twice two names, it gathers what tasks yield into blocks of 128 MB, and what limits how often a
-part is tried again is deprecated there.
+Tasks read files into parts, actors score and write them; the driver holds names and counts alone. Not Ray Data: with its
+readers a bad line costs the whole file, a part that is done twice gets two names, and how often one is tried has no limit.
 """
 
 import contextlib
@@ -11,10 +9,10 @@ import logging
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
@@ -43,8 +41,7 @@ _RETRIES = 4
 _AHEAD = 2
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(NamedTuple):
     """What a run found: a tally of each input, and why files could not be read to their end (with ``on_bad="skip"``)."""
 
     tallies: dict[str, Tally]
@@ -66,9 +63,8 @@ def score_on_ray(
 
     ``load`` makes the scorer, once in each actor. ``address`` is a running cluster's (``auto``: this machine's); without it
     one is started here and ended. ``workers``: actors, by default one a GPU, or a CPU where there is none. ``out`` gets a
-    Parquet file for each ``size`` records of a file (``parts_of``), with the columns that ``negsample score`` writes into a
-    table, and ``_SUMMARY.json`` at the end. Begun again with the same arguments, a run does what is missing; files that have
-    changed are scored anew.
+    Parquet file for each ``size`` records of a file (``parts_of``), as ``negsample score`` writes a table, and
+    ``_SUMMARY.json`` at the end. Begun again, a run does what is missing or has changed.
 
     Raises InputError for the first mistake that is met (bad records are passed over where settings say so, and files that
     are damaged are then read as far as they go and told in ``unread``), and where Ray fails.
@@ -108,29 +104,16 @@ def score_on_ray(
             for source in own:
                 for part in sorted(done[source], key=lambda part: part.start):
                     count_part(out / part.file, settings, whole, tallies[name])
-        summary = {
-            **_figures(whole),
-            "inputs": {name: _figures(tally) for name, tally in tallies.items()},
-            "unread": unread,
-            "parts": len(names),
-            "signature": signature,
-            "versions": versions(),
-            "seconds": watch.seconds,
-        }
-        atomic_json(out / SUMMARY, summary)
+        summary = {**_figures(whole), "inputs": {name: _figures(tally) for name, tally in tallies.items()}}
+        summary |= {"unread": unread, "parts": len(names), "signature": signature}
+        atomic_json(out / SUMMARY, summary | {"versions": versions(), "seconds": watch.seconds})
     return Done(tallies, unread, signature)
 
 
 def _figures(tally: Tally) -> dict[str, Any]:
-    return {
-        "n": tally.n,
-        "mean": tally.mean,
-        "interval": tally.interval,
-        "without_score": dict(tally.bad),
-        "cut": tally.cut,
-        "replaced": dict(tally.replaced),
-        "removed": dict(tally.removed),
-    }
+    counts: dict[str, Any] = {"without_score": dict(tally.bad), "cut": tally.cut}
+    counts |= {"replaced": dict(tally.replaced), "removed": dict(tally.removed)}
+    return {"n": tally.n, "mean": tally.mean, "interval": tally.interval, **counts}
 
 
 def _refuse_overlaps(files: Sequence[Source], inputs: Sequence[str], out: Path) -> None:
@@ -138,17 +121,15 @@ def _refuse_overlaps(files: Sequence[Source], inputs: Sequence[str], out: Path) 
     twice = [name for name, count in Counter(source.name for source in files).items() if count > 1]
     if twice:
         raise InputError(f"{twice[0]}: is given twice; name each input once")
-    within = next((name for name in inputs if "://" not in name and out.is_relative_to(name)), None)
+    local = (name for name in inputs if "://" not in name)
+    within = next((name for name in local if out.resolve().is_relative_to(Path(name).resolve())), None)
     if within is not None:
         raise InputError(f"{out}: lies in {within}, which is an input; give another folder with -o")
 
 
 @contextlib.contextmanager
 def _cluster(address: str | None) -> Iterator[tuple[Any, int]]:
-    """Hold a connection to Ray: the class of actors, and for how many there is room.
-
-    A connection that this process has already is used and left.
-    """
+    """Hold a connection to Ray (one that this process has is used and left): the class of actors, and room for how many."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # What Ray's own processes log of a cluster that isn't there is told by the error.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")

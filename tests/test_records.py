@@ -1,13 +1,19 @@
-"""What people hand in as columns and texts: one meaning of a column, of missing, of blank."""
+"""Columns and texts as people hand them in, one meaning of missing and blank; seeds, the registry, errors."""
+
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from negsample.errors import InputError
-from negsample.records import as_list, is_missing, text_fault, texts_of
+from negsample.errors import InputError, RecordError
+from negsample.records import as_list, document_key, is_missing, text_fault, texts_of
+from negsample.registry import Registry
 from negsample.scoring.scorer import Item, fault_of, items_of
+from negsample.seeds import digest, generator, seed_from
 
 TEXTS = ["a", "b", "c"]
 
@@ -92,3 +98,42 @@ def test_pairs_and_what_is_wrong_with_one() -> None:
     for columns, told in (((["d"], []), "1 documents but 0 summaries"), ((["d"], ["s"], ["r"] * 2), "2 lists of ref")):
         with pytest.raises(InputError, match=told):
             items_of(*columns)
+
+
+def test_seeds_are_the_same_in_another_process():
+    code = "from negsample.seeds import digest, generator; print(digest('a', 1).hex(), generator(3, 'x').integers(1 << 60))"
+    runs = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)}
+    assert runs == {f"{digest('a', 1).hex()} {generator(3, 'x').integers(1 << 60)}\n"}
+
+
+def test_parts_are_kept_apart():
+    assert digest("ab", "c") != digest("a", "bc")
+    assert digest("ab") != digest("ab", "")
+    assert digest(b"ab") == digest("ab")
+    assert all(0 <= seed_from("x", number) < 2**63 for number in range(99))
+
+
+def test_document_key_folds_case_and_space_only():
+    assert document_key("The  cat\nsat.") == document_key("the cat SAT.")
+    assert document_key("The cat sat.") != document_key("The cat sat")
+
+
+def test_registry_names_the_nearest():
+    registry = Registry("colour", {"crimson": "math:pi"})
+    registry.register("teal", len)
+    assert registry.get("teal") is len
+    assert registry.get("crimson") == pytest.approx(3.14159265)
+    with pytest.raises(InputError, match="did you mean crimson"):
+        registry.get("crimsom")
+    with pytest.raises(InputError, match="known: crimson, teal"):
+        registry.get("zzz")
+    with pytest.raises(InputError, match="registered already"):
+        registry.register("teal", str)
+
+
+def test_record_error_keeps_its_parts():
+    # In another process too.
+    error = pickle.loads(pickle.dumps(RecordError("f.jsonl, line 3", "blank", "mend it")))
+    assert isinstance(error, RecordError)
+    assert str(error) == "f.jsonl, line 3: blank; mend it"
+    assert (error.where, error.reason) == ("f.jsonl, line 3", "blank")

@@ -1,7 +1,7 @@
 """ROUGE-N, -L, -Lsum and -W (Lin 2004, "ROUGE: a package for automatic evaluation of summaries").
 
-Precision is over the summary, recall over the target (a reference, or the document), F is their harmonic mean
-(α = 0.5). Tokens and values are those that the ``rouge-score`` package finds in the folded text (``text.fold``; ASCII
+Precision is over the summary, recall over the target (a reference, or the document), F is (1 + β²)PR / (R + β²P), with β = 1
+their harmonic mean. Tokens and values are those that the ``rouge-score`` package finds in the folded text (``text.fold``; ASCII
 is its own fold), where it has the measure and both texts have an n-gram: without one it says 0, and here the value is
 missing. ROUGE-Lsum there
 splits sentences at line breaks only, so that a text without line breaks is one sentence and Lsum quietly equals L;
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
+from negsample.errors import InputError
 from negsample.eval.metrics.base import Against, Results, Score, metric, targets_of
 from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
 from negsample.eval.metrics.tokens import STOP_WORDS, ngrams, rouge_tokens
@@ -26,11 +27,11 @@ WEIGHT = 1.2  # f(k) = k^1.2 in ROUGE-W, as in ROUGE-1.5.5's usual call
 Value = Literal["precision", "recall", "f1"]
 Stopwords = Literal["keep", "remove"]
 References = Literal["max", "mean", "jackknife"]
-Tokenize = Literal["rouge", "words"]
+Tokenize = Literal["rouge", "words", "space"]
 
 
 class PRF(NamedTuple):
-    """Precision, recall and F1, each in [0, 1]."""
+    """Precision, recall and F, each in [0, 1]."""
 
     precision: float
     recall: float
@@ -41,8 +42,9 @@ Tokeniser = Callable[[str], list[str]]
 Splitter = Callable[[str], list[str]]
 
 
-def _prf(precision: float, recall: float) -> PRF:
-    return PRF(precision, recall, 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0)
+def _prf(precision: float, recall: float, beta: float = 1.0) -> PRF:
+    below = recall + beta**2 * precision
+    return PRF(precision, recall, (1 + beta**2) * precision * recall / below if below > 0 else 0.0)
 
 
 # --- what is kept of a text, and how two texts are compared ---------------------------------------------------------
@@ -125,8 +127,8 @@ def _porter() -> Callable[[str], str]:
 
 
 def _tokeniser(tokenize: str, stem: bool, stopwords: str) -> Tokeniser:
-    """ROUGE's tokeniser, or words of any script, with the options: function words left out first, then stems."""
-    plain = word_tokens if tokenize == "words" else rouge_tokens
+    """A tokeniser with the options: function words left out first, then stems."""
+    plain = {"rouge": rouge_tokens, "words": word_tokens, "space": lambda text: text.lower().split()}[tokenize]
     if not stem and stopwords == "keep":
         return plain
 
@@ -183,8 +185,11 @@ def _by_overlap(
     references: str,
     against: str,
     tokenize: str,
+    beta: float = 1.0,
     split: Splitter = split_sentences,
 ) -> Score:
+    if not beta > 0:
+        raise InputError(f"beta is {beta:g}; give the weight of recall in F, above 0 (1: as much as precision)")
     read_summary, read_target, compare = _prepare(kind, _tokeniser(tokenize, stem, stopwords), split)
     counted = "tokenize=words counts those of any script"
     lacking = f"no word that ROUGE counts (a–z, 0–9; {counted})" if tokenize == "rouge" else "no word"
@@ -218,7 +223,8 @@ def _by_overlap(
             elif isinstance(summary, str):
                 yield f"the summary has {summary}"
             else:
-                yield _combine([compare(summary, target) for target in useful], references, value)
+                results = [_prf(*compare(summary, target)[:2], beta) for target in useful]
+                yield _combine(results, references, value)
 
     return score
 
@@ -232,20 +238,23 @@ def _rouge(kind: str) -> Callable[..., Scorer]:
         references: References = "max",
         against: Against = "auto",
         tokenize: Tokenize = "rouge",
+        beta: float = 1.0,
     ) -> Score:
-        return _by_overlap(kind, value, stem, stopwords, references, against, tokenize)
+        return _by_overlap(kind, value, stem, stopwords, references, against, tokenize, beta)
 
     make.__name__ = make.__qualname__ = kind.lower()
     make.__doc__ = f"""The metric ``{kind}``, in [0, 1], higher is better.
 
-    ``value``: ``precision``, ``recall`` or ``f1``. ``stem``: Porter stems of words of more than three letters.
-    ``stopwords``: ``keep`` or ``remove``. ``references``, where there are several: ``max`` takes the one with the
-    largest F1 (rouge-score's rule, whatever ``value`` is), ``mean`` the mean over them, ``jackknife`` the mean over
-    the sets with one left out of the ``max`` in each (ROUGE-1.5.5's; one reference alone is taken as it is).
+    ``value``: ``precision``, ``recall`` or ``f1``, in which recall weighs ``beta`` times as much as precision. ``stem``: Porter
+    stems of words of more than three letters. ``stopwords``: ``keep`` or ``remove``. ``references``, where there are several:
+    ``max`` takes the one with the largest F (rouge-score's rule, whatever ``value`` is), ``mean`` the mean over them,
+    ``jackknife`` the mean over the sets with one left out of the ``max`` in each (ROUGE-1.5.5's; one reference alone is taken as
+    it is).
     ``against``: ``references``, ``document``, or ``auto``, the references where the record has any, else the document.
-    ``tokenize``: ``rouge``, runs of a–z and 0–9, or ``words``, those of any script (in one without spaces its characters:
-    ``text.word_spans``). Missing where the summary, or every text to compare it with, has no n-gram or is mostly in
-    letters that are not counted; a reference of that kind beside others is passed over.
+    ``tokenize``: ``rouge``, runs of a–z and 0–9, ``words``, those of any script (in one without spaces its characters:
+    ``text.word_spans``), or ``space``, what white space separates, in lower case. Missing where the summary, or every
+    text to compare it with, has no n-gram or is mostly in letters that are not counted; a reference of that kind beside others
+    is passed over.
     """
     return metric(kind)(make)
 
@@ -264,7 +273,7 @@ def rougelsum(
     """The metric ``rougeLsum``: options as for ``rouge1``, and ``sentences``: ``rule`` (the project's own splitter,
     the default) or ``newline`` (line breaks only: what rouge-score does)."""
     split = (lambda text: text.split("\n")) if sentences == "newline" else split_sentences
-    return _by_overlap("rougeLsum", value, stem, stopwords, references, against, tokenize, split)
+    return _by_overlap("rougeLsum", value, stem, stopwords, references, against, tokenize, split=split)
 
 
 rouge1, rouge2, rouge3, rouge4 = (_rouge(f"rouge{n}") for n in range(1, 5))

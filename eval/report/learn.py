@@ -28,7 +28,7 @@ _ENOUGH = 0.01
 CURVES = ("fitted", "the overall score as it was", "the aspect that is best on those fitted")
 
 
-def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch) -> None:
+def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch) -> bool:
     """Write the model folder ``out``: the estimator (which came from ``base``) with its fit, ``fit/`` with ``report.html``,
     ``fit.json`` and ``fit.csv``, and ``run.json``.
     """
@@ -40,7 +40,9 @@ def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, wa
     with new_folder(out) as folder:
         (folder / "fit").mkdir()
         save_fitted(estimator, result.fitted, folder, fit_card(Path(out).name, result, base))
-        write_files(folder / "fit", {"fit.json": plain, "fit.csv": table, "report.html": partial(fit_page, result)})
+        whole = write_files(
+            folder / "fit", {"fit.json": plain, "fit.csv": table, "report.html": partial(fit_page, result)}
+        )
         write_run(
             folder / "run.json",
             watch,
@@ -52,6 +54,7 @@ def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, wa
             base={"model": base, "signature": estimator.signature},
             signatures={metric.name: metric.signature for metric in result.fitted.metrics},
         )
+    return whole
 
 
 def write_preset(result: PresetResult, out: str, watch: Stopwatch, judgments: str, seed: int) -> None:

@@ -23,17 +23,14 @@ class DocumentView:
 
     ``text``; ``salience`` float32 [N, 6], the inputs of salience, a row a sentence: place from the start (1 → 0),
     1/(1 + index), mean similarity to the other sentences, similarity to the mean sentence, mean term weight · frequency,
-    length; ``frequency``: form → how often; ``terms``: form → frequency · term weight, ``repeated``: the same for forms
-    that come again, the first time not counted, and the sums of both; ``bigrams``, ``trigrams``: runs of forms in it.
+    length; ``terms``: form → frequency · term weight, ``repeated``: the same for forms that come again, the first time not
+    counted; ``bigrams``, ``trigrams``: runs of forms in it.
     """
 
     text: Text
     salience: np.ndarray
-    frequency: dict[str, int]
     terms: dict[str, float]
-    all_terms: float
     repeated: dict[str, float]
-    all_repeated: float
     bigrams: frozenset[tuple[str, ...]]
     trigrams: frozenset[tuple[str, ...]]
 
@@ -47,7 +44,7 @@ def view(text: Text) -> DocumentView:
     """The view of a document."""
     n = len(text.pieces)
     if not n:
-        return DocumentView(text, np.zeros((0, SALIENCE), np.float32), {}, {}, 0.0, {}, 0.0, frozenset(), frozenset())
+        return DocumentView(text, np.zeros((0, SALIENCE), np.float32), {}, {}, frozenset(), frozenset())
     mean = text.vectors.mean(axis=0)
     norm = float(np.linalg.norm(mean))
     to_mean = text.vectors @ mean / max(norm, 1e-9)
@@ -67,17 +64,7 @@ def view(text: Text) -> DocumentView:
         [1 - index / max(n - 1, 1), 1 / (1 + index), central, to_mean, per_sentence, np.minimum(lengths / 30, 2.0)],
         axis=1,
     ).astype(np.float32)
-    return DocumentView(
-        text,
-        salience,
-        dict(frequency),
-        terms,
-        sum(terms.values()),
-        repeated,
-        sum(repeated.values()),
-        frozenset(grams(text.forms, 2)),
-        frozenset(grams(text.forms, 3)),
-    )
+    return DocumentView(text, salience, terms, repeated, *(frozenset(grams(text.forms, n)) for n in (2, 3)))
 
 
 @dataclass(frozen=True, eq=False)

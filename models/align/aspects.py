@@ -140,17 +140,17 @@ def row(found: Mapping[str, float], sources: Collection[str] = ()) -> np.ndarray
 
 
 def _coverage(document: DocumentView, summary: Text) -> dict[str, float]:
-    named = set(summary.forms) & document.frequency.keys()
+    forms = set(summary.forms)
     return {
-        "terms": sum(document.terms[form] for form in named) / max(document.all_terms, 1e-9),
-        "frequent_terms": sum(document.repeated.get(form, 0.0) for form in named) / max(document.all_repeated, 1e-9),
+        name: sum(known[form] for form in forms & known.keys()) / max(sum(known.values()), 1e-9)
+        for name, known in (("terms", document.terms), ("frequent_terms", document.repeated))
     }
 
 
 def _support(document: DocumentView, summary: Text, alignment: Alignment) -> dict[str, float]:
     """How much of the summary stands in the document, or is said there in words alike: what has support is not made up."""
     weights = summary.weights + _LEAST_WEIGHT
-    known = np.array([form in document.frequency for form in summary.forms], np.float32)
+    known = np.array([form in document.terms for form in summary.forms], np.float32)
     facts = telling_facts(summary)
     lengths = np.bincount(summary.place, minlength=len(summary.pieces))
     focus = alignment.focus

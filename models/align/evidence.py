@@ -1,7 +1,6 @@
 """What a language model that has read the document says of a summary: how likely its words are, with and without it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -42,45 +41,31 @@ _LEAST_SPREAD = 0.02
 _REMEMBERED = 512
 # Function words count a little when passages are chosen.
 _LEAST_WEIGHT = 0.02
-_SEPARATOR = "\0"
 
 
-@dataclass(frozen=True, eq=False)
-class Told:
-    """Log probabilities, in nats, of a summary's T tokens: ``given`` the document, ``alone`` without it, float64 [T].
-
-    Each token is given those before it as well. ``place`` int [T]: the sentence of each token, in order; ``facts``
-    bool [T]: tokens of names and numbers.
-    """
-
-    given: np.ndarray
-    alone: np.ndarray
-    place: np.ndarray
-    facts: np.ndarray
-
-
-def evidence_values(told: Told) -> np.ndarray:
+def evidence_values(given: np.ndarray, alone: np.ndarray, place: np.ndarray, facts: np.ndarray) -> np.ndarray:
     """The features of ``SOURCES["evidence"]``, in nats, float32 [F]; NaN where the summary has no token.
 
-    ``lm_mean``: mean log P(token | document) (BARTScore's direction *faithfulness*, Yuan et al. 2021 §3.2);
-    ``lm_lowest``: of the least likely tenth; ``lm_total``: their sum over √T, between sum and mean, for a long summary has
-    more places to go wrong; ``lm_least_sentence``: of the sentence with the lowest mean; ``lm_facts``:
-    of names and numbers (``lm_mean`` where there are none);
-    ``lm_explained``: Σ log P(token | document) − log P(token), how much the document explains in all;
-    ``lm_unexplained``: the mean of that difference over the fifth of the tokens that it explains least.
+    Of a summary's T tokens, each after those before it: ``given``, ``alone`` float64 [T], log P(token | document) and log
+    P(token); ``place`` int [T], the sentence of each; ``facts`` bool [T], tokens of names and numbers.
+
+    ``lm_mean``: mean of ``given`` (BARTScore's direction *faithfulness*, Yuan et al. 2021 §3.2); ``lm_lowest``: of the least
+    likely tenth; ``lm_total``: their sum over √T, between sum and mean, for a long summary has more places to go wrong;
+    ``lm_least_sentence``: of the sentence with the lowest mean; ``lm_facts``: of names and numbers (``lm_mean`` where there
+    are none); ``lm_explained``: Σ ``given`` − ``alone``, how much the document explains in all; ``lm_unexplained``: the mean
+    of that difference over the fifth of the tokens that it explains least.
     """
-    given, explained = told.given, told.given - told.alone
     if not len(given):
         return np.full(len(SOURCES["evidence"]), np.nan, np.float32)
-    even = np.ones(len(given), np.float32)
-    _, sentence = np.unique(told.place, return_inverse=True)
+    explained, even = given - alone, np.ones(len(given), np.float32)
+    _, sentence = np.unique(place, return_inverse=True)
     return np.array(
         [
             given.mean(),
             lowest_mean(given, even, _LOWEST),
             given.sum() / np.sqrt(len(given)),
             (np.bincount(sentence, given) / np.bincount(sentence)).min(),
-            given[told.facts].mean() if told.facts.any() else given.mean(),
+            given[facts].mean() if facts.any() else given.mean(),
             explained.sum(),
             lowest_mean(explained, even, _LEAST_EXPLAINED),
         ],
@@ -89,27 +74,10 @@ def evidence_values(told: Told) -> np.ndarray:
 
 
 class _Document(NamedTuple):
-    """The tokens that all summaries of a document share; of one that is ``cut``, whose shared tokens are its lead, how many
-    tokens its sentences have."""
+    """The tokens that all summaries of a document share; of one that is cut, its lead's, and its sentences' ``sizes``."""
 
     shared: tuple[int, ...]
-    cut: bool
-    sizes: tuple[int, ...]
-
-
-class _Cached:
-    """Evidence as the embedding cache sees it: an "encoder" of (document, summary) pairs joined into one text."""
-
-    unit = "pair"
-
-    def __init__(self, evidence: "Evidence") -> None:
-        self._evidence = evidence
-        self.name, self.dim = "lm", len(SOURCES["evidence"])
-        self.fingerprint = evidence.fingerprint
-        self.pairs: dict[str, PairView] = {}
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        return self._evidence.compute([self.pairs[text] for text in texts])
+    sizes: tuple[int, ...] = ()
 
 
 class Evidence:
@@ -119,7 +87,10 @@ class Evidence:
     summary, ``{document}`` in it; without the document, the same prompt with nothing in its place. ``most_tokens``: of a
     document. ``scales``: (centre, spread) of each feature, in nats. ``encoder``: whose alignment chooses the passages
     of a long document. ``source``: where the model lies, where it isn't looked for by its name (a copy in a model folder).
+    To the embedding cache it is an encoder of pairs, joined into one text.
     """
+
+    name, unit, dim = "lm", "pair", len(SOURCES["evidence"])
 
     def __init__(
         self,
@@ -147,8 +118,8 @@ class Evidence:
         if not self._before and not self._after:
             raise InputError(f"lm={lm}: it has no beginning token, so lm_prompt needs words beside {{document}}")
         self._document = lru_cache(_REMEMBERED)(self._read_document)
-        self._cached = _Cached(self)
-        self._cache = EmbeddingCache(cast("Encoder", self._cached))
+        self._pairs: dict[str, PairView] = {}
+        self._cache = EmbeddingCache(cast("Encoder", self))
 
     @property
     def fingerprint(self) -> str:
@@ -161,13 +132,13 @@ class Evidence:
 
     def read_in_part(self, document: str) -> bool:
         """Whether the document has more tokens than are read."""
-        return self._document(tuple(piece.text for piece in pieces(document))).cut
+        return bool(self._document(tuple(piece.text for piece in pieces(document))).sizes)
 
-    def _read_document(self, sentences: tuple[str, ...]) -> "_Document":
+    def _read_document(self, sentences: tuple[str, ...]) -> _Document:
         ids = self._ids(" ".join(sentences))
         if len(ids) <= self.most_tokens:
-            return _Document(ids, False, ())
-        return _Document(ids[: self.most_tokens // 2], True, tuple(len(self._ids(sentence)) for sentence in sentences))
+            return _Document(ids)
+        return _Document(ids[: self.most_tokens // 2], tuple(len(self._ids(sentence)) for sentence in sentences))
 
     def _passages(self, pair: "PairView") -> tuple[int, ...]:
         """Of a document that is cut, the tokens of the sentences after its lead that match the summary best, in order."""
@@ -196,13 +167,21 @@ class Evidence:
         asked = []
         for pair, target in zip(pairs, targets, strict=True):
             document = self._document(pair.document.text.pieces)
-            more = self._passages(pair) if document.cut else ()
+            more = self._passages(pair) if document.sizes else ()
             asked.append(self._asked((*self._before, *document.shared), (*more, *self._after), target))
         alone = {target: self._asked(self._before, self._after, target) for target in dict.fromkeys(targets)}
-        found = self._log_probabilities([*asked, *alone.values()])
+        questions = [*asked, *alone.values()]
+        losses = iter(losses_given(self.head, [one for several in questions for one in several]))
+        found = [-np.concatenate([next(losses) for _ in several]) for several in questions]
+        if not all(np.isfinite(values).all() for values in found):
+            raise InputError(f"lm={self.lm}: this language model's answers are no numbers; take another")
         without = dict(zip(alone, found[len(asked) :], strict=True))
         told = zip(found, targets, places, facts, strict=False)
-        return np.stack([evidence_values(Told(given, without[target], *own)) for given, target, *own in told])
+        return np.stack([evidence_values(given, without[target], *own) for given, target, *own in told])
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        """``compute`` of the pairs that the cache asks for."""
+        return self.compute([self._pairs[text] for text in texts])
 
     def _asked(self, shared: tuple[int, ...], own: tuple[int, ...], target: tuple[int, ...]) -> list[Asked]:
         """One question, or several where the summary is longer than the model can read after the document."""
@@ -214,13 +193,6 @@ class Evidence:
             Asked(shared, (*own, *target[max(0, start - step) : start]), target[start : start + step])
             for start in range(0, len(target), step)
         ]
-
-    def _log_probabilities(self, asked: Sequence[Sequence[Asked]]) -> list[np.ndarray]:
-        losses = iter(losses_given(self.head, [one for several in asked for one in several]))
-        found = [-np.concatenate([next(losses) for _ in several]) for several in asked]
-        if not all(np.isfinite(values).all() for values in found):
-            raise InputError(f"lm={self.lm}: this language model's answers are no numbers; take another")
-        return found
 
     def _summary(self, summary: "Text") -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
         """The tokens of a summary, the sentence of each, int [T], and which belong to names and numbers, bool [T]."""
@@ -249,12 +221,11 @@ class Evidence:
         return np.nan_to_num((self._values(pairs) - centres) / spreads)
 
     def _values(self, pairs: Sequence["PairView"]) -> np.ndarray:
-        names = [
-            _SEPARATOR.join((" ".join(pair.document.text.pieces), " ".join(pair.summary.pieces))) for pair in pairs
-        ]
-        self._cached.pairs = dict(zip(names, pairs, strict=True))
+        names = ["\0".join((" ".join(pair.document.text.pieces), " ".join(pair.summary.pieces))) for pair in pairs]
+        # A copy of this object shares the dictionary, as it shares the cache.
+        self._pairs.update(zip(names, pairs, strict=True))
         found = self._cache.rows(names)
-        self._cached.pairs = {}
+        self._pairs.clear()
         return found
 
     def calibrate(self, pairs: Sequence["PairView"]) -> None:

@@ -111,7 +111,7 @@ def _sentence(
     weak = (alignment.support[first : first + len(spans)] < _UNSUPPORTED) & (own.weights > _TELLING)
     doubtful = zip(own.forms, telling_facts(own) | weak, spans, strict=True)
     unsupported = list(
-        dict.fromkeys(_whole(piece, *span) for form, bad, span in doubtful if bad and form not in document.frequency)
+        dict.fromkeys(_whole(piece, *span) for form, bad, span in doubtful if bad and form not in document.terms)
     )
     # Words that follow one another are one stretch.
     said = enumerate(word for word in range(len(spans)) if first + word in again)

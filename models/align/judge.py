@@ -19,8 +19,6 @@ from negsample.models.language.model_files import check_weights, load_weights
 from negsample.recent import Recent
 
 MARKS = ("form", "coherence")
-READINGS = ("judged_form", "weakest_form", "judged_coherence")
-"""What a judge says of a text: mean mark of form of its sentences, the lowest of them, and the mark of its coherence."""
 # Tokens that the judge reads at a time; a longer text is read in stretches of whole sentences.
 MAX_TOKENS = 256
 _BATCH_TOKENS = 8192
@@ -77,10 +75,8 @@ class Judge:
         self._known: Recent[str, np.ndarray] = Recent(_REMEMBERED)
 
     def readings(self, texts: Sequence[str]) -> np.ndarray:
-        """Readings float32 [n, 3], the columns of ``READINGS``; 0 for a text without a sentence.
-
-        The coherence of a text beyond ``MAX_TOKENS`` is the mean over its stretches.
-        """
+        """``SOURCES["judge"]`` of each text: mean mark of form of its sentences, the lowest of them, and mark of coherence (the
+        mean over the stretches of one beyond ``MAX_TOKENS``); float32 [n, 3], 0 for a text without a sentence."""
         sentences = [[piece.text for piece in pieces(text)] for text in texts]
         stretches = [self._stretches(own) for own in sentences]
         parts = list(dict.fromkeys(part for own in (*sentences, *stretches) for part in own))
@@ -88,7 +84,7 @@ class Judge:
         self._known.add(new, self._run(new))
         known = dict(zip(parts, self._known.find(parts), strict=True))
         self._known.trim()
-        found = np.zeros((len(texts), len(READINGS)), np.float32)
+        found = np.zeros((len(texts), 3), np.float32)
         for row, own, longer in zip(found, sentences, stretches, strict=True):
             if own:
                 form = np.array([known[part][0] for part in own])
@@ -101,8 +97,7 @@ class Judge:
             return []
         sizes = [len(ids) for ids in self.tokenizer(as_texts(parts), add_special_tokens=False)["input_ids"]]
         stretches: list[list[str]] = []
-        limit = longest(self.tokenizer)
-        used = limit
+        used = limit = longest(self.tokenizer)
         for part, size in zip(parts, sizes, strict=True):
             if used + size > limit - 2:
                 stretches.append([])

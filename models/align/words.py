@@ -32,7 +32,6 @@ class Words:
     ``facts`` bool [w]: numbers and, as far as letter case tells, names; ``ends``: whether it closes with an end mark.
     """
 
-    text: str
     forms: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
     weights: np.ndarray
@@ -118,23 +117,18 @@ def without_clitic(word: str) -> str:
 
 def count_words(text: str) -> int:
     """How many words ``text`` has, as the alignment counts them: in scripts without spaces its characters."""
-    return len(_spans(text))
-
-
-def _spans(text: str) -> list[tuple[int, int]]:
-    return list(find_spans(_WORD, straight(text)))
+    return sum(1 for _ in find_spans(_WORD, straight(text)))
 
 
 def read_words(piece: str, weigh: Callable[[str], float]) -> Words:
     """The words of ``piece``, which is ``readable``; ``weigh`` gives the term weight of a lower-case word."""
-    spans = _spans(piece)
+    spans = list(find_spans(_WORD, straight(piece)))
     raw = [piece[begin:stop] for begin, stop in spans]
     facts = [
         any(letter.isdigit() for letter in word) or (place > 0 and word[0].isupper() and len(word) > 1)
         for place, word in enumerate(raw)
     ]
     return Words(
-        piece,
         tuple(map(stem, raw)),
         tuple(spans),
         np.array([weigh(fold(word).lower()) for word in raw], np.float32),

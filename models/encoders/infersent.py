@@ -4,6 +4,7 @@ The weights (``infersent1.pkl``, ``infersent2.pkl``) and word vectors (GloVe 840
 for version 2) are the user's: both have licences of their own.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -126,6 +127,9 @@ def make(weights: str, vectors: str, version: int = 2, limit: int = 0, device: s
     dim = state["weight_ih_l0"].shape[1]
     if table.dim != dim:
         raise InputError(f"{vectors}: vectors have {table.dim} dimensions, the weights {weights} take {dim}")
+    if BOUNDS[3 - version][0] in table.index and BOUNDS[version][0] not in table.index:
+        told = f"{vectors}: has the bounds of version {3 - version}, not of {version}; give version={3 - version}"
+        warnings.warn(told, stacklevel=2)
     lstm = torch.nn.LSTM(dim, width, batch_first=True, bidirectional=True)
     try:
         lstm.load_state_dict(state)

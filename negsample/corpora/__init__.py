@@ -64,14 +64,11 @@ def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[
         return CORPORA.get(head)(argument, options, skipped)
     if is_pipe(name) or os.path.isfile(name):
         return files.load_file(name, options, skipped)
-    if is_saved(name):
+    path = name.startswith((".", "/", "~"))
+    if is_saved(name) or (path and os.path.isdir(name)):
         return hub.load_folder(name, options, skipped)
-    if name.startswith((".", "/", "~")):
-        if os.path.isdir(name):
-            return hub.load_folder(name, options, skipped)
+    if path or has_known_ending(name):
         raise InputError(f"{name}: no such file or folder; check the path")
-    if has_known_ending(name):
-        raise InputError(f"{name}: no such file; check the path")
     if os.path.isdir(name) and "/" not in name:
         raise InputError(f"{name}: is a folder; write ./{name} to read it as a corpus")
     if _HUB_ID.fullmatch(name):

@@ -62,22 +62,15 @@ def load_newsroom(path: str, options: CorpusOptions, skipped: Counter[str]) -> I
     if not os.path.exists(path):
         raise InputError(f"{path}: no such file or folder; name the folder that Newsroom was unpacked to")
     options.refuse("newsroom", "config")
+    files = [path]
     if os.path.isdir(path):
-        files = _files(path, options.split)
+        wanted = {None: SPLITS, "validation": ("dev",)}.get(options.split, (options.split,))
+        both = [[os.path.join(path, f"{name}{ending}") for ending in (".jsonl.gz", ".jsonl")] for name in wanted]
+        files = [next(filter(os.path.isfile, names)) for names in both if any(map(os.path.isfile, names))]
+        if not files:
+            told = ", ".join(f"{name}.jsonl.gz" for name in wanted)
+            raise InputError(f"{path}: has none of {told}; name the folder that Newsroom was unpacked to")
     else:
         options.refuse(f"{path}: a file", "split")
-        files = [path]
     rows = itertools.chain(*map(read_rows, files))
     return pairs_from(rows, "newsroom", "text", "summary", options, skipped, unique_ids=False)
-
-
-def _files(folder: str, split: str | None) -> list[str]:
-    wanted = SPLITS if split is None else ("dev" if split == "validation" else split,)
-    found = []
-    for name in wanted:
-        candidates = [os.path.join(folder, name + ending) for ending in (".jsonl.gz", ".jsonl")]
-        found += [path for path in candidates if os.path.isfile(path)][:1]
-    if not found:
-        names = ", ".join(f"{name}.jsonl.gz" for name in wanted)
-        raise InputError(f"{folder}: has none of {names}; name the folder that Newsroom was unpacked to")
-    return found

@@ -4,7 +4,7 @@ import itertools
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -50,19 +50,26 @@ def load_id(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterato
 
 def load_folder(folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
     """The pairs of a folder of data files laid out as ``datasets`` reads them (splits told from names) or saves them."""
-    name = os.path.basename(os.path.abspath(folder))
-    return _load(HubCorpus(name, ""), folder, options, skipped)
+    return _load(HubCorpus(os.path.basename(os.path.abspath(folder)), ""), folder, options, skipped)
 
 
 def _load(corpus: HubCorpus, folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
     """The pairs of ``corpus``, from a local copy where ``folder`` names one, else from the hub."""
     if folder and not os.path.isdir(folder):
         raise InputError(f"{folder}: no such folder; name the folder that holds a copy of {corpus.id or corpus.name}")
-    config = options.config or corpus.config
-    label = folder or corpus.id
+    config, label = options.config or corpus.config, folder or corpus.id
     with _explained(label):
         splits = _local_splits(folder, config, options) if folder else _hub_splits(corpus.id, config, options)
-    return _pairs(_rows(label, splits), label, corpus, options, skipped)
+        order = [*(name for name in _FIRST_SPLITS if name in splits), *splits]
+        rows = _rows(label, {str(name): splits[name] for name in dict.fromkeys(order)})
+    return _pairs(rows, label, corpus, options, skipped)
+
+
+def _rows(label: str, splits: Mapping[str, Any]) -> Iterator[Row]:
+    for split, data in splits.items():
+        with _explained(label):
+            for number, record in enumerate(data, start=1):
+                yield Row(f"{label}, {split}, record {number}", record)
 
 
 def _pairs(
@@ -71,20 +78,19 @@ def _pairs(
     first = next(rows, None)
     if first is None:
         raise InputError(f"{label}: no records; check the folder or the split")
-    columns = list(first.fields)
-    document = options.document_field or corpus.document or _guess(label, columns, "document", _DOCUMENT_FIELDS)
-    summary = options.summary_field or corpus.summary or _guess(label, columns, "summary", _SUMMARY_FIELDS)
-    rows = itertools.chain([first], rows)
-    yield from pairs_from(rows, corpus.name, document, summary, options, skipped, unique_ids=False)
-
-
-def _guess(label: str, columns: Sequence[str], role: str, known: Sequence[str]) -> str:
-    found = [name for name in known if name in columns]
-    if len(found) != 1:
-        raise InputError(
-            f"{label}: can't tell which field is the {role}; its fields are {', '.join(columns)}; give --{role}-field"
-        )
-    return found[0]
+    fields = []
+    for role, named, known in (
+        ("document", options.document_field or corpus.document, _DOCUMENT_FIELDS),
+        ("summary", options.summary_field or corpus.summary, _SUMMARY_FIELDS),
+    ):
+        found = [named] if named else [name for name in known if name in first.fields]
+        if len(found) != 1:
+            raise InputError(
+                f"{label}: can't tell which field is the {role}; its fields are {', '.join(first.fields)}; give "
+                f"--{role}-field"
+            )
+        fields += found
+    yield from pairs_from(itertools.chain([first], rows), corpus.name, *fields, options, skipped, unique_ids=False)
 
 
 LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}
@@ -93,13 +99,18 @@ LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}
 # --- datasets
 
 
-def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> dict[str, Any]:
+def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> Mapping[Any, Any]:
     """Streams of a local folder by split. Streaming writes no cache, and local files can be read again at no cost."""
     if is_saved(folder):
-        return _saved_splits(folder, options)
+        options.refuse(f"{folder}: a folder of save_to_disk", "config")
+        found = load_saved(folder)
+        if options.split is None:
+            return found
+        if options.split not in found:
+            raise InputError(f"{folder}: has no split {options.split!r}; {suggestion(options.split, list(found))}")
+        return {options.split: found[options.split]}
     arguments: dict[str, Any] = {}
-    card = os.path.join(folder, "README.md")
-    if config is not None and os.path.isfile(card) and _has_configs(card):
+    if config is not None and _has_configs(os.path.join(folder, "README.md")):
         arguments["name"] = config
     elif config is not None and os.path.isdir(os.path.join(folder, config)):
         # Without a card, a configuration is a folder of its name, as in the hub's Parquet branch.
@@ -109,70 +120,39 @@ def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> di
     return _splits(os.path.abspath(folder), options.split, streaming=True, **arguments)
 
 
-def _saved_splits(folder: str, options: CorpusOptions) -> dict[str, Any]:
-    """The splits of a folder that ``save_to_disk`` has written."""
-    options.refuse(f"{folder}: a folder of save_to_disk", "config")
-    found = load_saved(folder)
-    if options.split is None:
-        return _in_order(found)
-    if options.split not in found:
-        raise InputError(f"{folder}: has no split {options.split!r}; {suggestion(options.split, list(found))}")
-    return {options.split: found[options.split]}
-
-
-def _in_order(found: Mapping[Any, Any]) -> dict[str, Any]:
-    order = [name for name in _FIRST_SPLITS if name in found] + [name for name in found if name not in _FIRST_SPLITS]
-    return {str(name): found[name] for name in order}
-
-
 def _has_configs(card: str) -> bool:
-    with open(card, encoding="utf-8", errors="replace") as file:
-        return any(line.startswith("configs:") for line in file)
+    try:
+        with open(card, encoding="utf-8", errors="replace") as file:
+            return any(line.startswith("configs:") for line in file)
+    except FileNotFoundError:
+        return False
 
 
-def _hub_splits(name: str, config: str | None, options: CorpusOptions) -> dict[str, Any]:
+def _hub_splits(name: str, config: str | None, options: CorpusOptions) -> Mapping[Any, Any]:
     """Data of a hub corpus by split: streamed where only a part is asked for, else downloaded once and cached."""
     streaming = options.limit is not None
-    with _quiet():
-        try:
-            return _splits(name, options.split, streaming, name=config)
-        except RuntimeError as error:
-            if "scripts are no longer supported" not in str(error):
-                raise
-            return _splits(name, options.split, streaming, data_dir=config or "default", revision=_PARQUET_BRANCH)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the two lines that the hub's client logs for each of its retries: what counts is how they end."""
+    # The hub's client logs two lines for each of its retries: what counts is how they end.
     logger = logging.getLogger("huggingface_hub")
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
-        yield
+        return _splits(name, options.split, streaming, name=config)
+    except RuntimeError as error:
+        if "scripts are no longer supported" not in str(error):
+            raise
+        return _splits(name, options.split, streaming, data_dir=config or "default", revision=_PARQUET_BRANCH)
     finally:
         logger.setLevel(level)
 
 
-def _splits(path: str, split: str | None, streaming: bool, **arguments: Any) -> dict[str, Any]:
+def _splits(path: str, split: str | None, streaming: bool, **arguments: Any) -> Mapping[Any, Any]:
     import datasets
 
-    if split is not None:
-        # A slice such as train[:10%] can't be streamed.
-        data = datasets.load_dataset(path, split=split, streaming=streaming and "[" not in split, **arguments)
-        return {split: data}
-    return _in_order(datasets.load_dataset(path, streaming=streaming, **arguments))
-
-
-def _rows(label: str, splits: dict[str, Any]) -> Iterator[Row]:
-    for split, data in splits.items():
-        records = iter(data)
-        for number in itertools.count(1):
-            with _explained(label):
-                record = next(records, None)
-            if record is None:
-                break
-            yield Row(f"{label}, {split}, record {number}", record)
+    if split is None:
+        found: Mapping[Any, Any] = datasets.load_dataset(path, streaming=streaming, **arguments)
+        return found
+    # A slice such as train[:10%] can't be streamed.
+    return {split: datasets.load_dataset(path, split=split, streaming=streaming and "[" not in split, **arguments)}
 
 
 @contextmanager

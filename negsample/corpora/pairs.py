@@ -85,9 +85,8 @@ def describe_part(read: Mapping[str, Any]) -> str:
 
 
 def describe_skipped(skipped: Counter[str]) -> str:
-    """Return ``"skipped 3 records: 2 field 'summary' is blank, 1 not JSON"``, most frequent first; ``""`` for none."""
-    total = skipped.total()
-    if not total:
+    """Return ``"skipped 2 records: 1 field 'summary' is blank, 1 not JSON"``, most frequent first; ``""`` for none."""
+    if not (total := skipped.total()):
         return ""
     reasons = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
     told = ", ".join(f"{count} {reason}" for reason, count in reasons)
@@ -152,21 +151,15 @@ class _Ids:
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
-        self._seen: set[int] = set()
-        self._times: dict[str, int] = {}
-
-    def _new(self, name: str) -> bool:
-        before = len(self._seen)
-        self._seen.add(int.from_bytes(digest(name, size=8), "little"))
-        return len(self._seen) > before
+        self._seen: set[bytes] = set()
+        self._times: Counter[str] = Counter()
 
     def unique(self, row: Row, name: str, own: bool) -> str:
-        if self._new(name):
-            return name
-        if own and self._strict:
-            raise RecordError(row.where, f"repeats an id ({name!r})", "give each record its own; doc_id may repeat")
-        while True:
-            self._times[name] = self._times.get(name, 1) + 1
-            numbered = f"{name}-{self._times[name]}"
-            if self._new(numbered):
-                return numbered
+        found = name
+        while (short := digest(found, size=8)) in self._seen:
+            if own and self._strict:
+                raise RecordError(row.where, f"repeats an id ({name!r})", "give each record its own; doc_id may repeat")
+            self._times[name] += 1
+            found = f"{name}-{self._times[name] + 1}"
+        self._seen.add(short)
+        return found

@@ -62,11 +62,11 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
 
 
 def _at_least_one(path: str | Path, rows: Iterator[Row]) -> Iterator[Row]:
-    first = next(rows, None)
-    if first is None:
+    row = None
+    for row in rows:
+        yield row
+    if row is None:
         raise NoRecordsError(f"{display(path)}: no records; give a file with at least one")
-    yield first
-    yield from rows
 
 
 def _read_json_lines(path: str | Path) -> Iterator[Row]:
@@ -285,32 +285,20 @@ def number_field(row: Row, name: str) -> float:
 # --- examples
 
 
-def example_of(row: Row, number: int) -> Example:
-    """The example in ``row``, of a file that ``negsample generate`` has written, or of a user's own.
+def read_examples(path: str | Path) -> Iterator[Example]:
+    """The examples of a file that ``negsample generate`` has written, or of a user's own, one at a time.
 
     ``document``, ``summary`` and ``label`` are needed; ``id``, ``document_id``, ``kind`` and ``change`` are made up where
-    they are missing (``number`` is the record's place). Raises RecordError: a blank text, a label outside [0, 1] or NaN.
+    they are missing. Raises RecordError for the first bad record: a blank text, a label outside [0, 1] or NaN.
     """
-    document, summary = text_field(row, "document"), text_field(row, "summary")
-    label = number_field(row, "label")
-    if not 0 <= label <= 1:
-        raise RecordError(
-            row.where, f"label is {label:g}, outside [0, 1]", "a label is the share of the summary that is good"
-        )
-    fields = row.fields
-    change = fields.get("change")
-    return Example(
-        id=str(fields.get("id") or number),
-        document_id=str(fields.get("document_id") or fields.get("doc_id") or document_key(document)[:16]),
-        document=document,
-        summary=summary,
-        label=label,
-        kind=str(fields.get("kind") or "unknown"),
-        change=change if isinstance(change, dict) else {},
-    )
-
-
-def read_examples(path: str | Path) -> Iterator[Example]:
-    """The examples of a file, in order, one at a time. Raises InputError for the first bad record."""
     for number, row in enumerate(read_rows(path), start=1):
-        yield example_of(row, number)
+        document, summary = text_field(row, "document"), text_field(row, "summary")
+        if not 0 <= (label := number_field(row, "label")) <= 1:
+            told = "a label is the share of the summary that is good"
+            raise RecordError(row.where, f"label is {label:g}, outside [0, 1]", told)
+        own = row.fields.get
+        document_id = str(own("document_id") or own("doc_id") or document_key(document)[:16])
+        change = own("change") if isinstance(own("change"), dict) else {}
+        yield Example(
+            str(own("id") or number), document_id, document, summary, label, str(own("kind") or "unknown"), change
+        )

@@ -23,9 +23,8 @@ _NUMBER_COLUMNS = frozenset({"score", "percentile", "label"})
 class Writer:
     """Takes records; made by ``open_writer``. Each format is a subclass."""
 
-    def __init__(self, name: str, stream: BinaryIO) -> None:
-        self._name = name
-        self._stream = stream
+    def __init__(self, name: str, stream: BinaryIO, columns: Sequence[str] | None = None) -> None:
+        self._name, self._stream, self._columns = name, stream, columns
         self._count = 0
 
     def write(self, record: Mapping[str, Any]) -> None:
@@ -62,13 +61,10 @@ class Writer:
     def _end(self) -> None:
         pass
 
-    def _refuse_unknown(self, record: Mapping[str, Any], columns: Sequence[str]) -> None:
-        unknown = [key for key in record if key not in columns]
-        if unknown:
-            raise InputError(
-                f"{self._name}: a record has the field {unknown[0]!r}, for which the file has no column; "
-                "write .jsonl instead"
-            )
+    def _refuse_unknown(self, record: Mapping[str, Any]) -> None:
+        if self._columns is not None and (unknown := [key for key in record if key not in self._columns]):
+            told = f"a record has the field {unknown[0]!r}, for which the file has no column"
+            raise InputError(f"{self._name}: {told}; write .jsonl instead")
 
 
 def _plain(value: Any) -> Any:
@@ -117,7 +113,7 @@ def open_writer(path: str | Path, *, columns: Sequence[str] | None = None, schem
         elif kind == "parquet":
             writer = _Parquet(name, stream, columns, schema)
         else:
-            writer = _Cells(name, stream, "," if kind == "csv" else "\t", columns)
+            writer = _Cells(name, stream, columns, "," if kind == "csv" else "\t")
         try:
             yield writer
             writer.finish()
@@ -200,9 +196,8 @@ class _Lines:
 
 
 class _Cells(Writer):
-    def __init__(self, name: str, stream: BinaryIO, delimiter: str, columns: Sequence[str] | None) -> None:
-        super().__init__(name, stream)
-        self._columns = columns
+    def __init__(self, name: str, stream: BinaryIO, columns: Sequence[str] | None, delimiter: str) -> None:
+        super().__init__(name, stream, columns)
         self._rows = csv.writer(_Lines(stream), delimiter=delimiter, lineterminator="\r\n")
 
     def _put(self, record: dict[str, Any]) -> None:
@@ -210,7 +205,7 @@ class _Cells(Writer):
             self._columns = list(record)
         if not self._count:
             self._rows.writerow(self._columns)
-        self._refuse_unknown(record, self._columns)
+        self._refuse_unknown(record)
         self._rows.writerow([_cell(record.get(column)) for column in self._columns])
 
     def _end(self) -> None:
@@ -233,49 +228,47 @@ def _cell(value: Any) -> str:
 
 class _Parquet(Writer):
     def __init__(self, name: str, stream: BinaryIO, columns: Sequence[str] | None, schema: Any) -> None:
-        super().__init__(name, stream)
-        import pyarrow
-
-        self._pa = pyarrow
-        self._columns = columns
+        super().__init__(name, stream, columns if schema is None else schema.names)
         self._records: list[dict[str, Any]] = []
         self._characters = 0
         self._schema: Any = schema
         self._file: Any = None
 
     def _put(self, record: dict[str, Any]) -> None:
-        columns = self._schema.names if self._schema is not None else self._columns
-        if columns is not None:
-            self._refuse_unknown(record, columns)
+        self._refuse_unknown(record)
         self._records.append(record)
         self._characters += sum(len(value) for value in record.values() if isinstance(value, str))
         if len(self._records) >= _CHUNK_RECORDS or self._characters >= _CHUNK_CHARACTERS:
             self._flush()
 
     def _flush(self) -> None:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         if self._schema is None:
             self._schema = told_schema(schema_of(self._name, self._records, self._columns))
+            self._columns = self._schema.names
         if self._file is None:
             self._file = pq.ParquetWriter(self._stream, self._schema)
         if self._records:
             arrays = [self._array(column.name, column.type) for column in self._schema]
-            self._file.write_table(self._pa.Table.from_arrays(arrays, schema=self._schema))
+            self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
         self._records, self._characters = [], 0
 
     def _array(self, column: str, kind: Any) -> Any:
+        import pyarrow as pa
+
         values = [_escaped(record.get(column)) for record in self._records]
-        if kind == self._pa.string():
+        if kind == pa.string():
             values = [None if value is None else _cell(value) for value in values]
-        own = _inferred(self._name, column, values)
-        if not _fits(own, kind):
-            raise _misfit(self._name, column, f"holds {kind} by the first records, and later ones hold {own}")
+        own = pa.schema([(column, _inferred(self._name, column, values))])
         try:
-            return self._pa.array(values, type=kind)
-        except (self._pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            reason = f"holds {kind} by the first records, and a value does not fit ({error})"
-            raise _misfit(self._name, column, reason) from error
+            # By itself pyarrow drops keys that a struct does not have, and cuts 0.5 to 0 where the column holds integers.
+            if pa.unify_schemas([pa.schema([(column, kind)]), own], promote_options="permissive").types == [kind]:
+                return pa.array(values, type=kind)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass
+        raise _misfit(self._name, column, f"holds {kind} by the first records, and later ones hold {own.types[0]}")
 
     def _end(self) -> None:
         if self._records or self._file is None:
@@ -331,24 +324,3 @@ def _untold(kind: Any) -> bool:
     if types.is_struct(kind):
         return kind.num_fields == 0 or any(_untold(part.type) for part in kind)
     return types.is_null(kind)
-
-
-def _fits(own: Any, kind: Any) -> bool:
-    """Whether values of the type ``own`` can be stored as ``kind`` with nothing lost.
-
-    pyarrow silently drops keys that a struct does not have, and cuts 0.5 to 0 where the column holds integers.
-    """
-    from pyarrow import types
-
-    if types.is_null(own) or own == kind:
-        return True
-    if types.is_list(own):
-        return types.is_list(kind) and _fits(own.value_type, kind.value_type)
-    if types.is_struct(own):
-        return types.is_struct(kind) and all(
-            kind.get_field_index(part.name) >= 0 and _fits(part.type, kind.field(part.name).type) for part in own
-        )
-    if types.is_integer(own) or types.is_floating(own):
-        return types.is_floating(kind) or (types.is_integer(own) and types.is_integer(kind))
-    # Dates and decimals: pyarrow refuses what does not fit.
-    return not (types.is_boolean(own) or types.is_string(own))

@@ -4,11 +4,15 @@ A file has a record for each headline pair: ``story``, ``generated``, ``referenc
 ``ref_story``, ``gen_ref`` (people's scores, higher is better: a number, or a list with one for each person, of which
 the mean counts), and, where there are several, ``dataset`` and ``system``. What needs no people reads records without
 their scores, as ``negsample reinforce`` writes them, where ``draw`` counts a system's headlines for one story.
+``headlines:DIR``: the authors' own (GitHub Abdul-Moeed/headline-gen-metrics), a workbook for each rater.
 """
 
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -16,7 +20,7 @@ from negsample.errors import InputError, RecordError
 from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.metrics.corpus import CorpusMetric, make_corpus_metric
-from negsample.io.read import number_field, text_field
+from negsample.io.read import number_field, read_rows, text_field
 from negsample.papers.judged import Measured, correlation_records
 from negsample.papers.records import Record, Table
 from negsample.records import Judged, Row
@@ -37,6 +41,55 @@ TABLE_4 = "Table 4: times a metric is best, and significant"
 ALPHA = 0.05
 # Stories shown as Table 1 shows one.
 SHOWN = 5
+# The data sets as the paper prints them, by the names in its workbooks.
+_PRINTED = {name.lower().replace("/", "-"): name for name in ("Amazon", "CNN/DailyMail", "Newsroom", "Gigaword")}
+_SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+
+
+def read_headlines(data: str) -> Iterable[Row]:
+    """The records of a file, or of the raters' workbooks in ``headlines:DIR``: columns data set, text, reference, generated, and
+    the scores of (reference, generated), (text, reference), (text, generated). Raises InputError where they aren't so."""
+    kind, colon, folder = data.partition(":")
+    if kind != "headlines" or not colon:
+        return read_rows(data)
+    paths = sorted(path for path in Path(folder).rglob("*.xlsx") if not path.name.startswith("~"))
+    if not paths:
+        raise InputError(f"{folder}: no .xlsx in it; give the folder of headline-gen-metrics, or its data/human-eval")
+    raters = list(map(_scored_rows, paths))
+    if len({tuple(row["D"] for row in rows) for rows in raters}) > 1:
+        raise InputError(f"{folder}: the raters' workbooks have not the same headlines")
+    found, dataset = [], ""
+    for number, rows in enumerate(zip(*raters, strict=True), start=1):
+        first = rows[0]
+        dataset = first.get("A") or dataset
+        texts = {name: first.get(column) for name, column in (("story", "B"), ("reference", "C"), ("generated", "D"))}
+        named = (("gen_ref", "E"), ("ref_story", "F"), ("gen_story", "G"))
+        scores = {name: [float(row.get(column) or "nan") for row in rows] for name, column in named}
+        printed = _PRINTED.get(dataset.lower().replace("_", "-").replace("cnn-dm", "cnn-dailymail"), dataset)
+        found.append(Row(f"{folder}, headline {number}", {"dataset": printed, **texts, **scores}))
+    return found
+
+
+def _scored_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a workbook's first sheet that have a generated headline and a number, by the letters of the columns."""
+    try:
+        with zipfile.ZipFile(path) as book:
+            texts = ElementTree.fromstring(book.read("xl/sharedStrings.xml")).iter(f"{_SHEET}si")
+            shared = ["".join(text.itertext()) for text in texts]
+            rows = list(ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml")).iter(f"{_SHEET}row"))
+    except (OSError, KeyError, zipfile.BadZipFile, ElementTree.ParseError) as error:
+        raise InputError(f"{path}: can't be read as a workbook ({error})") from None
+    found = []
+    for row in rows:
+        own = {}
+        for cell in row.iter(f"{_SHEET}c"):
+            value = cell.findtext(f"{_SHEET}v") or ""
+            own[cell.get("r", "").rstrip("0123456789")] = (
+                shared[int(value)] if value and cell.get("t") == "s" else value
+            )
+        if own.get("D") and own.get("E", "").replace(".", "", 1).isdigit():
+            found.append(own)
+    return found
 
 
 def headline_sources(records: Iterable[Row], kind: str) -> list[Source]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from negsample.errors import InputError
 from negsample.eval.agreement.correlate import Source
-from negsample.io.read import read_rows
 from negsample.io.resume import work_folder
 from negsample.io.run_record import Stopwatch, fingerprints
 from negsample.papers import headlines, judged, stand_ins, trained
@@ -70,7 +69,11 @@ def _sources(spec: Declared, asked: Asked, say: Callable[[str], None]) -> list[S
             say(
                 "smoke run, figures mean nothing: sentences of the embedded sample as headlines, 'people' who count words"
             )
-        rows = stand_ins.headlines() if asked.smoke else (row for path in asked.data for row in read_rows(path))
+        rows = (
+            stand_ins.headlines()
+            if asked.smoke
+            else (row for data in asked.data for row in headlines.read_headlines(data))
+        )
         if not (sources := headlines.headline_sources(rows, spec.kind)):
             raise InputError("no headlines; give --data FILE with story, generated, reference, and people's scores")
         return sources

@@ -4,12 +4,12 @@ import asyncio
 import json
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
 from starlette.exceptions import HTTPException
 
 import negsample
@@ -36,7 +36,8 @@ class Pair(BaseModel):
 class Pairs(BaseModel):
     """Pairs, each answered for itself; those of one document read it once."""
 
-    pairs: list[Pair]
+    # A body of nothing but faults must not be told them all.
+    pairs: Annotated[list[Pair], FailFast()]
 
 
 class Score(BaseModel):
@@ -63,11 +64,10 @@ class Explanations(BaseModel):
     """The explanations of the pairs, in order; places are counted from 0, those of letters in Unicode characters.
 
     Each has score, aspects, the percentile of both, targets (of a model fitted to people's scores: value, interval, what
-    each input adds) and reason; document: for each of its sentences how far it
-    is covered, whether that is enough (said), by which summary sentence, and its weight; missing: the weighty ones
-    that are left out; summary: for each of its sentences its support, the document sentence that it rests_on, the
-    unsupported words, where they stand (unsupported_at), where repeated runs stand (repeated_at), and faults;
-    repetitions: alike sentences, and runs of words that come again.
+    each input adds) and reason; document: of each sentence how far it is covered, whether that is enough (said), by which
+    summary sentence, and its weight; missing: the weighty ones that are left out; summary: of each sentence its support,
+    the document sentence that it rests_on, the unsupported words, where they stand (unsupported_at), where repeated runs
+    stand (repeated_at), and faults; repetitions: alike sentences, and runs of words that come again.
     """
 
     explanations: list[dict[str, Any]]
@@ -115,12 +115,15 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
     # Long texts are counted here, one request after another, while short ones go by.
     counting = ThreadPoolExecutor(1, "negsample-count")
 
+    async def computed(given: Pairs, explain: bool) -> list[str]:
+        items = [Item(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
+        if any(_may_be_too_much(item, limits) for item in items):
+            await asyncio.get_running_loop().run_in_executor(counting, _check_work, items, limits)
+        return await batcher.answer(items, explain)
+
     async def answer(request: Request, given: Pairs, explain: bool) -> Response:
         _check(given, limits)
-        items = [Item(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
-        if large := [(place, item) for place, item in enumerate(items) if _may_be_too_much(item, limits)]:
-            await asyncio.get_running_loop().run_in_executor(counting, _check_work, large, limits)
-        told = await _unless_gone(request, batcher.answer(items, explain))
+        told = await _unless_gone(request, computed(given, explain))
         name = "explanations" if explain else "scores"
         body = f'{{"{name}":[{",".join(told)}],"signature":{json.dumps(signature)}}}'
         return Response(body, media_type="application/json")
@@ -167,10 +170,8 @@ def _check(given: Pairs, limits: Limits) -> None:
             if is_blank(text):
                 raise HTTPException(422, f"pairs[{number}].{name} is blank; leave the pair out")
             if len(text) > limits.characters:
-                raise HTTPException(
-                    413,
-                    f"pairs[{number}].{name} has {len(text)} characters; at most {limits.characters} are read: shorten it",
-                )
+                told = f"has {len(text)} characters; at most {limits.characters} are read: shorten it"
+                raise HTTPException(413, f"pairs[{number}].{name} {told}")
 
 
 def _may_be_too_much(item: Item, limits: Limits) -> bool:
@@ -179,9 +180,11 @@ def _may_be_too_much(item: Item, limits: Limits) -> bool:
     return max(most) > limits.characters or most[0] * most[1] > limits.work
 
 
-def _check_work(items: Sequence[tuple[int, Item]], limits: Limits) -> None:
-    """Raises HTTPException where what is read of a text is too long, or a pair (with its place) would be too much work."""
-    for place, item in items:
+def _check_work(items: Sequence[Item], limits: Limits) -> None:
+    """Raises HTTPException where what is read of a text is too long, or a pair would be too much work."""
+    for place, item in enumerate(items):
+        if not _may_be_too_much(item, limits):
+            continue
         texts = [readable(text) for text in (item.document, item.summary)]
         if (longest := max(map(len, texts))) > limits.characters:
             told = f"a text of {longest} characters, as it is read; at most {limits.characters} are read"

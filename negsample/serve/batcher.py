@@ -8,9 +8,8 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from itertools import count
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate, count
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.exceptions import HTTPException
 
@@ -28,22 +27,20 @@ _SMALL, _TOGETHER, _BYTES = 24_000, 64, 48_000
 _SECONDS = 0.05
 
 
-@dataclass(order=True)
-class _Job:
-    """A pair that waits; those with the lowest ``turn`` come first."""
+class _Job(NamedTuple):
+    """A pair that waits; those with the lowest ``turn`` come first, and of these the lowest ``number``."""
 
-    turn: float
+    turn: int
     number: int
-    size: int = field(compare=False)
-    item: Item = field(compare=False)
-    explain: bool = field(compare=False)
-    answer: "asyncio.Future[str]" = field(compare=False)
+    size: int
+    item: Item
+    explain: bool
+    answer: "asyncio.Future[str]"
 
 
 class Batcher:
-    """Small requests before one thread, which reads them by ``quick``, all others before another, which reads by ``slow``: two
-    copies of one estimator, for none is shared by threads. ``most``: pairs that may wait before each.
-    """
+    """Small requests before one thread, which reads them by ``quick``, others before another, which reads by ``slow``: two
+    copies of one estimator, since threads share none. ``most``: pairs that may wait before each."""
 
     def __init__(self, quick: "Estimator", slow: "Estimator", most: int) -> None:
         self._lanes = _Lane(quick, most), _Lane(slow, most)
@@ -76,7 +73,7 @@ class _Lane:
         self.waiting = 0
         self._estimator, self._most = estimator, most
         self._jobs: list[_Job] = []
-        self._turn, self._numbers = 0.0, count()
+        self._turn, self._numbers = 0, count()
         self._pace = _SECONDS
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "negsample-serve")
@@ -87,12 +84,13 @@ class _Lane:
             seconds = min(60, max(1, math.ceil(self.waiting * self._pace)))
             told = f"the queue is full; try again in {seconds} second{'s' * (seconds > 1)}"
             raise HTTPException(429, told, {"Retry-After": str(seconds)})
-        turn, jobs = self._turn, []
-        for item, size in zip(items, sizes, strict=True):
-            turn += size
-            answer = asyncio.get_running_loop().create_future()
-            jobs.append(_Job(turn, next(self._numbers), size, item, explain, answer))
-            heapq.heappush(self._jobs, jobs[-1])
+        turns, future = accumulate(sizes, initial=self._turn), asyncio.get_running_loop().create_future
+        jobs = [
+            _Job(turn + size, next(self._numbers), size, item, explain, future())
+            for turn, size, item in zip(turns, sizes, items, strict=False)
+        ]
+        for job in jobs:
+            heapq.heappush(self._jobs, job)
         self.waiting += len(jobs)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._work())
@@ -110,26 +108,25 @@ class _Lane:
     async def _work(self) -> None:
         while self._jobs:
             jobs = [heapq.heappop(self._jobs)]
-            size = jobs[0].size
-            while self._jobs and len(jobs) < _TOGETHER and size + self._jobs[0].size <= _BYTES:
+            room = _BYTES - jobs[0].size
+            while self._jobs and len(jobs) < _TOGETHER and self._jobs[0].size <= room:
                 jobs.append(heapq.heappop(self._jobs))
-                size += jobs[-1].size
+                room -= jobs[-1].size
             self._turn = jobs[-1].turn
             begin = time.monotonic()
             for explain in (False, True):
-                await self._read([job for job in jobs if job.explain is explain], explain)
+                if alike := [job for job in jobs if job.explain is explain]:
+                    await self._read(alike)
             self._pace += 0.2 * ((time.monotonic() - begin) / len(jobs) - self._pace)
 
-    async def _read(self, jobs: Sequence[_Job], explain: bool) -> None:
+    async def _read(self, jobs: Sequence[_Job]) -> None:
         try:
-            told: Sequence[str] = await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._compute, [job.item for job in jobs], explain
-            )
+            told = await asyncio.get_running_loop().run_in_executor(self._thread, self._compute, jobs)
         except Exception as error:
             if len(jobs) > 1:
                 logger.warning("%d pairs failed together and are tried one by one: %r", len(jobs), error)
                 for job in jobs:
-                    await self._read([job], explain)
+                    await self._read([job])
             elif not jobs[0].answer.done():
                 jobs[0].answer.set_exception(error)
             return
@@ -137,10 +134,10 @@ class _Lane:
             if not job.answer.done():
                 job.answer.set_result(answer)
 
-    def _compute(self, items: Sequence[Item], explain: bool) -> list[str]:
-        if not items:
-            return []
-        texts = [item.document for item in items], [item.summary for item in items]
+    def _compute(self, jobs: Sequence[_Job]) -> list[str]:
+        texts = [job.item.document for job in jobs], [job.item.summary for job in jobs]
         estimator = self._estimator
-        found: list[Any] = estimator.explain_pairs(*texts) if explain else estimator.score_pairs(*texts).nested()
+        found: list[Any] = (
+            estimator.explain_pairs(*texts) if jobs[0].explain else estimator.score_pairs(*texts).nested()
+        )
         return [json.dumps(one, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for one in found]

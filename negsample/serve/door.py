@@ -23,8 +23,8 @@ from negsample.serve import Limits
 _PATIENCE = 60.0
 # Bodies of full size that may be held at a time, beside small ones (a sixteenth), of which a connection has one.
 _HELD = 16
-# Connections that wait to be accepted; and that are held at most, of as many files as the process may have open.
-_BACKLOG, _LINES = 64, 512
+# Connections that are held at most.
+_LINES = 512
 _ENDING = "the service is ending; ask again in a while"
 
 
@@ -32,7 +32,7 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket at ``host`` and ``port`` (0: a free one). Raises InputError where it can't be had."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=_backlog())
     except (OSError, OverflowError) as error:
         told = getattr(error, "strerror", None) or error
         raise InputError(f"can't listen at {host}, port {port} ({told}); give another --host or --port") from None
@@ -53,13 +53,18 @@ def is_loopback(host: str) -> bool:
 
 
 def _most_lines() -> int:
-    """Connections held at a time: of the files that the process may have open half at most, for it needs others."""
+    """Connections held at a time: half of the files that the process may have open at most; what comes at once is beside."""
     try:
         from resource import RLIMIT_NOFILE, getrlimit
     except ImportError:  # not on Windows
         return _LINES
     files = getrlimit(RLIMIT_NOFILE)[0]
     return _LINES if files < 0 else min(_LINES, files // 2)
+
+
+def _backlog() -> int:
+    """Connections that wait to be accepted, and then are in one go."""
+    return max(64, _most_lines() // 2)
 
 
 class Line(H11Protocol):
@@ -117,7 +122,7 @@ class Line(H11Protocol):
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer = None
 
     def _end(self, status: int, told: str) -> None:
         """Refuse what has not arrived, and close; give up an answer that is not taken."""
@@ -142,7 +147,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app, http=Line, log_level="error", access_log=False, server_header=False, lifespan="off", ws="none",
-                backlog=_BACKLOG,
+                backlog=_backlog(),
             )
         )  # fmt: skip
 
@@ -171,12 +176,10 @@ class Door:
         headers = dict(scope["headers"])
         if self._loopback and not _is_here(headers.get(b"host", b"localhost").decode("latin-1")):
             told = "this service is for this machine alone: ask for 127.0.0.1 or localhost (a proxy sets Host to that)"
-            await _refuse(400, told)(scope, receive, send)
-            return
+            return await _refuse(400, told)(scope, receive, send)
         if not self._knows(scope["path"], headers):
             told = "send the service's token: Authorization: Bearer TOKEN"
-            await _refuse(401, told, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
-            return
+            return await _refuse(401, told, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
         size = 0
 
         async def bounded() -> Message:

@@ -56,11 +56,8 @@ def _page(data: dict[str, Any]) -> Page:
     policy += "; connect-src 'self'" if data["served"] else ""
     # Nothing in a text can end the element that holds it.
     embedded = json.dumps({**data, "version": negsample.__version__}, ensure_ascii=True).replace("<", "\\u003c")
-    html = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(style=style, script=script, policy=_policy(policy), data=embedded, **data)
-    )
+    template = _environment().get_template("page.html.j2")
+    html = template.render(style=style, script=script, policy=_policy(policy), data=embedded, **data)
     return _secured(html, policy)
 
 
@@ -69,15 +66,8 @@ def _policy(own: str) -> str:
 
 
 def _secured(html: str, own: str) -> Page:
-    return Page(
-        html,
-        {
-            "Content-Security-Policy": f"{_policy(own)}; frame-ancestors 'none'",
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-store",
-        },
-    )
+    headers = {"Content-Security-Policy": f"{_policy(own)}; frame-ancestors 'none'", "Cache-Control": "no-store"}
+    return Page(html, headers | {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"})
 
 
 def _hash(text: str) -> str:

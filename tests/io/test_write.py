@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.io import files as fileio
-from negsample.io.files import atomic_json, atomic_text, copy_file, new_folder
+from negsample.io.files import atomic_json, check_new, check_outputs, copy_file, new_folder
 from negsample.io.read import read_rows
 from negsample.io.write import open_writer
 
@@ -102,19 +102,13 @@ def test_gzip_depends_on_the_records_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet"])
-def test_a_later_field_without_a_column_is_named(tmp_path: Path, name: str) -> None:
-    columns = ["a"]
+def test_columns_fix_order_and_gaps_and_another_field_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="'reason'"):
-        write_all(tmp_path / name, [{"a": "1"}, {"a": "2", "reason": "x"}], columns=columns)
+        write_all(tmp_path / name, [{"a": "1"}, {"a": "2", "reason": "x"}], columns=["a"])
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-def test_columns_fix_order_and_gaps(tmp_path: Path, name: str) -> None:
     write_all(tmp_path / name, [{"b": "1"}, {"a": "2"}], columns=["a", "b"])
-    rows = read_all(tmp_path / name)
-    assert [list(row) for row in rows] == [["a", "b"], ["a", "b"]]
-    assert [[value or None for value in row.values()] for row in rows] == [[None, "1"], ["2", None]]
+    found = [[(key, value or None) for key, value in row.items()] for row in read_all(tmp_path / name)]
+    assert found == [[("a", None), ("b", "1")], [("a", "2"), ("b", None)]]
 
 
 # --- Parquet types
@@ -128,6 +122,9 @@ def test_parquet_columns_that_are_empty_at_first(tmp_path: Path) -> None:
     assert len(rows) == 1501
     assert rows[0] == {"score": None, "reason": None, "refs": "[]", "change": "{}"}
     assert rows[-1] == {"score": 0.5, "reason": "blank", "refs": '["a"]', "change": '{"k": 1}'}
+    write_all(tmp_path / "b.parquet", [{"label": 1}] * 1000 + [{"label": 0.25}])
+    assert read_all(tmp_path / "b.parquet")[-1] == {"label": 0.25}
+    assert str(pq.read_schema(tmp_path / "b.parquet").field("label").type) == "double"
 
 
 @pytest.mark.parametrize(
@@ -149,20 +146,12 @@ def test_parquet_values_that_do_not_fit_are_refused_and_none_is_dropped(
     assert os.listdir(tmp_path) == []
 
 
-def test_parquet_whole_labels_first_then_graded(tmp_path: Path) -> None:
-    write_all(tmp_path / "a.parquet", [{"label": 1}] * 1000 + [{"label": 0.25}])
-    assert read_all(tmp_path / "a.parquet")[-1] == {"label": 0.25}
-    assert str(pq.read_schema(tmp_path / "a.parquet").field("label").type) == "double"
-
-
 # --- whole or not at all
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("error", [KeyboardInterrupt, InputError])
-def test_an_exception_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, name: str, error: type[BaseException]
-) -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), InputError("mine"), OSError(errno.ENOSPC, "full")])
+def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path: Path, name: str, error: BaseException) -> None:
     path = tmp_path / name
     path.write_bytes(b"old")
 
@@ -173,8 +162,10 @@ def test_an_exception_leaves_the_old_file_and_nothing_else(
             assert path.read_bytes() == b"old"
             raise error
 
-    with pytest.raises(error):
+    with pytest.raises(InputError if isinstance(error, OSError) else type(error)) as caught:
         write_and_fail()
+    if isinstance(error, OSError):  # whoever met it
+        assert str(caught.value).startswith(f"{path}: the disk is full")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == [name]
 
@@ -209,21 +200,33 @@ def test_a_full_disk_is_told_and_nothing_stays(
     assert os.listdir(tmp_path) == []
 
 
-def test_places_that_can_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "folder.jsonl").mkdir()
-    for name, told in (("missing/a.jsonl", "there is no folder"), ("folder.jsonl", "is a folder"), ("a.txt", "known")):
-        with pytest.raises(InputError, match=told), open_writer(tmp_path / name):
-            pass
-    with pytest.raises(InputError, match="not an ordinary file"):
-        atomic_text("/dev/null", "x")
+def test_outputs_are_checked_at_the_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder.jsonl").mkdir()
+    Path("in.jsonl").write_text("mine")
+    Path("link.jsonl").symlink_to("in.jsonl")
+    os.link("in.jsonl", "hard.jsonl")
+    names = sorted(os.listdir())
+    for targets, told in (
+        (["missing/a.jsonl"], "missing/a.jsonl: there is no folder"),
+        (["folder.jsonl"], "is a folder"),
+        (["in.jsonl/a"], "there is no folder"),
+        (["/dev/null"], "not an ordinary file"),
+        *((["b", name], "is an input too") for name in ("in.jsonl", "./in.jsonl", "link.jsonl", "hard.jsonl")),
+        (["b", None, "./b"], "is another output too"),
+    ):
+        with pytest.raises(InputError, match=told):
+            check_outputs(targets, [None, "-", "folder.jsonl", "in.jsonl"])
+    check_outputs([None, "-", "-", "b", "c", "in.jsonl"], ["sample"])
+    assert sorted(os.listdir()) == names
 
     # Played, for root may write anywhere.
     def refuse(_: str) -> tuple[str, Any]:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(fileio, "_open_beside", refuse)
-    with pytest.raises(InputError, match=r"a\.jsonl: permission denied"), open_writer(tmp_path / "a.jsonl"):
-        pass
+    with pytest.raises(InputError, match=r"a\.jsonl: permission denied"):
+        check_outputs(["a.jsonl"])
 
 
 def test_a_link_is_written_through_and_the_mode_is_kept(tmp_path: Path) -> None:
@@ -236,15 +239,6 @@ def test_a_link_is_written_through_and_the_mode_is_kept(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert real.read_text() == '{"a": 1}\n'
     assert real.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_file_can_be_rewritten_from_itself(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    write_all(path, [{"a": str(i)} for i in range(5000)])
-    with open_writer(path) as writer:
-        for row in read_rows(path):
-            writer.write({**row.fields, "score": 1})
-    assert len(read_all(path)) == 5000
 
 
 # --- small files and folders
@@ -265,19 +259,26 @@ def test_a_copy_is_whole_or_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [(path.name, path.read_text()) for path in target.parent.iterdir()] == [("file", "new")]
 
 
-def test_a_folder_that_is_filled_meanwhile_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_is_new_or_refused_and_whole_or_absent(tmp_path: Path) -> None:
     out = tmp_path / "out"
 
-    def fill() -> None:
+    def fill_with(fault: BaseException | None) -> None:
         with new_folder(str(out)) as draft:
             (draft / "mine").write_text("1")
+            if fault:
+                raise fault
             out.mkdir()
             (out / "theirs").write_text("2")
 
+    with pytest.raises(ZeroDivisionError):
+        fill_with(ZeroDivisionError())
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="has been filled meanwhile, by another process"):
-        fill()
-    assert [path.name for path in out.iterdir()] == ["theirs"]
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+        fill_with(None)
+    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == ["out", "out/theirs"]
+    for taken, told in ((out, "is not empty"), (out / "theirs", "is not a folder")):
+        with pytest.raises(InputError, match=told):
+            check_new(str(taken))
 
 
 def test_atomic_json(tmp_path: Path) -> None:
@@ -328,15 +329,3 @@ def test_what_came_before_an_error_is_on_standard_output(capfdbinary: pytest.Cap
     with pytest.raises(InputError, match="line 2"):
         write_and_fail()
     assert capfdbinary.readouterr().out == b'{"a": 1}\n'
-
-
-def test_a_folder_is_new_or_refused_and_whole_or_absent(tmp_path: Path) -> None:
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "mine.txt").write_text("kept")
-    (tmp_path / "file").write_text("kept")
-    for name, told in (("full", "is not empty"), ("file", "is not a folder")):
-        with pytest.raises(InputError, match=told):
-            fileio.check_new(str(tmp_path / name))
-    with pytest.raises(ZeroDivisionError), new_folder(str(tmp_path / "out")) as draft:
-        (draft / "half").write_text(str(1 / 0))
-    assert {path.name for path in tmp_path.iterdir()} == {"full", "file"}

@@ -179,6 +179,12 @@ def test_the_judge_goes_where_the_network_goes(tiny_bert):
     parts = new_parts("align", f"sentence-transformer:{tiny_bert}")
     make_network(parts, seed=0)
     moved = []
-    parts.features.judge = SimpleNamespace(network=SimpleNamespace(to=moved.append))
+
+    class Network(torch.nn.Module):
+        def to(self, device):
+            moved.append(device)
+            return self
+
+    parts.features.judge = SimpleNamespace(network=Network())
     Estimator(parts, {}, "cpu")
     assert moved == [torch.device("cpu")]

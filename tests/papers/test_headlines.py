@@ -1,15 +1,16 @@
 """Tables and figures of headlines: loading, means by hand, correlations beside scipy, distances of the same texts."""
 
 import json
+import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from scipy.stats import pearsonr
 
 from negsample.errors import InputError
-from negsample.io.read import read_rows
 from negsample.papers.declared import declared
-from negsample.papers.headlines import KINDS, OVERALL, TABLE_4, TASKS, headline_sources
+from negsample.papers.headlines import KINDS, OVERALL, TABLE_4, TASKS, headline_sources, read_headlines
 from negsample.papers.judged import Asked, measure
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
@@ -40,8 +41,9 @@ def table(tmp_path):
 
     def made(name, records, rows="rouge1  rouge1\n"):
         path, spec = tmp_path / "h.jsonl", replace(declared(name).with_parts(["USE=glove(unit=sentence)"]), rows=rows)
-        path.write_text("".join(json.dumps({"dataset": "d", "system": "s"} | row) + "\n" for row in records))
-        sources = headline_sources(read_rows(path), spec.kind)
+        if not isinstance(records, str):
+            path.write_text("".join(json.dumps({"dataset": "d", "system": "s"} | row) + "\n" for row in records))
+        sources = headline_sources(read_headlines(records if isinstance(records, str) else str(path)), spec.kind)
         found = KINDS[spec.kind](measure(spec, sources, Asked(), tmp_path / "t", str))
         return found, {(record.row, record.column): record for record in found.records}
 
@@ -142,3 +144,54 @@ def test_points_have_peoples_mean_and_the_distance_of_the_larger_corpus(table):
         table("p4-figure2", more)
     with pytest.raises(InputError, match="two data sets' headlines, and there are 1"):
         table("p4-figure1", more)
+
+
+def workbook(path, rows):
+    """A workbook as a rater's: two lines of head, texts shared, numbers as they are."""
+    texts = list(dict.fromkeys(value for row in rows for value in row if isinstance(value, str)))
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        cells = [
+            f'<c r="{letter}{number}" t="s"><v>{texts.index(value)}</v></c>'
+            if isinstance(value, str)
+            else f'<c r="{letter}{number}"><v>{value}</v></c>'
+            for letter, value in zip("ABCDEFG", row, strict=False)
+        ]
+        lines.append(f'<row r="{number}">{"".join(cells)}</row>')
+    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    with zipfile.ZipFile(path, "w") as book:
+        shared = "".join(f"<si><t>{text}</t></si>" for text in texts)
+        book.writestr("xl/sharedStrings.xml", f"<sst {space}>{shared}</sst>")
+        sheet = f"<worksheet {space}><sheetData>{''.join(lines)}</sheetData></worksheet>"
+        book.writestr("xl/worksheets/sheet1.xml", sheet)
+
+
+def test_the_raters_workbooks_are_read(table, tmp_path):
+    head = [("Dataset", "Text", "H1", "H2", "(H1, H2)", "(Text, H1)", "(Text, H2)"), ("", "", "", "", "", "1 to 5")]
+    texts = [("cnn-dailymail", "A b c.", "a b", "a x"), ("gigaword", "D e f.", "d", "e y")]
+    for rater, scores in enumerate((((1, 2, 3), (4, 5, 1)), ((2, 2, 4), (4, 3, 1)))):
+        workbook(tmp_path / f"{rater}.xlsx", [*head, *((*text, *own) for text, own in zip(texts, scores, strict=True))])
+    rows = list(read_headlines(f"headlines:{tmp_path}"))
+    assert [row.fields["dataset"] for row in rows] == ["CNN/DailyMail", "Gigaword"]
+    assert rows[0].fields["gen_ref"] == [1, 2]
+    assert [rows[1].fields[name] for name in ("ref_story", "gen_story", "generated")] == [[5, 3], [1, 1], "e y"]
+    (tmp_path / "2.xlsx").write_text("no workbook")
+    with pytest.raises(InputError, match=r"2\.xlsx: can't be read as a workbook"):
+        read_headlines(f"headlines:{tmp_path}")
+    with pytest.raises(InputError, match=r"no \.xlsx in it"):
+        read_headlines("headlines:/nowhere")
+
+
+def test_their_own_headlines_give_what_is_printed(table):
+    path = Path(__file__).parents[3] / "shared" / "data" / "headlines80.jsonl"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    _, found = table("p4-table3", str(path), declared("p4-table3").rows.rpartition("aes  ")[0])
+    counts = dict.fromkeys(("rouge1", "rouge2", "rougeL"), 0)
+    for (row, _), record in found.items():
+        if "p" in record.about:
+            counts[row.rpartition(" ")[2]] += record.about["p"] < 0.05 / 12
+    assert list(counts.values()) == [3, 1, 2]
+    for dataset in ("Amazon", "CNN/DailyMail", "Newsroom", "Gigaword", OVERALL):
+        own = found[f"{dataset} rouge2", "Gen-Ref"]
+        assert own.value == pytest.approx(float(own.printed), abs=6e-5)

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from fake_scorer import FakeScorer
 from processes import launch, side_by_side
 from tests_support import story
-from thread_processes import ThreadProcesses, Wire, together
+from thread_processes import together
 
 from negsample.cli import main
 from negsample.errors import InputError, RecordError
@@ -98,36 +97,26 @@ def test_the_first_bad_record_is_told_once(bad, first, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
-def test_an_input_that_breaks_off(tmp_path):
-    whole = gzip.compress(write(tmp_path / "in.jsonl", 400).read_bytes())
-    (tmp_path / "in.jsonl.gz").write_bytes(whole[: len(whole) // 2])
-    ends, _ = table_scores(2, tmp_path / "in.jsonl.gz", tmp_path / "out.jsonl")
-    # Both meet it at the same record; the first one speaks.
-    assert isinstance(ends[0], InputError)
-    assert "cut short" in str(ends[0])
-    assert ends[1].code == 2
-    assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_an_output_folder_that_is_not_there(tmp_path):
-    ends, scorers = table_scores(2, write(tmp_path / "in.jsonl", 8), tmp_path / "none" / "out.jsonl")
-    assert isinstance(ends[0], InputError)
-    assert str(tmp_path / "none") in str(ends[0])
-    assert ends[1].code == 2
-    # Told before the work, not after it: the second process has scored the one chunk that it had in hand.
-    assert [scorer.calls for scorer in scorers] == [[], [4]]
-
-
-def test_a_disk_that_fills(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("fault", "told"), [("cut", "cut short"), ("no folder", "there is no folder"), ("full", "full")]
+)
+def test_one_process_tells_what_is_wrong_and_nobody_goes_on_for_long(fault, told, tmp_path, monkeypatch):
     def full(*_):
         raise InputError("the disk is full")
 
-    monkeypatch.setattr("negsample.io.write.Writer.write", full)
-    ends, scorers = table_scores(3, write(tmp_path / "in.jsonl", 40), tmp_path / "out.jsonl")
-    assert str(ends[0]) == "the disk is full"
-    assert [end.code for end in ends[1:]] == [2, 2]
-    # Nobody goes on for long.
-    assert all(len(scorer.calls) <= 2 for scorer in scorers)
+    source, target = write(tmp_path / "in.jsonl", 400), tmp_path / "out.jsonl"
+    if fault == "cut":
+        whole = gzip.compress(source.read_bytes())
+        source.write_bytes(whole[: len(whole) // 2])
+    elif fault == "no folder":
+        target = tmp_path / "none" / "out.jsonl"
+    else:
+        monkeypatch.setattr("negsample.io.write.Writer.write", full)
+    ends, scorers = table_scores(3, source, target)
+    (speaks,) = [end for end in ends if isinstance(end, InputError)]
+    assert told in str(speaks)
+    assert [end.code for end in ends if end is not speaks] == [2, 2]
+    assert fault == "cut" or all(len(scorer.calls) <= 2 for scorer in scorers)
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
@@ -165,16 +154,10 @@ def test_one_mistake_ends_both(tmp_path):
 
 
 def test_standard_input_is_refused(capsys):
-    arguments = ["score", "--metric", "words", "-", "-o", "out.jsonl"]
-    wire = Wire(2)
+    def work(processes):
+        main(["score", "--metric", "words", "-", "-o", "out.jsonl"], processes)
 
-    def work(rank):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments, ThreadProcesses(wire, rank))
-        return ended.value.code
-
-    with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(work, range(2))) == [2, 2]
+    assert [end.code for end in together(2, work)] == [2, 2]
     told = capsys.readouterr().err
     assert "name a file that all of them can read" in told
     assert told.count("\n") == 1

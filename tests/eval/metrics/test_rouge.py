@@ -1,14 +1,17 @@
 """ROUGE against values worked out by hand, the rouge-score package, and the laws of the definitions."""
 
 import random
+import re
 import time
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from negsample.errors import InputError
 from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
@@ -107,6 +110,39 @@ def test_several_references_by_hand() -> None:
     assert values("rouge1(references=jackknife)", item) == pytest.approx([(1 + 2 / 3 + 1) / 3])
     assert values("rouge1(value=recall,references=jackknife)", item) == pytest.approx([(1 + 0.5 + 1) / 3])
     assert values("rouge1(references=jackknife)", Item("", "a b", ("a b c d",))) == pytest.approx([2 / 3])
+
+
+def test_recall_weighs_beta_times_as_much() -> None:
+    # P 1/2, R 1/3: 2.44 · 1/6 / (1/3 + 1.44 · 1/2); upper case and a full stop belong to what white space separates.
+    item = Item("", "a B", ("a x b.",))
+    expected = [2.44 / 6 / (1 / 3 + 0.72)]
+    assert values("rougeL(beta=1.2, tokenize=space)", item) == pytest.approx(expected)
+    assert values("rougeL(beta=1.2, value=recall, tokenize=space)", item) == pytest.approx([1 / 3])
+    with pytest.raises(InputError, match="beta is 0; give"):
+        make_metric("rougeL(beta=0)")
+
+
+def test_rouge_l_of_clark_et_al_as_printed() -> None:
+    """Their Table 1 (three summaries of a passage) and Table 3 (two samples), read from the paper where it is there."""
+    paper = next((Path(__file__).parents[4] / "shared" / "papers").glob("000_*.txt"), None)
+    if paper is None:
+        pytest.skip("the paper is not there")
+    text = paper.read_text(encoding="utf-8")
+    table = re.findall(r"^\| <b>(.+?)\.</b> (.+?) +\| *([\d.]*)", text, re.MULTILINE)[:4]
+    # Hyphens are words of their own, the lone dash is left out.
+    first = [re.sub(" +", " ", one.replace("–", "").replace("-", " - ").replace("\\$", "$")) for _, one, _ in table]
+    found = [values("rougeL(beta=1.2, tokenize=space)", Item("", one, (first[0],)))[0] for one in first[1:]]
+    assert (
+        [f"{100 * value:.2f}" for value in found]
+        == [printed for _, _, printed in table[1:]]
+        == ["39.30", "31.44", "35.07"]
+    )
+    samples = re.findall(r"<b>(?:Reference|Hypothesis)\.</b> (.+?) +\|", text[text.index("Sample #1") :])[:4]
+    for (reference, summary), printed in zip(
+        zip(samples[::2], samples[1::2], strict=True), ("12.44", "34.57"), strict=True
+    ):
+        (value,) = values("rougeL(beta=1.2, tokenize=space)", Item("", summary, (reference,)))
+        assert f"{100 * value:.2f}" == printed
 
 
 def test_against_what() -> None:
@@ -276,7 +312,7 @@ def test_names_and_signatures() -> None:
     metric = make_metric("rouge1(stem=TRUE,value=recall)")
     assert metric.name == "rouge1(value=recall,stem=true)"
     assert metric.signature == (
-        "metric:rouge1|value:recall|stem:true|stopwords:keep|references:max|against:auto|tokenize:rouge|version:"
+        "metric:rouge1|value:recall|stem:true|stopwords:keep|references:max|against:auto|tokenize:rouge|beta:1.0|version:"
         + __version__
     )
     assert metric.higher_is_better

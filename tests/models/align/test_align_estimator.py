@@ -1,7 +1,6 @@
 """The untrained head over the packaged MiniLM, on texts whose faults are known."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from lead_damage import lead, shares_that_fall
 from negsample.corpora import load_pairs
 from negsample.models.align.aspects import values
 from negsample.models.align.explain import explain
-from negsample.models.align.reader import Reader
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
 from negsample.negatives import ASPECT_OF, ASPECTS, NEGATIVES
@@ -62,21 +60,17 @@ def judge(features: AlignFeatures) -> Callable[[str, str], np.ndarray]:
     return score
 
 
-def test_sentence_vectors_are_the_encoders_own(features: AlignFeatures) -> None:
-    (read,) = features.reader.read([DOCUMENT])
-    np.testing.assert_allclose(read.vectors, features.encoder.encode(list(read.pieces)), atol=1e-5)
-    assert read.words.dtype == np.float16
-    np.testing.assert_allclose(np.linalg.norm(read.words.astype(np.float32), axis=1), 1, atol=2e-3)
-
-
-def test_a_text_reads_the_same_in_any_company(features: AlignFeatures, tmp_path: Path) -> None:
-    from negsample.models.embedding_cache import EmbeddingCache
-
-    alone = Reader(features.encoder, EmbeddingCache(features.reader.states, tmp_path / "a"))
-    one = alone.read([SUMMARY])[0]
-    other = alone.read([DOCUMENT, SUMMARY, "Rain. " * 40])[1]
+def test_a_text_reads_the_same_in_any_company_with_the_encoders_own_vectors(features: AlignFeatures) -> None:
+    alone = AlignFeatures(features.encoder)
+    alone.stay_in_memory()
+    one = alone.reader.read([SUMMARY])[0]
+    _, other, none, _ = features.reader.read([DOCUMENT, SUMMARY, "", "Rain. " * 40])
     np.testing.assert_allclose(one.words.astype(np.float32), other.words.astype(np.float32), atol=1e-3)
     np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-5)
+    np.testing.assert_allclose(one.vectors, features.encoder.encode(list(one.pieces)), atol=1e-5)
+    assert one.words.dtype == np.float16
+    np.testing.assert_allclose(np.linalg.norm(one.words.astype(np.float32), axis=1), 1, atol=2e-3)
+    assert none.pieces == ()
 
 
 def test_the_documents_own_lead_has_full_support(features: AlignFeatures) -> None:
@@ -132,31 +126,21 @@ def test_more_tokens_than_the_encoder_reads_are_read_in_parts(features: AlignFea
     np.testing.assert_allclose(pair.alignment.support, 1, atol=2e-3)
 
 
-def test_a_lone_surrogate_is_read(features: AlignFeatures) -> None:
-    (read,) = features.reader.read(["Cut emoji \ud83d here."])
-    assert read.forms == ("cut", "emoji", "here")
-    assert np.isfinite(read.vectors).all()
-
-
-def test_form_is_not_judged_where_there_is_no_word(features: AlignFeatures) -> None:
-    plain, decorated = (
-        features.view_pairs([DOCUMENT], [text])[0]
-        for text in ("Great news for all of us.", "Great news for all of us. 🎉")
-    )
-    assert len(decorated.summary.pieces) == 2
-    told = [values(pair.document, pair.summary, pair.alignment) for pair in (plain, decorated) if pair.alignment]
-    assert [one["fragments"] for one in told] == [0.0, 0.0]
-    assert [one["proper_ends"] for one in told] == [1.0, 1.0]
-
-
-def test_the_digits_of_numbers_are_no_repetitions(features: AlignFeatures) -> None:
-    summary = "Profit rose 5.5 percent to $1,000,000 while losses fell 3.3 percent to $2,000,000 last year."
-    (pair,) = features.view_pairs([summary], [summary])
+def told(features: AlignFeatures, document: str, summary: str) -> dict[str, float]:
+    (pair,) = features.view_pairs([document], [summary])
     assert pair.alignment is not None
-    told = values(pair.document, pair.summary, pair.alignment)
+    return values(pair.document, pair.summary, pair.alignment)
+
+
+def test_what_is_no_word_is_no_fragment_and_digits_are_no_repetitions(features: AlignFeatures) -> None:
+    for end in ("", " 🎉", " \ud83d"):
+        found = told(features, DOCUMENT, "Great news for all of us." + end)
+        assert (found["fragments"], found["proper_ends"]) == (0.0, 1.0)
+    summary = "Profit rose 5.5 percent to $1,000,000 while losses fell 3.3 percent to $2,000,000 last year."
+    found = told(features, summary, summary)
     # Of the twelve content words (each number is one) "percent" alone stands twice, and of the pairs "percent to".
-    assert told["repeated_words"] == pytest.approx(1 / 12, abs=0.02)
-    assert told["repeated_pairs"] == pytest.approx(1 / 14)
+    assert found["repeated_words"] == pytest.approx(1 / 12, abs=0.02)
+    assert found["repeated_pairs"] == pytest.approx(1 / 14)
     assert explained(features, summary)["summary"][0]["faults"] == []
 
 
@@ -237,18 +221,13 @@ def test_an_explanation_tells_where_words_stand_in_the_sentence_as_it_is_shown(f
     assert not any(told["document"][place]["said"] for place in told["missing"])
 
 
-def test_what_stays_in_memory_is_read_alike(features: AlignFeatures) -> None:
+def test_what_stays_in_memory_stays_within_bounds(features: AlignFeatures) -> None:
+    """The oldest goes first; a document that is alone beyond them stays while it is asked for."""
     alone = AlignFeatures(features.encoder)
     alone.stay_in_memory()
-    texts = [DOCUMENT, SUMMARY, DOCUMENT, "", "…"]
-    for one, other in zip(alone.reader.read(texts), features.reader.read(texts), strict=True):
-        assert one.vectors == pytest.approx(other.vectors, abs=1e-6)
-        assert one.pieces == other.pieces
-    # Within bounds, the oldest goes first; a document that is alone beyond them stays while it is asked for.
     states = alone.reader.states
     states.recent.most, alone._views.most = 50_000, 60
-    documents = [f"{DOCUMENT} It was day {number}." for number in range(5)]
-    alone.view_pairs(documents, [SUMMARY] * 5)
+    alone.view_pairs([f"{DOCUMENT} It was day {number}." for number in range(5)], [SUMMARY] * 5)
     assert sum(vectors.nbytes + own.nbytes for _, vectors, own in states.recent.kept.values()) == states.recent.used
     assert states.recent.used <= 50_000
     assert [view.text.pieces[-1] for view in alone._views.kept.values()] == ["It was day 4."]

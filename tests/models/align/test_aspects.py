@@ -20,7 +20,6 @@ from negsample.models.align.aspects import (
     row,
     values,
 )
-from negsample.models.align.judge import READINGS
 from negsample.models.align.reader import Text
 
 
@@ -90,11 +89,17 @@ def test_words_by_hand() -> None:
     assert told["fragments"] == 0.5
 
 
-def test_a_copy_of_the_document_is_known_through_and_through() -> None:
+def test_a_copy_of_the_document_is_known_through_and_through_and_the_list_of_features_is_whole() -> None:
     told = found(DOCUMENT, DOCUMENT, fill=1.0)
     ones = ("terms", "frequent_terms", "token_support", "weakest_tokens", "word_support", "fact_support")
     for name in (*ones, "sentence_support", "weakest_sentence", "known_pairs", "known_triples"):
         assert told[name] == pytest.approx(1.0)
+    assert set(told) == {feature.name for feature in FEATURES if not feature.source}
+    assert len(row(told)) == len(feature_set())
+    judged = row(told | dict(zip(SOURCES["judge"], (0.25, -1.0, -0.5), strict=True)), ["judge"])
+    assert judged[-3:].tolist() == [0.25, -1.0, -0.5]
+    assert {aspect for feature in FEATURES for aspect in feature.aspects} == set(ASPECTS)
+    assert all(feature.direction in (1, -1) and feature.scale > 0 for feature in FEATURES)
 
 
 def test_phrases_and_openings_by_hand() -> None:
@@ -117,18 +122,6 @@ def test_repetition_by_hand() -> None:
 def test_lowest_mean_by_hand() -> None:
     # A quarter of the weight 4 is 1: half of it is the value 0, half the value 2.
     assert lowest_mean(np.array([2.0, 0.0, 5.0]), np.array([1.5, 0.5, 2.0]), 0.25) == pytest.approx(1.0)
-
-
-def test_the_list_of_features_is_whole() -> None:
-    told = found(DOCUMENT, DOCUMENT)
-    assert set(told) == {feature.name for feature in FEATURES if not feature.source}
-    assert len(row(told)) == len(feature_set())
-    assert SOURCES["judge"] == READINGS
-    assert [len(names) for names in SOURCES.values()] == [3, 7]
-    judged = row(told | dict(zip(SOURCES["judge"], (0.25, -1.0, -0.5), strict=True)), ["judge"])
-    assert judged[-3:].tolist() == [0.25, -1.0, -0.5]
-    assert {aspect for feature in FEATURES for aspect in feature.aspects} == set(ASPECTS)
-    assert all(feature.direction in (1, -1) and feature.scale > 0 for feature in FEATURES)
 
 
 SUMMARY = text("boat of ADA sinks", "owner weeps in MAY !")
@@ -217,22 +210,18 @@ def test_memory_grows_with_the_longer_text_and_not_with_the_product(monkeypatch:
     assert peaks[1] < 2.5 * peaks[0]
 
 
-def test_of_equal_sentences_the_first_is_taken() -> None:
-    assert first_best(np.array([[0.1, 0.9], [0.5, 0.8], [0.5004, 0.2]])).tolist() == [1, 0]
-
-
 def test_means_over_sentences() -> None:
     values = np.array([1.0, 3.0, 5.0, 7.0])
     weights = np.array([1.0, 3.0, 1.0, 1.0])
     assert sentence_means(values, weights, SOURCE, empty=-9).tolist() == [2.5, 6.0, -9.0]
+    # Of equal sentences the first is taken.
+    assert first_best(np.array([[0.1, 0.9], [0.5, 0.8], [0.5004, 0.2]])).tolist() == [1, 0]
 
 
 def test_what_a_document_is_seen_as() -> None:
     document = view(text("a b a", "b c", words=E[[0] * 5], vectors=E[:2], weight=0.5))
-    assert document.frequency == {"a": 2, "b": 2, "c": 1}
     assert document.terms == {"a": 1.0, "b": 1.0, "c": 0.5}
     assert document.repeated == {"a": 0.5, "b": 0.5}
-    assert (document.all_terms, document.all_repeated) == (2.5, 1.0)
     assert ("b", "a") in document.bigrams
     assert ("a", "b", "c") in document.trigrams
     place, lead, central, to_mean, _, length = document.salience.T

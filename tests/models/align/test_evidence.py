@@ -12,7 +12,7 @@ from tiny_lm import WORDS, build
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.models.align.aspects import SOURCES
-from negsample.models.align.evidence import Evidence, Told, evidence_values, load_evidence, new_evidence
+from negsample.models.align.evidence import Evidence, evidence_values, load_evidence, new_evidence
 from negsample.models.build import new_parts
 from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import untrained
@@ -44,11 +44,11 @@ def over(features: AlignFeatures, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_values_by_hand() -> None:
     given = np.array([-1.0, -2.0, -6.0, -1.0, -0.0])
     alone = np.array([-2.0, -2.5, -5.0, -1.0, -4.0])
-    told = Told(given, alone, np.array([0, 0, 0, 1, 1]), np.array([False, True, False, False, True]))
+    place, facts = np.array([0, 0, 0, 1, 1]), np.array([False, True, False, False, True])
     # The lowest tenth of five tokens is half a token, the fifth that is explained least one whole one.
     expected = [-2.0, -6.0, -10 / np.sqrt(5), -3.0, -1.0, 1 + 0.5 - 1 + 0 + 4, -1.0]
-    np.testing.assert_allclose(evidence_values(told), expected, atol=1e-6)
-    assert np.isnan(evidence_values(Told(*(np.zeros(0),) * 2, *(np.zeros(0, int), np.zeros(0, bool))))).all()
+    np.testing.assert_allclose(evidence_values(given, alone, place, facts), expected, atol=1e-6)
+    assert np.isnan(evidence_values(given[:0], alone[:0], place[:0], facts[:0])).all()
 
 
 def test_by_plain_calls(over, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_long_document_is_read_in_part_and_told(over, tmp_path: Path) -> None:
     assert made.read_in_part(made.read([long, DOCUMENTS[1]])).tolist() == [True, False]
     pair = made.view_pairs([long], ["The cat sat on 3."])[0]
     document = made.evidence._document(pair.document.text.pieces)
-    assert document.cut
+    assert document.sizes
     # Half is the lead; of the rest the sentence that the summary says.
     lead = [WORDS.index(word) for word in "the cat sat on the mat . a very long".split()]
     assert list(document.shared) == lead

@@ -31,23 +31,24 @@ def test_stems_bring_possessives_and_plurals_together() -> None:
 
 
 def test_words_of_a_sentence() -> None:
-    words = read_words("The museum paid Ada 1,600 pounds in 1998.", lambda word: float(len(word) > 3))
+    sentence = "The museum paid Ada 1,600 pounds in 1998."
+    words = read_words(sentence, lambda word: float(len(word) > 3))
     assert words.forms == ("the", "museum", "paid", "ada", "1", "600", "pound", "in", "1998")
     assert words.facts.tolist() == [False, False, False, True, True, True, False, False, True]
     assert words.weights.tolist() == [0, 1, 1, 0, 0, 0, 1, 0, 1]
     assert words.ends
-    assert [words.text[begin:stop] for begin, stop in words.spans][3:6] == ["Ada", "1", "600"]
+    assert [sentence[begin:stop] for begin, stop in words.spans][3:6] == ["Ada", "1", "600"]
 
 
-def test_numbers_are_the_same_however_they_are_spaced() -> None:
-    one, other = (
+def test_numbers_and_scripts_without_spaces() -> None:
+    spaced = [
         read_words(text, lambda _: 1.0).forms for text in ("It rose 1,600.5 points", "It rose 1 , 600 . 5 points")
-    )
-    assert one == other
-
-
-def test_scripts_without_spaces_give_a_word_a_character() -> None:
+    ]
+    assert spaced[0] == spaced[1]
     assert read_words("猫が2匹。", lambda _: 0.5).forms == ("猫", "が", "2", "匹")
+    forms, weights = ("rose", "5", "5", "to", "1", "000", "000"), np.array([0.9, 1, 1, 0.1, 1, 1, 1])
+    # The digits of a number count as one form.
+    assert whole_numbers(forms, weights) == [("rose", 0.9), ("5 5", 1), ("to", 0.1), ("1 000 000", 1)]
 
 
 @given(st.text(st.sampled_from("ab .é猫\n"), max_size=2000), st.integers(0, 3))
@@ -76,8 +77,6 @@ def test_cutting_by_tokens_by_hand() -> None:
     assert cut_tokens("one two three", [0, 2, 4, 6, 8], 2) == ["one", "two", "three"]
     # The third token is inside "two", so that the cut falls before it.
     assert cut_tokens("one two three", [0, 2, 4, 6, 8], 3) == ["one", "two three"]
-    assert cut_tokens("one two three", [0, 2, 4, 6, 8], 4) == ["one two", "three"]
-    assert cut_tokens("one two three", [0, 2, 4, 6, 8], 5) == ["one two three"]
     # A word of more tokens than there is room for is cut inside.
     assert cut_tokens("abcdef", [0, 1, 2, 3, 4, 5], 4) == ["abcd", "ef"]
     # Several tokens for one character can't be parted.
@@ -91,10 +90,3 @@ def test_cutting_by_tokens_keeps_every_letter_and_the_limit(words: list[str], mo
     parts = cut_tokens(text, starts, most)
     assert "".join(parts).replace(" ", "") == text.replace(" ", "")
     assert all(len(part.replace(" ", "")) <= most for part in parts)
-
-
-def test_the_digits_of_a_number_count_as_one_form() -> None:
-    forms = ("rose", "5", "5", "to", "1", "000", "000")
-    weights = np.array([0.9, 1, 1, 0.1, 1, 1, 1], np.float32)
-    assert [form for form, _ in whole_numbers(forms, weights)] == ["rose", "5 5", "to", "1 000 000"]
-    assert [weight for _, weight in whole_numbers(forms, weights)] == pytest.approx([0.9, 1, 0.1, 1])

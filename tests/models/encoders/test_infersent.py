@@ -141,3 +141,12 @@ def test_bad_files_are_refused(files, tmp_path):
         make_encoder(spec(folder, version=3))
     with pytest.raises(InputError, match="no such file"):
         make_encoder(f"infersent(weights={tmp_path}/none.pkl,vectors={words})")
+
+
+def test_bounds_of_the_other_version_are_told(files, tmp_path):
+    vectors = tmp_path / "first.txt"
+    lines = (files[0] / "words.txt").read_text().splitlines(keepends=True)
+    vectors.write_text("".join(line for line in lines if not line.startswith(("<p>", "</p>"))))
+    given = spec(files[0], version=2).replace(str(files[0] / "words.txt"), str(vectors))
+    with pytest.warns(UserWarning, match="has the bounds of version 1, not of 2; give version=1"):
+        make_encoder(given)
