@@ -59,9 +59,8 @@ def tables(
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
 
-    lists = {"data": data, "words": values, "parts": part, "human": human}
-    single = {"config": config, "rouge_alone": rouge_alone, "keep_models": keep_models, "bootstrap": bootstrap}
-    asked = Asked(**{key: tuple(given or ()) for key, given in lists.items()}, **single, seed=seed, smoke=smoke)
+    lists = [tuple(given or ()) for given in (data, values, part, human)]
+    asked = Asked(*lists, config, rouge_alone, keep_models, bootstrap, seed, smoke)
     run_table(name, asked, Path(out), say)
 
 
