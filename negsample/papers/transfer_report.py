@@ -125,14 +125,10 @@ def compare_on(
     statistic, labels = {**BINARY, **GRADED}[figure], np.asarray(labels, np.float64)
     resamples = [np.arange(len(labels)), *document_resamples(documents, seed, RESAMPLES)]
     # A model's figure on all examples, then on each resample.
+    seeds = {key: [np.asarray(one, np.float64) for one in each] for key, each in scores.items()}
     values = {
-        key: np.array(
-            [
-                np.mean([statistic(labels[rows], np.asarray(one, np.float64)[rows]) for one in each])
-                for rows in resamples
-            ]
-        )
-        for key, each in scores.items()
+        key: np.array([np.mean([statistic(labels[rows], one[rows]) for one in each]) for rows in resamples])
+        for key, each in seeds.items()
     }
     found: dict[Any, dict[str, Any]] = {}
     for key, own in values.items():
