@@ -12,19 +12,6 @@ from negsample.settings import Settings, make_settings, number, read_settings
 
 
 @dataclass(frozen=True)
-class Optimisation:
-    """The numbers of the training loop that depend on the head unless they are given; fields as in ``TrainConfig``."""
-
-    optimizer: str
-    learning_rate: float
-    weight_decay: float
-    warmup: float
-    schedule: str
-    epochs: int
-    batch_size: int
-
-
-@dataclass(frozen=True)
 class Reading(Settings):
     """What is read of which corpora.
 
@@ -142,11 +129,6 @@ class TrainConfig(Reading):
         settled = dataclasses.replace(self, **missing)
         # A set beyond the last epoch would be made and never seen.
         return dataclasses.replace(settled, redraws=min(self.redraws, max(1, int(settled.epochs or 1))))
-
-    def optimisation(self) -> Optimisation:
-        """What the loop goes by, every number settled."""
-        settled = self.resolved()
-        return Optimisation(**{field.name: getattr(settled, field.name) for field in dataclasses.fields(Optimisation)})
 
 
 def make_config(values: Mapping[str, Any], where: str = "configuration") -> TrainConfig:

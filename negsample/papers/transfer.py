@@ -41,7 +41,8 @@ from negsample.seeds import digest
 from negsample.terminal import say as tell
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, find_corpora, open_split, prepare_split
-from negsample.train.fit.loop import SILENT, own_state
+from negsample.train.fit.checkpoint import SILENT
+from negsample.train.fit.loop import own_state
 from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, outputs_of, parts_of, save_model
 
 POLL_SECONDS = 1.0
