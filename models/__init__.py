@@ -18,17 +18,16 @@ def load(model: str | Path | None = None, device: str | None = None, precision: 
     kind, where the hub has no such model, and for ``"bf16"`` where the device has no instructions for it.
     """
     from negsample.models.estimator import Estimator
-    from negsample.models.folder import load_folder
+    from negsample.models.folder import PERCENTILES, load_folder, read_percentiles
     from negsample.models.hub import model_path
     from negsample.models.language.networks import pick_device
-    from negsample.models.percentiles import FILE, read_percentiles
     from negsample.models.precision import check_precision
 
     check_precision(precision, pick_device(device))
     if model is None or (str(model) == "ready" and not Path(model).exists()):
-        from negsample.models.ready import PERCENTILES, ready_parts
+        from negsample.models import ready
 
-        return Estimator(*ready_parts(precision), device, precision, read_percentiles(PERCENTILES), "ready")
+        return Estimator(*ready.ready_parts(precision), device, precision, read_percentiles(ready.PERCENTILES), "ready")
     folder = Path(model).expanduser()
     if not folder.exists():
         folder = model_path(model)
@@ -38,7 +37,7 @@ def load(model: str | Path | None = None, device: str | None = None, precision: 
         from negsample.models.fitted import FittedEstimator
 
         kind = FittedEstimator
-    return kind(parts, description, device, precision, read_percentiles(folder / FILE), str(folder.resolve()))
+    return kind(parts, description, device, precision, read_percentiles(folder / PERCENTILES), str(folder.resolve()))
 
 
 @lru_cache(maxsize=4)

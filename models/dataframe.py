@@ -1,11 +1,14 @@
-"""Scores beside texts as people have them: a ``pandas.DataFrame``, or batches of columns, of whatever hands them out."""
+"""Scores beside texts as people have them: a table, or batches of columns, of whatever hands them out; a gate for tests."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from negsample.errors import InputError
 from negsample.models import load_once
 from negsample.records import as_list
+from negsample.scoring.gate import Gate
 from negsample.scoring.scorer import items_of
 
 if TYPE_CHECKING:
@@ -61,3 +64,27 @@ class ScoreBatches:
         if hasattr(batch, "column_names"):  # pyarrow's values are objects of its own
             columns = {name: as_list(column) for name, column in columns.items()}
         return {**columns, **found}
+
+
+def assert_quality(
+    documents: Sequence[str],
+    summaries: Sequence[str],
+    references: Sequence[Sequence[str]] = (),
+    *,
+    model: "str | Path | Estimator | None" = None,
+    each: bool = False,
+    **limits: float,
+) -> None:
+    """AssertionError, which names the ten lowest pairs, where the mean of a score is under its limit.
+
+    ``limits``: ``score=0.2``, or an aspect's, as in ``support=0.4``. With ``each`` no pair may be under one (a value that
+    can't be judged is). ``model``: an estimator, or what ``negsample.models.load`` takes; by default the ready one.
+    ``references`` [n] for a model that was fitted with them. Raises InputError for an unknown aspect, no limit or one that
+    can't be (``Gate``), no pair at all, and texts that ``Estimator.score`` refuses.
+    """
+    estimator = load_once(model and str(model)) if model is None or isinstance(model, str | Path) else model
+    gate = Gate(limits, estimator.scorer(), each)
+    documents = as_list(documents, "documents")
+    gate.add([f"pair {n}" for n in range(len(documents))], estimator.score_pairs(documents, summaries, references))
+    if failures := gate.failures():
+        raise AssertionError("\n".join(failures))

@@ -14,9 +14,11 @@ from negsample.errors import InputError
 from negsample.models.align.explain import explain
 from negsample.models.batching import longest_first
 from negsample.models.build import Parts
+from negsample.models.dataframe import score_columns
 from negsample.models.features.align import AlignFeatures
+from negsample.models.folder import share_below
+from negsample.models.kernels import pack
 from negsample.models.language.networks import pick_device
-from negsample.models.percentiles import share_below
 from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, items_of, values_at
 from negsample.seeds import digest
 
@@ -62,7 +64,7 @@ class Estimator:
         percentiles: dict[str, np.ndarray] | None = None,
         place: str | None = None,
     ) -> None:
-        """``percentiles``: as `negsample.models.percentiles.read_percentiles` has them; ``place``: where it was loaded from."""
+        """``percentiles``: as `negsample.models.folder.read_percentiles` has them; ``place``: where it was loaded from."""
         assert parts.network is not None
         self.description = description
         self.precision = precision
@@ -73,16 +75,13 @@ class Estimator:
         self._alone = threading.RLock()
         self._percentiles = percentiles or {}
         self._features = parts.features
-        self._network = parts.network.to(self.device).eval()
+        self._network = pack(parts.network.to(self.device).eval())
         if hasattr(parts.features, "to"):
             parts.features.to(self.device)
 
     @classmethod
     def load(
-        cls,
-        model: str | Path | None = None,
-        device: str | None = None,
-        precision: str = "float32",
+        cls, model: str | Path | None = None, device: str | None = None, precision: str = "float32"
     ) -> "Estimator":
         """As `negsample.models.load`, which loads every kind of estimator."""
         from negsample.models import load
@@ -200,10 +199,8 @@ class Estimator:
             answers = self._answers(items, 32)
             columns = self._columns(answers)
             return [
-                {
-                    **explain(features, self._network, item.document, item.summary, columns, place),
-                    **self._explained(answers, columns, place),
-                }
+                explain(features, self._network, item.document, item.summary, columns, place)
+                | self._explained(answers, columns, place)
                 for place, item in enumerate(items)
             ]
 
@@ -229,8 +226,6 @@ class Estimator:
         whose texts are missing or blank has NaN and a reason. Raises InputError for a column that is not there, and a new
         one that is there already.
         """
-        from negsample.models.dataframe import score_columns
-
         if not hasattr(frame, "assign"):
             raise InputError(
                 f"score_frame takes a pandas DataFrame, not a {type(frame).__name__}; give score() two columns of it"
@@ -243,8 +238,6 @@ class Estimator:
         """For ``datasets``: ``dataset.map(estimator.batch, batched=True)`` adds the columns of ``score_frame``; other names
         of columns go into ``fn_kwargs``. What ``datasets`` has cached is found again while the model is the same.
         """
-        from negsample.models.dataframe import score_columns
-
         return score_columns(self, columns, document, summary, prefix)
 
     # --- what is computed
@@ -293,42 +286,38 @@ class Estimator:
 
     def _asked(self, items: Sequence[Item], batch_size: int, ask: Ask, width: int) -> Answers:
         """What ``ask`` (the network, or a method of it) says of each pair: float32 [n, width]."""
-        values = np.empty((len(items), width), np.float32)
-        cut = np.zeros(len(items), bool)
+        values, cut = np.empty((len(items), width), np.float32), np.zeros(len(items), bool)
         reason = getattr(self._features, "reason", lambda document, summary: None)
         with self._alone:
             for start in range(0, len(items), _CHUNK):
                 part = slice(start, start + _CHUNK)
                 values[part], cut[part] = self._ask_chunk(items[part], batch_size, ask, width)
+            lacking = np.isnan(values).any(axis=1)
             reasons = [
-                reason(item.document, item.summary) if np.isnan(row).any() else None
-                for item, row in zip(items, values, strict=True)
+                reason(item.document, item.summary) if gone else None for item, gone in zip(items, lacking, strict=True)
             ]
         return Answers(values, cut, reasons)
 
     def _ask_chunk(self, items: Sequence[Item], batch_size: int, ask: Ask, width: int) -> tuple[np.ndarray, np.ndarray]:
+        features = self._features
         # Systems share documents: each text is read once.
         unique = list(dict.fromkeys([*(item.document for item in items), *(item.summary for item in items)]))
-        units = dict(zip(unique, self._features.read(unique), strict=True))
-        unit = self._features.width
-        sizes = np.array([[len(units[item.document]), len(units[item.summary])] for item in items]) // unit
-        lengths = self._features.lengths(sizes[:, 0], sizes[:, 1])
+        units = dict(zip(unique, features.read(unique), strict=True))
+        documents, summaries = ([units[getattr(item, text)] for item in items] for text in ("document", "summary"))
+        sizes = [np.array(list(map(len, texts))) // features.width for texts in (documents, summaries)]
         outputs = np.empty((len(items), width), np.float32)
         # At most ``batch_size`` · 512 units a batch, padding counted.
         room = batch_size * _UNITS
-        for batch in longest_first(lengths, lambda longest: min(room // max(1, longest), 8 * batch_size)):
-            documents, summaries = ([units[getattr(items[i], text)] for i in batch] for text in ("document", "summary"))
-            tensors = self._features.collate(documents, summaries)
+        for batch in longest_first(features.lengths(*sizes), lambda most: min(room // max(1, most), 8 * batch_size)):
+            tensors = features.collate([documents[i] for i in batch], [summaries[i] for i in batch])
             with torch.inference_mode():
                 logits = ask(**{name: tensor.to(self.device) for name, tensor in tensors.items()})
                 outputs[batch] = logits.float().cpu().numpy().reshape(len(batch), -1)
         if not np.isfinite(outputs[:, 0]).all():
-            raise InputError(
-                f"the model answers with a number that is not finite for document {items[0].document[:60]!r}…"
-            )
-        cut = self._features.was_cut(sizes[:, 0], sizes[:, 1])
-        if isinstance(self._features, AlignFeatures):
-            cut |= self._features.read_in_part([units[item.document] for item in items])
+            raise InputError(f"the model's answer is not a finite number for document {items[0].document[:60]!r}…")
+        cut = features.was_cut(*sizes)
+        if isinstance(features, AlignFeatures):
+            cut |= features.read_in_part(documents)
         return outputs, cut
 
 

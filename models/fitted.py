@@ -15,8 +15,7 @@ from scipy.special import expit
 from negsample.errors import InputError
 from negsample.models.build import Parts
 from negsample.models.estimator import Answers, Estimator
-from negsample.models.folder import save_folder
-from negsample.models.percentiles import percentiles_of, sample_columns
+from negsample.models.folder import percentiles_of, sample_columns, save_folder
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Columns, Item, Scorer
 from negsample.seeds import digest

@@ -1,4 +1,9 @@
-"""The model folder: ``config.json``, ``model.safetensors``, ``encoder/`` and a model card; written whole, checked on reading."""
+"""The model folder: ``config.json``, ``model.safetensors``, ``encoder/`` and a model card; written whole, checked on reading.
+
+What a score means is in its ``percentiles.json``: what held-out summaries of the model's own corpus scored. Of at most
+``_MOST`` summaries all values are kept, so that a percentile is exact; of more, as many evenly spaced quantiles, and it is
+right to 0.3 %.
+"""
 
 import json
 import os
@@ -6,16 +11,24 @@ import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import negsample
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, file_digest
 from negsample.models.build import Parts, load_parts
 from negsample.models.language.model_files import load_weights
-from negsample.models.percentiles import FILE as PERCENTILES
 from negsample.models.precision import to_bf16
 
+if TYPE_CHECKING:
+    from negsample.models.estimator import Estimator
+
+PERCENTILES = "percentiles.json"
+_MOST = 200
+# Scores of one text differ in the last digits from batch to batch; a summary is not better than itself.
+_DIGITS = 5
 FORMAT = "negsample-estimator"
 FORMAT_VERSION = 1
 _NEEDED = ("head", "features", "encoder", "recipe", "loss", "weights_sha256")
@@ -112,3 +125,54 @@ def read_description(folder: Path) -> dict[str, Any]:
     if missing := [key for key in _NEEDED if key not in description]:
         raise InputError(f"{path}: damaged (no {missing[0]!r}); copy the model again")
     return description
+
+
+# --- percentiles
+
+
+def percentiles_of(columns: Mapping[str, np.ndarray], corpus: str) -> dict[str, Any]:
+    """The content of ``percentiles.json`` from what real summaries of ``corpus`` scored.
+
+    ``columns``: ``score`` and each aspect → float [n] in [0, 1]; NaN, where an aspect can't be judged, is left out and
+    not counted. A column with nothing in it is left out.
+    """
+    values, summaries = {}, {}
+    for name, column in columns.items():
+        ordered = np.sort(np.asarray(column, np.float64)[np.isfinite(column)])
+        if not len(ordered):
+            continue
+        summaries[name] = len(ordered)
+        if len(ordered) > _MOST:  # the middles of as many equal shares
+            ordered = ordered[((np.arange(_MOST) + 0.5) / _MOST * len(ordered)).astype(int)]
+        values[name] = [round(float(value), _DIGITS) for value in ordered]
+    return {"corpus": corpus, "summaries": summaries, "values": values}
+
+
+def sample_columns(estimator: "Estimator") -> dict[str, np.ndarray]:
+    """What ``estimator`` says of the embedded sample's own summaries: ``score`` and each aspect → float [n]."""
+    from negsample.corpora import load_pairs
+
+    pairs = list(load_pairs("sample"))
+    return estimator.score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs]).named()
+
+
+def read_percentiles(path: Path) -> dict[str, np.ndarray] | None:
+    """The kept values of each column, sorted float64; None where there is no such file. InputError for a damaged one."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        values = {str(name): np.asarray(column, np.float64) for name, column in content["values"].items()}
+        if not all(
+            v.ndim == 1 and v.size and np.isfinite(v).all() and (np.diff(v) >= 0).all() for v in values.values()
+        ):
+            raise ValueError("its values are not sorted numbers")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: damaged ({error!r}); copy the model again") from None
+    return values or None
+
+
+def share_below(values: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """For each of ``scores`` float [n] the share in [0, 1] of the sorted ``values`` that are lower; NaN of NaN."""
+    rounded = np.round(np.asarray(scores, np.float64), _DIGITS)
+    return np.where(np.isnan(rounded), np.nan, np.searchsorted(values, rounded, side="left") / len(values))

@@ -66,7 +66,7 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
 def measure_sample() -> dict[str, Any]:
     """Percentiles of the embedded sample's own summaries, scored by the ready estimator (``percentiles.json``)."""
     from negsample.models import load
-    from negsample.models.percentiles import percentiles_of, sample_columns
+    from negsample.models.folder import percentiles_of, sample_columns
 
     return {"ready": VERSION, **percentiles_of(sample_columns(load()), "sample")}
 

@@ -7,11 +7,10 @@ __version__ = "0.1.0"
 __all__ = ["Estimator", "ScoreBatches", "__version__", "assert_quality"]
 
 if TYPE_CHECKING:
-    from negsample.models.dataframe import ScoreBatches
+    from negsample.models.dataframe import ScoreBatches, assert_quality
     from negsample.models.estimator import Estimator
-    from negsample.models.quality import assert_quality
 
-_HOMES = {"Estimator": "estimator", "ScoreBatches": "dataframe", "assert_quality": "quality"}
+_HOMES = {"Estimator": "estimator", "ScoreBatches": "dataframe", "assert_quality": "dataframe"}
 
 
 def __getattr__(name: str) -> Any:

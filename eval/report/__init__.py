@@ -78,22 +78,26 @@ def made(name: str, make: Callable[[], T]) -> T | None:
         return None
 
 
-def write_report(out: str, contents: Mapping[str, Any], watch: Stopwatch, **facts: Any) -> None:
-    """Make the folder ``out`` of ``contents`` (see `write_files`) and ``run.json`` with ``facts``."""
+def write_report(out: str, contents: Mapping[str, Any], watch: Stopwatch, **facts: Any) -> bool:
+    """Make the folder ``out`` of ``contents``, as `write_files` does, and ``run.json`` with ``facts``."""
     with new_folder(out) as folder:
-        write_files(folder, contents)
+        whole = write_files(folder, contents)
         write_run(folder / "run.json", watch, **facts)
+    return whole
 
 
-def write_files(folder: Path, contents: Mapping[str, Any]) -> None:
+def write_files(folder: Path, contents: Mapping[str, Any]) -> bool:
     """Write each of ``contents`` under its name in ``folder``: a table ``(rows, columns)``, a page as
-    the function that makes it (see `made`), anything else as JSON.
+    the function that makes it (see `made`), anything else as JSON. Returns whether every page could be made.
     """
+    whole = True
     for name, content in contents.items():
         if callable(content):
             if (page := made(name, content)) is not None:
                 atomic_text(folder / name, page)
+            whole = whole and page is not None
         elif isinstance(content, tuple):
             write_table(folder / name, *content)
         else:
             atomic_json(folder / name, content)
+    return whole

@@ -15,7 +15,7 @@ CSV_COLUMNS = tuple(
 )
 
 
-def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> None:
+def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> bool:
     """Write ``compare.json``, ``compare.csv``, ``report.html`` and ``run.json`` in the folder ``out``."""
     plain = comparison_json(result)
     rows = (
@@ -26,9 +26,9 @@ def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> N
         "compare.csv": (rows, CSV_COLUMNS),
         "report.html": partial(comparison_page, result),
     }
-    about_run = {"config": plain["settings"], "seed": result.settings.seed, "data": fingerprints(result.files)}
+    about_run = {"config": plain["settings"], "seed": result.settings.seed, "data": fingerprints(result.settings.files)}
     signatures = {section.column.name: section.column.signature for section in result.sections}
-    write_report(out, contents, watch, **about_run, signatures=signatures)
+    return write_report(out, contents, watch, **about_run, signatures=signatures)
 
 
 def comparison_json(result: SystemsComparison) -> dict[str, Any]:

@@ -25,7 +25,7 @@ _TEXTS = 3
 _TEST_NAMES = {"permutation": "paired permutation", "williams": "Williams"}
 
 
-def write_correlation(result: Correlation, out: str, watch: Stopwatch) -> None:
+def write_correlation(result: Correlation, out: str, watch: Stopwatch) -> bool:
     """Write ``agreement.json``, ``agreement.csv``, ``scores.parquet``, ``report.html`` and ``run.json`` in the folder ``out``."""
     settings, plain = result.settings, agreement_json(result)
     contents = {
@@ -38,7 +38,7 @@ def write_correlation(result: Correlation, out: str, watch: Stopwatch) -> None:
     files += [argument.partition("=")[2] for argument in settings.scores]
     signatures = {column.name: column.signature for column in result.columns}
     about_run = {"config": plain["settings"], "seed": settings.seed, "data": fingerprints(files)}
-    write_report(out, contents, watch, **about_run, signatures=signatures)
+    return write_report(out, contents, watch, **about_run, signatures=signatures)
 
 
 # --- plain values

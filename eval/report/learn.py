@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.eval.agreement.columns import TRIVIAL
-from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficient_symbol, level_title
+from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, SYMBOLS, level_title
 from negsample.eval.judgments import parted
 from negsample.eval.learn import FITTED, OVERALL, FitResult, TargetResult
 from negsample.eval.metrics.learned import PresetResult
@@ -28,7 +28,7 @@ _ENOUGH = 0.01
 CURVES = ("fitted", "the overall score as it was", "the aspect that is best on those fitted")
 
 
-def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch) -> None:
+def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, watch: Stopwatch) -> bool:
     """Write the model folder ``out``: the estimator (which came from ``base``) with its fit, ``fit/`` with ``report.html``,
     ``fit.json`` and ``fit.csv``, and ``run.json``.
     """
@@ -40,7 +40,9 @@ def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, wa
     with new_folder(out) as folder:
         (folder / "fit").mkdir()
         save_fitted(estimator, result.fitted, folder, fit_card(Path(out).name, result, base))
-        write_files(folder / "fit", {"fit.json": plain, "fit.csv": table, "report.html": partial(fit_page, result)})
+        whole = write_files(
+            folder / "fit", {"fit.json": plain, "fit.csv": table, "report.html": partial(fit_page, result)}
+        )
         write_run(
             folder / "run.json",
             watch,
@@ -52,6 +54,7 @@ def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, wa
             base={"model": base, "signature": estimator.signature},
             signatures={metric.name: metric.signature for metric in result.fitted.metrics},
         )
+    return whole
 
 
 def write_preset(result: PresetResult, out: str, watch: Stopwatch, judgments: str, seed: int) -> None:
@@ -114,7 +117,7 @@ def in_words(moved: dict[str, float]) -> str:
 def verdict(target: TargetResult) -> str:
     """Whether the fit is worth having beside the best aspect, in one sentence."""
     against = target.against
-    symbol = coefficient_symbol(target.coefficient)
+    symbol = SYMBOLS[target.coefficient]
     if against.difference is None:
         return f"The fit could not be compared with {target.best}: {against.reason}; use {target.best}."
     told = (

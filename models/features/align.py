@@ -17,6 +17,7 @@ from negsample.models.align.judge import Judge
 from negsample.models.align.reader import Reader, Text
 from negsample.models.batching import pad
 from negsample.models.embedding_cache import key
+from negsample.models.kernels import pack
 from negsample.recent import Recent
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ class AlignFeatures:
         return made
 
     def to(self, device: torch.device | None) -> None:
-        """Let the judge compute on ``device``, where one is given; the encoder and the language model chose their own."""
+        """Let the judge read on ``device``, where one is given; the encoder and the language model chose their own."""
         if self.judge is not None and device is not None:
-            self.judge.network.to(device)
+            pack(self.judge.network.to(device))
 
     def stay_in_memory(self) -> None:
         """Keep what is read in memory alone, within closer bounds, and nothing of it in the embedding cache on disk."""

@@ -39,14 +39,17 @@ _MOST_SHARED = 1 << 15
 _CHUNK = 4096
 
 
-def load_lm(lm: str, kind: str = "", device: str = "auto", *, shared: bool = True) -> Pretrained:
+def load_lm(
+    lm: str, kind: str = "", device: str = "auto", *, shared: bool = True, only_reads: bool = True
+) -> Pretrained:
     """The language model ``lm``: ``packaged``, ``gguf:FILE``, a folder, or a hub id; ``shared``: remembered for who asks again.
 
     ``kind``: ``masked``, ``causal`` or ``encoder-decoder``; by default what its configuration says. Raises InputError
     where there is none, it cannot be loaded as one, has no mask token, or (causal) its predictions look ahead.
     """
     folder = lm_folder(lm)
-    model = (shared_network if shared else load_network)(folder, kind or lm_kind(lm, folder), device)
+    load = shared_network if shared else load_network
+    model = load(folder, kind or lm_kind(lm, folder), device, only_reads=only_reads)
     if model.kind == "masked" and model.tokenizer.mask_token_id is None:
         raise InputError(f"{lm}: its tokenizer has no mask token; give a masked language model")
     if model.kind == "causal" and not _looks_back_only(model):
@@ -86,13 +89,13 @@ def _converted(path: Path) -> Path:
         raise InputError(f"{target}: can't be written ({error}); set NEGSAMPLE_CACHE to another folder") from None
     with scratch as made, quiet():
         try:
-            where = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
-            tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-            network = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+            place, file = path.parent, path.name
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, gguf_file=file)
+            network = transformers.AutoModelForCausalLM.from_pretrained(place, gguf_file=file, dtype=torch.float32)
             # What is written is no longer quantised.
             if hasattr(network.config, "quantization_config"):
                 del network.config.quantization_config
-            network.hf_quantizer = None
+            network.hf_quantizer = None  # type: ignore[assignment]
             network.save_pretrained(made)
             tokenizer.save_pretrained(made)
             if not (target / "config.json").is_file():
@@ -122,7 +125,7 @@ def lm_kind(lm: str, folder: Path) -> str:
     if name.endswith("ForConditionalGeneration") and told.get("is_encoder_decoder"):
         return "encoder-decoder"
     raise InputError(
-        f"{lm}: made as {name}, which is no masked or causal language model and no encoder–decoder; give one (gpt2, "
+        f"{lm}: made as {name}, no masked or causal language model and no encoder–decoder; give a language model (gpt2, "
         "facebook/bart-large-cnn, roberta-base, …)"
     )
 
@@ -331,7 +334,8 @@ def _blockwise_losses(projection: Any, hidden: Any, targets: Any) -> Any:
     """log Σ exp of the logits minus the target's, [k] of ``hidden`` [k, d]: the logits of a large vocabulary never stand
     in memory together."""
     import torch
-    from torch.nn.functional import linear
+
+    from negsample.models.kernels import linear
 
     weight, bias = projection.weight, projection.bias
     total = None

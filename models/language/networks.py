@@ -99,15 +99,20 @@ class Pretrained:
         return fingerprint(self.precision, {}, [("float32", digest.encode())])
 
 
-def load_network(model: str | Path, kind: str = "", device: str = "auto", limit: int = 0) -> Pretrained:
+def load_network(
+    model: str | Path, kind: str = "", device: str = "auto", limit: int = 0, *, only_reads: bool = True
+) -> Pretrained:
     """Return the network in the folder or hub id ``model``, in float32; ``limit`` shortens its longest input (0: its own).
 
-    ``kind``: one of ``KINDS``; by default the network without a head, and of an encoder–decoder only the encoder. No code
-    that comes with it is run. Raises InputError where it can't be had or loaded so, its weights are damaged or missing
-    (transformers would make them up), or, of those with a head, its tokenizer is a slow one.
+    ``kind``: one of ``KINDS``; by default the network without a head, and of an encoder–decoder only the encoder.
+    ``only_reads``: its linear layers may be packed (``negsample.models.kernels``). No code that comes with it is run. Raises
+    InputError where it can't be had or loaded so, its weights are damaged or missing (transformers would make them up),
+    or, of those with a head, its tokenizer is a slow one.
     """
     import torch
     import transformers
+
+    from negsample.models.kernels import pack
 
     place = pick_device(device)
     folder = model if isinstance(model, Path) else model_folder(model)
@@ -140,7 +145,10 @@ def load_network(model: str | Path, kind: str = "", device: str = "auto", limit:
     if config.is_encoder_decoder and not has_encoder and not kind:
         network = network.get_encoder()
     longest = min(tokenizer.model_max_length, _learnt_positions(network))
-    return Pretrained(network.eval().to(place), tokenizer, min(limit or longest, longest), place, kind, digest)
+    network = network.eval().to(place)
+    if only_reads:
+        pack(network)
+    return Pretrained(network, tokenizer, min(limit or longest, longest), place, kind, digest)
 
 
 shared_network = lru_cache(maxsize=2)(load_network)
@@ -164,7 +172,7 @@ def load_pretrained(name: str, attention: str = "sdpa") -> tuple[Any, Any, int]:
 
     ``name`` is ``minilm`` (the packaged one), a folder, or a hub id. Raises InputError as ``load_network`` does.
     """
-    made = load_network(minilm_folder() if name == "minilm" else name, device="cpu")
+    made = load_network(minilm_folder() if name == "minilm" else name, device="cpu", only_reads=False)
     made.network.set_attn_implementation(attention)
     # No head uses the layer, which nothing would train.
     made.network.pooler = None

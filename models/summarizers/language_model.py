@@ -105,7 +105,7 @@ class LanguageSummarizer:
         Raises InputError where there is none, it can't be read, has no end-of-text token, or reads fewer tokens than
         ``limits`` ask for.
         """
-        found = load_lm(model, device="cpu", shared=False)
+        found = load_lm(model, device="cpu", shared=False, only_reads=False)
         if found.kind == "masked":
             raise InputError(
                 f"{model}: a masked language model writes nothing; give a causal one or an encoder–decoder"
@@ -119,11 +119,6 @@ class LanguageSummarizer:
         if needed > found.limit:
             raise InputError(f"{model} has room for {found.limit} tokens, not {needed}; lower document_tokens")
         return cls(LanguageNetwork(found.network), found.tokenizer, limits)
-
-    @property
-    def summarizer(self) -> "LanguageSummarizer":
-        """Itself: what is trained is what is used."""
-        return self
 
     def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """Token ids and mask of the documents, cut at the limit; a causal model's with the prompt, padded on the left."""

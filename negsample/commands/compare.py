@@ -64,7 +64,7 @@ def compare(
         print_comparison(result)
     finally:  # neither where it can't be shown nor where it can't be written is lost what was found
         if out is not None:
-            write_comparison(result, out, watch)
+            options.check_whole(write_comparison(result, out, watch))
     if out is not None:
         say(f"\nreport: {out}/report.html   figures: {out}/compare.csv, compare.json")
 

@@ -58,7 +58,7 @@ def correlate(
     try:
         print_correlation(result)
     finally:  # neither where it can't be shown nor where it can't be written is lost what was found
-        write_correlation(result, out, watch)
+        options.check_whole(write_correlation(result, out, watch))
     say(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
 
 

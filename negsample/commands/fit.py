@@ -70,7 +70,7 @@ def fit(
     try:
         print_fit(result)
     finally:  # neither where it can't be shown nor where it can't be written is lost what was found
-        write_fit(result, estimator, model or "ready", out, watch)
+        options.check_whole(write_fit(result, estimator, model or "ready", out, watch))
     say(f"\nmodel: {out}   report: {out}/fit/report.html   figures: {out}/fit/fit.csv, fit.json")
 
 

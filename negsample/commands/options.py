@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from negsample.errors import InputError
 
@@ -69,3 +69,9 @@ def check_given(config: str | None, values: list[str] | None) -> None:
     """Raise InputError where neither a file nor a word says what to work on."""
     if config is None and not values:
         raise InputError("nothing says what to read; give corpus=PATH or --config FILE")
+
+
+def check_whole(whole: bool) -> None:
+    """End with code 2 where a page could not be made, of which a line has told."""
+    if not whole:
+        raise Exit(2)

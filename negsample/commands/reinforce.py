@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Exit, Option
+from typer import Option
 
 from negsample.commands import options
 from negsample.errors import InputError
@@ -67,8 +67,7 @@ def reinforce(
                     stream.write(drawn)
             _test(settings, f"{out}/summaries.jsonl", test)
     say(f"summarizer: {out}   test: {test}/report.html, {out}/samples.md, {out}/{_CURVE}")
-    if not all(path.exists() for path in wanted):  # of which a line has told
-        raise Exit(2)
+    options.check_whole(all(path.exists() for path in wanted))
 
 
 def _test(settings: "ReinforceConfig", summaries: str, out: Path) -> None:

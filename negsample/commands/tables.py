@@ -103,3 +103,4 @@ def transfer(
         data=table.more["domains"],
         cell_seconds=sum(found["seconds"] for _, found in grid.finished),
     )
+    options.check_whole(page is not None)

