@@ -85,7 +85,6 @@ def make_scorers(
             scorers.append(make_metric(spec))
         except InputError as error:
             missed.append(f"the baseline {spec} is not in the table: {error}")
-    check_names(scorer.name for scorer in scorers)
     return scorers, missed
 
 
@@ -139,9 +138,12 @@ def _folder_names(folders: Sequence[str]) -> list[str]:
     return ["/".join(parts[-depth:]) for parts in paths]
 
 
-def check_names(names: Iterable[str]) -> None:
-    """InputError where two columns have one name."""
-    for name, count in Counter(names).items():
+def check_names(scorers: Sequence[Scorer], others: Sequence[str] = ()) -> None:
+    """InputError where two columns, of ``scorers`` with their aspects and of ``others``, have one name."""
+    own = (
+        f"{scorer.name}.{aspect}" if aspect else scorer.name for scorer in scorers for aspect in ("", *scorer.aspects)
+    )
+    for name, count in Counter([*own, *others]).items():
         if count > 1:
             raise InputError(f"two rows of the table would be called {name!r}; rename one")
 

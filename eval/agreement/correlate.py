@@ -205,10 +205,9 @@ def correlate(settings: Settings) -> Correlation:
     from_files = [column for column, _ in matched]
     scorers, missed = make_scorers(settings.models, settings.metrics, baselines=True, precision=settings.precision)
     notes += [*missed, *(line for _, lines in matched for line in lines)]
-    check_names([*(column.name for column in from_files), *(scorer.name for scorer in scorers)])
+    check_names(scorers, [column.name for column in from_files])
     # The baselines stand last.
     columns = sorted([*score_columns(scorers, rows), *from_files], key=lambda column: column.kind == "baseline")
-    check_names(column.name for column in columns)
     asked = [column for column in columns if column.kind != "baseline"]
     if asked and all(np.isnan(column.values).all() for column in asked):
         why = "; ".join(f"{column.name}: {column.unscored()}" for column in asked)
