@@ -45,7 +45,8 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     from negsample.models.features.rows import RowFeatures
     from negsample.models.heads import HEADS
     from negsample.train.data import open_split, prepare_split
-    from negsample.train.fit.loop import SILENT, fit, predict
+    from negsample.train.fit.checkpoint import SILENT
+    from negsample.train.fit.loop import fit, predict
     from negsample.train.job import make_accelerator
 
     encoder = make_encoder(ENCODER)

@@ -12,19 +12,6 @@ from negsample.settings import Settings, make_settings, number, read_settings
 
 
 @dataclass(frozen=True)
-class Optimisation:
-    """The numbers of the training loop that depend on the head unless they are given; fields as in ``TrainConfig``."""
-
-    optimizer: str
-    learning_rate: float
-    weight_decay: float
-    warmup: float
-    schedule: str
-    epochs: int
-    batch_size: int
-
-
-@dataclass(frozen=True)
 class Reading(Settings):
     """What is read of which corpora.
 
@@ -59,7 +46,8 @@ class TrainConfig(Reading):
 
     Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (the tokens that a
     summary keeps in any case when both are cut); ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th
-    percentile of the training split); ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
+    percentile of the training split); ``units`` (of the recurrence, ``lstm``; ``None`` = 128 over sentences, 25 over words);
+    ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
 
     Optimisation: ``loss`` (``bce``, ``mse``, ``ranking``; ``None`` = by recipe),
     ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``,
@@ -87,6 +75,7 @@ class TrainConfig(Reading):
     min_summary: int = number(128, least=1)
     max_document: int | None = number(None, least=1)
     max_summary: int | None = number(None, least=1)
+    units: int | None = number(None, least=1)
     freeze_encoder: bool = False
     attention: Literal["sdpa", "eager"] = "sdpa"
     loss: Literal["bce", "mse", "ranking"] | None = None
@@ -142,11 +131,6 @@ class TrainConfig(Reading):
         settled = dataclasses.replace(self, **missing)
         # A set beyond the last epoch would be made and never seen.
         return dataclasses.replace(settled, redraws=min(self.redraws, max(1, int(settled.epochs or 1))))
-
-    def optimisation(self) -> Optimisation:
-        """What the loop goes by, every number settled."""
-        settled = self.resolved()
-        return Optimisation(**{field.name: getattr(settled, field.name) for field in dataclasses.fields(Optimisation)})
 
 
 def make_config(values: Mapping[str, Any], where: str = "configuration") -> TrainConfig:

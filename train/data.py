@@ -23,6 +23,7 @@ import numpy as np
 from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
 from negsample.errors import InputError
 from negsample.io.files import appears, atomic_json
+from negsample.io.lines import display, is_pipe
 from negsample.io.read import read_examples
 from negsample.negatives.generate import generate
 from negsample.negatives.recipe import Recipe
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 SPLITS = ("train", "validation", "test")
 ORIGINAL = "original"
+# What ``CorpusOptions`` calls by the same names.
+_AS_READ = ("limit", "sample", "seed", "document_field", "summary_field", "on_bad")
 # Examples read together, and texts remembered: a document's examples stand together, so few are enough.
 _CHUNK = 512
 _REMEMBERED = 4096
@@ -47,15 +50,8 @@ _GROUP = 50
 
 def corpus_options(config: Reading) -> CorpusOptions:
     """How the corpora of ``config`` are read."""
-    return CorpusOptions(
-        limit=config.limit,
-        sample=config.sample,
-        seed=config.seed,
-        document_field=config.document_field,
-        summary_field=config.summary_field,
-        config=config.corpus_config,
-        on_bad=config.on_bad,
-    )
+    same = {name: getattr(config, name) for name in _AS_READ}
+    return CorpusOptions(config=config.corpus_config, **same)
 
 
 def pairs_of(config: Reading, skipped: Counter[str]) -> Iterator[Pair]:
@@ -65,13 +61,13 @@ def pairs_of(config: Reading, skipped: Counter[str]) -> Iterator[Pair]:
 
 
 def find_corpora(config: Reading) -> None:
-    """Open each corpus of ``config`` and read it up to its first pair, before anything is begun with them.
+    """Open each corpus of ``config``, which is read several times, up to its first pair before anything is begun.
 
-    Raises InputError for one that is not there, can't be read, or can be read once only (standard input).
+    Raises InputError for one that is not there, can't be read, or can be read once only (standard input, a pipe).
     """
     for name in config.corpora():
-        if name == "-":
-            raise InputError("corpus: standard input can be read once only; give a file")
+        if is_pipe(name):
+            raise InputError(f"corpus: {display(name)} can be read once only, and is needed more often; give a file")
         # Without sampling, which would read it to its end.
         next(load_pairs(name, dataclasses.replace(corpus_options(config), sample=None)), None)
 
@@ -98,8 +94,8 @@ def read_of(config: Reading, skipped: Counter[str]) -> dict[str, Any]:
 class Arrays:
     """Arrays of different lengths on disk, one a text: ``arrays[i]`` is array i, read when it is asked for.
 
-    ``path``: all of them end to end, of type ``dtype``; beside it their ends (``.npy``). Arrow's lists were tried: to read
-    one array takes three times as long. Raises InputError where ``path`` has another length.
+    ``path``: all of them end to end, of type ``dtype``; beside it their ends (``.npy``). (One of Arrow's lists takes three
+    times as long to read.) Raises InputError where ``path`` has another length.
     """
 
     def __init__(self, path: Path, dtype: str) -> None:
@@ -166,20 +162,17 @@ class Split:
         documents = self.documents.lengths(self.document_of[rows]) // self.width
         return documents, self.summaries.lengths(self.summary_of[rows]) // self.width
 
-    def blocks(self) -> Iterator[slice]:
-        """All examples, some ten thousands at a time."""
-        return (slice(start, min(start + _BLOCK, len(self))) for start in range(0, len(self), _BLOCK))
+    def _blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The units of all examples, some ten thousands at a time."""
+        return (self.units(slice(start, start + _BLOCK)) for start in range(0, len(self), _BLOCK))
 
     def costs(self, features: "Features") -> np.ndarray:
         """Units of each example's pair after cutting (``features.lengths``); int32 [n]."""
-        found = np.empty(len(self), np.int32)
-        for block in self.blocks():
-            found[block] = features.lengths(*self.units(block))
-        return found
+        return np.concatenate([features.lengths(*block).astype(np.int32) for block in self._blocks()])
 
     def cut(self, features: "Features") -> int:
         """How many examples are longer than what ``features`` keep."""
-        return sum(int(features.was_cut(*self.units(block)).sum()) for block in self.blocks())
+        return sum(int(features.was_cut(*block).sum()) for block in self._blocks())
 
     @property
     def kind_of(self) -> np.ndarray:
@@ -278,34 +271,10 @@ def open_split(folder: Path) -> Split:
     )
 
 
-class Batches:
-    """The batches of every epoch of ``split``, of about ``batch_size`` examples each.
-
-    ``together``: a batch holds whole documents. Epoch e sees the originals and set e mod ``redraws`` of the negatives,
-    of which a set holds ``negatives`` of each pair, in the order in which they stand: a network with many weights learns
-    one fixed set by heart; with another one each epoch it has to look at the document.
-    """
-
-    def __init__(
-        self, split: Split, features: "Features", batch_size: int, *, together: bool, negatives: int, redraws: int
-    ) -> None:
-        costs = split.costs(features)
-        sets = [None] if redraws == 1 else redrawn(split.is_original, negatives, redraws)
-        documents = split.document_of if together else None
-        self._sets = [BatchOrder(costs, batch_size, documents, rows) for rows in sets]
-
-    def steps(self, epochs: int) -> int:
-        """Optimiser steps of ``epochs`` epochs."""
-        return sum(self._sets[epoch % len(self._sets)].per_epoch for epoch in range(epochs))
-
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[list[np.ndarray]]:
-        """The batches of one epoch from the ``start``-th on; see ``BatchOrder.epoch``."""
-        return self._sets[epoch % len(self._sets)].epoch(seed, epoch, start)
-
-
 def redrawn(original: np.ndarray, negatives: int, redraws: int) -> list[np.ndarray]:
     """The examples of each set, int64 [n] each, ascending: all originals, and every pair's next ``negatives``.
 
+    A network with many weights learns one fixed set by heart; with another one each epoch it has to look at the document.
     ``original`` bool [n]; a pair's examples stand together, its original first. Where a pair has fewer negatives than
     ``negatives * redraws``, the later sets lack them.
     """
@@ -320,8 +289,6 @@ class BatchOrder:
 
     ``documents`` (int [n]), where given, says which examples must stay together: a batch then holds whole documents,
     about ``batch_size`` examples of them. ``rows`` (int [m]): the examples that are seen at all (default: every one).
-
-    It holds 4 bytes an example (12 with ``documents``), 8 more with ``rows``, and 8 more while an epoch is under way.
     """
 
     def __init__(
@@ -331,23 +298,16 @@ class BatchOrder:
         documents: np.ndarray | None = None,
         rows: np.ndarray | None = None,
     ) -> None:
-        if rows is not None:
-            lengths, documents = lengths[rows], None if documents is None else documents[rows]
-        self._rows = rows
-        self._by_unit: np.ndarray | None = None
-        if documents is None:
-            self._lengths = np.asarray(lengths, np.int32)
-            mean = 1.0
-        else:
-            codes = np.unique(documents, return_inverse=True)[1]
-            counts = np.bincount(codes)
-            self._by_unit = np.argsort(codes, kind="stable").astype(np.int32)
-            self._ends = np.cumsum(counts, dtype=np.int32)
-            self._lengths = np.zeros(len(counts), np.int32)
-            np.maximum.at(self._lengths, codes, lengths)
-            mean = counts.mean()
-        self._units = max(1, round(batch_size / mean))
-        self.per_epoch = -(-len(self._lengths) // self._units)
+        rows = np.arange(len(lengths)) if rows is None else rows
+        codes = np.arange(len(rows)) if documents is None else np.unique(documents[rows], return_inverse=True)[1]
+        counts = np.bincount(codes)
+        # The examples of unit i lie from ends[i] to ends[i + 1].
+        self._rows = rows[np.argsort(codes, kind="stable")].astype(np.int32)
+        self._ends = np.concatenate([[0], np.cumsum(counts)])
+        self._lengths = np.zeros(len(counts), np.int32)
+        np.maximum.at(self._lengths, codes, lengths[rows])
+        self._units = max(1, round(batch_size / counts.mean()))
+        self.per_epoch = -(-len(counts) // self._units)
 
     def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[list[np.ndarray]]:
         """The batches of one epoch from the ``start``-th on, each a list of units (an example, or a document's examples).
@@ -361,14 +321,8 @@ class BatchOrder:
             group = order[first : first + _GROUP * self._units]
             group[:] = group[np.argsort(self._lengths[group], kind="stable")]
         for number in rng.permutation(self.per_epoch)[start:]:
-            yield [self._examples(int(unit)) for unit in order[number * self._units : (number + 1) * self._units]]
-
-    def _examples(self, unit: int) -> np.ndarray:
-        if self._by_unit is None:
-            examples = np.array([unit])
-        else:
-            examples = self._by_unit[self._ends[unit - 1] if unit else 0 : self._ends[unit]].astype(np.int64)
-        return examples if self._rows is None else self._rows[examples]
+            units = order[number * self._units : (number + 1) * self._units]
+            yield [self._rows[self._ends[unit] : self._ends[unit + 1]].astype(np.int64) for unit in units]
 
 
 def share(batch: list[np.ndarray], parts: int, processes: int, rank: int) -> list[np.ndarray]:

@@ -16,14 +16,21 @@ from negsample.models.batching import pad
 from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import Encoder, load_encoder
 from negsample.models.language.model_files import load_weights
-from negsample.models.summarizers.budget import Budget, extract, sentences_of
+from negsample.models.summarizers.budget import Budget, best_choices, extract, sentences_of
+from negsample.recent import Recent
+from negsample.records import Source
+from negsample.seeds import generator
 
 KIND = "negsample-extractor"
 # What is known of a sentence beside its vector (``_places``).
 _PLACES = 5
 _BATCH = 64
+# Documents whose sentence vectors are in memory: some 150 MB.
+_KEPT = 4000
 # Picks an action of each row of logits [B, N] at step t: int64 [B].
 Choose = Callable[[Tensor, int], Tensor]
+# Rewards float64 [n] of summaries: (documents, summaries, references) → numbers.
+Score = Callable[[Sequence[str], Sequence[str], Sequence[Sequence[str]]], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,32 +108,45 @@ class ExtractorNetwork(nn.Module):
 
 
 class Extractor:
-    """The network with the encoder of its sentences and its budget; ``summarize(documents)``."""
+    """The network with the encoder of its sentences and its budget; ``summarize(documents)``.
 
-    def __init__(self, encoder: Encoder, network: ExtractorNetwork, budget: Budget) -> None:
+    A policy as it is (``negsample.train.reinforce``). Maximum likelihood learns the best extracts by ``oracle``, found
+    greedily (Nallapati et al. 2017 §2.2).
+    """
+
+    def __init__(
+        self, encoder: Encoder, network: ExtractorNetwork, budget: Budget, oracle: Score | None = None
+    ) -> None:
         self.encoder, self.network, self.budget = encoder, network, budget
-        self._cache = EmbeddingCache(encoder)
+        self._oracle, self._cache = oracle, EmbeddingCache(encoder)
+        self._read: Recent[str, ReadDocument] = Recent(_KEPT)
+        self._best: dict[str, list[int]] = {}
 
     @classmethod
-    def new(cls, encoder: Encoder, budget: Budget, seed: int) -> "Extractor":
+    def new(cls, encoder: Encoder, budget: Budget, seed: int, oracle: Score | None = None) -> "Extractor":
         """An untrained one; its weights come from ``seed``."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return cls(encoder, ExtractorNetwork(encoder.dim), budget)
+            return cls(encoder, ExtractorNetwork(encoder.dim), budget, oracle)
 
     def read(self, documents: Sequence[str]) -> list[ReadDocument]:
         """The documents' sentences with their vectors. Raises InputError for a document without a sentence."""
-        split = [sentences_of(document) for document in documents]
-        if empty := [document for document, (found, _) in zip(documents, split, strict=True) if not found]:
+        new = self._read.missing(documents)
+        split = [sentences_of(document) for document in new]
+        if empty := [document for document, (found, _) in zip(new, split, strict=True) if not found]:
             raise InputError(f"a document has no sentence ({empty[0][:40]!r}); leave it out")
         every = list(dict.fromkeys(sentence for found, _ in split for sentence in found))
         vectors = self._cache.rows(every)
         vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         row = {sentence: number for number, sentence in enumerate(every)}
-        return [ReadDocument(own, counts, vectors[[row[sentence] for sentence in own]]) for own, counts in split]
+        self._read.add(new, [ReadDocument(own, counts, vectors[[row[one] for one in own]]) for own, counts in split])
+        found = self._read.find(documents)
+        self._read.trim()
+        return found
 
-    def collate(self, documents: Sequence[ReadDocument]) -> dict[str, Tensor]:
+    def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """What the network takes of documents, padded to the one with most sentences."""
+        documents = self.read([source.document for source in sources])
         vectors, mask = pad([document.vectors.astype(np.float32) for document in documents])
         places, _ = pad([_places(document) for document in documents])
         counts, _ = pad([np.array(document.counts, np.float32)[:, None] for document in documents])
@@ -139,21 +159,52 @@ class Extractor:
             "words": torch.full((len(documents),), most),
         }
 
+    def best(self, sources: Sequence[Source]) -> list[list[int]]:
+        """The best extract of each source by the oracle, looked for once; none without references."""
+        lacking = [source for source in sources if source.references and source.id not in self._best]
+
+        def score(which: Sequence[int], summaries: Sequence[str]) -> np.ndarray:
+            own = [lacking[i] for i in which]
+            assert self._oracle is not None
+            return self._oracle([s.document for s in own], summaries, [s.references for s in own])
+
+        read = [(one.sentences, one.counts) for one in self.read([source.document for source in lacking])]
+        self._best.update(zip((s.id for s in lacking), best_choices(read, self.budget, score), strict=True))
+        return [self._best.get(source.id, []) for source in sources]
+
+    def targets(self, sources: Sequence[Source]) -> Tensor:
+        """The best extracts int64 [B, T], −1 after the end of each."""
+        rows = self.best(sources)
+        width = max([1, *map(len, rows)])
+        return torch.tensor([[*own, *[-1] * (width - len(own))] for own in rows]).reshape(len(rows), width)
+
     def steps(self, inputs: Mapping[str, Tensor]) -> int:
         """How many sentences may be chosen at most."""
         most = inputs["mask"].shape[1]
         return min(most, self.budget.sentences or most)
 
-    def decode(self, network: ExtractorNetwork, inputs: Mapping[str, Tensor], choose: Choose | None = None) -> Tensor:
-        """Choices int64 [B, T] of ``choose``; by default greedy, the most probable sentence each time."""
-        with torch.no_grad():
-            return network.walk(inputs, choose or (lambda logits, _: logits.argmax(1)), self.steps(inputs))[0]
+    def decode(
+        self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
+    ) -> Tensor:
+        """Choices int64 [B, T]: the most probable sentence each time, or drawn (by Gumbel's trick) by the random numbers
+        that ``draw`` and a source's id decide."""
+        rngs = [] if draw is None else [generator(*draw, source.id) for source in sources]
+        own = inputs["mask"].sum(1).tolist()
 
-    @staticmethod
-    def texts(documents: Sequence[ReadDocument], sequences: Tensor) -> list[str]:
+        def choose(logits: Tensor, _: int) -> Tensor:
+            noise = np.zeros(logits.shape, np.float32)
+            for row, rng, n in zip(noise, rngs, own, strict=False):
+                row[:n] = rng.gumbel(size=n)
+            return (logits + torch.from_numpy(noise).to(logits.device)).argmax(1)
+
+        with torch.no_grad():
+            return self.network.walk(inputs, choose, self.steps(inputs))[0]
+
+    def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
         """The summaries that choices [B, T] mean."""
+        read = self.read([source.document for source in sources])
         chosen = [[place for place in row if place >= 0] for row in sequences.tolist()]
-        return [extract(document.sentences, own) for document, own in zip(documents, chosen, strict=True)]
+        return [extract(document.sentences, own) for document, own in zip(read, chosen, strict=True)]
 
     def summarize(self, documents: Sequence[str]) -> list[str]:
         """A summary of each document, by greedy choice."""
@@ -161,9 +212,9 @@ class Extractor:
         self.network.eval()
         found: list[str] = []
         for start in range(0, len(documents), _BATCH):
-            read = self.read(documents[start : start + _BATCH])
-            inputs = {name: tensor.to(device) for name, tensor in self.collate(read).items()}
-            found += self.texts(read, self.decode(self.network, inputs))
+            own = [Source(document, document) for document in documents[start : start + _BATCH]]
+            inputs = {name: tensor.to(device) for name, tensor in self.inputs(own).items()}
+            found += self.texts(own, self.decode(inputs, own))
         return found
 
     def save(self, folder: Path, facts: Mapping[str, Any]) -> None:

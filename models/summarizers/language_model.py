@@ -120,11 +120,6 @@ class LanguageSummarizer:
             raise InputError(f"{model} has room for {found.limit} tokens, not {needed}; lower document_tokens")
         return cls(LanguageNetwork(found.network), found.tokenizer, limits)
 
-    @property
-    def summarizer(self) -> "LanguageSummarizer":
-        """Itself: what is trained is what is used."""
-        return self
-
     def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """Token ids and mask of the documents, cut at the limit; a causal model's with the prompt, padded on the left."""
         documents = [source.document for source in sources]

@@ -25,9 +25,9 @@ from negsample.seeds import generator, seed_from
 from negsample.train.config import TrainConfig
 from negsample.train.data import ORIGINAL, Split
 from negsample.train.fit.align_features import ComputedFeatures, compute_features, stored_features
-from negsample.train.fit.checkpoint import Position, TrainingLog
+from negsample.train.fit.checkpoint import Callbacks, Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
-from negsample.train.fit.loop import Callbacks, run_epochs
+from negsample.train.fit.loop import run_epochs
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -138,7 +138,7 @@ def fit_head(
     (split, computed), (held_split, held_computed) = train, validation
     ranks, held = rank(split), rank(held_split)
     position, kept = Position(), _InMemory(network)
-    log = TrainingLog(work / "training.jsonl", callbacks.say)
+    log = TrainingLog(work / "training.jsonl", callbacks)
     log.rewind(position)
     optimizer = torch.optim.Adam(network.parameters(), lr=float(config.learning_rate or 0.02))
     everything = np.concatenate(held.documents)
@@ -162,11 +162,7 @@ def fit_head(
     def validate() -> float:
         network.eval()
         logits = forward(network, held_computed, everything)
-        found = float(ranking_loss(logits, held_split.labels, held, everything))
-        log.losses(position, found)
-        if callbacks.after_epoch is not None:
-            callbacks.after_epoch(position.epoch, found)
-        return found
+        return log.losses(position, float(ranking_loss(logits, held_split.labels, held, everything)))
 
     run_epochs(
         position, epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,

@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from torch import nn
 
 from negsample.io.files import atomic_json, replacing
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -128,15 +130,32 @@ def find_checkpoint(work: Path) -> tuple[Path, Position] | None:
     return max(found, key=lambda item: (item[1].step, item[1].epoch), default=None)
 
 
+@dataclass(frozen=True)
+class Callbacks:
+    """Functions that a run calls, each where it is given; an exception from one ends the run.
+
+    ``say(text)``: each epoch's losses in words (default: printed). ``after_epoch(epoch, validation_loss)``: epochs from
+    0, before the epoch's checkpoint is written. ``after_fit(labels, scores)``: float32 [n] each, the validation split
+    under the best weights; on one process.
+    """
+
+    say: Callable[[str], None] = say
+    after_epoch: Callable[[int, float], None] | None = None
+    after_fit: Callable[[np.ndarray, np.ndarray], None] | None = None
+
+
+PRINTED, SILENT = Callbacks(), Callbacks(say=lambda text: None)
+
+
 class TrainingLog:
     """``training.jsonl``: one line an epoch (and a step, where asked for), rewound when a run goes on.
 
-    Appends lines to ``path`` and tells ``say`` how epochs went; does neither where ``path`` is None (all processes but one).
+    Appends lines to ``path`` and tells ``callbacks`` how epochs went; where ``path`` is None (all processes but one)
+    nothing is written or said.
     """
 
-    def __init__(self, path: Path | None, say: Callable[[str], None]) -> None:
-        self._path = path
-        self._say = say
+    def __init__(self, path: Path | None, callbacks: Callbacks) -> None:
+        self._path, self._callbacks = path, callbacks
 
     def write(self, **facts: Any) -> None:
         """Append a line; ``kind`` is ``"step"`` (with ``step``) or ``"epoch"`` (with ``epoch``), both counted from 0."""
@@ -144,13 +163,16 @@ class TrainingLog:
             with open(self._path, "a", encoding="utf-8") as stream:
                 stream.write(json.dumps(facts, ensure_ascii=False) + "\n")
 
-    def losses(self, position: Position, validation_loss: float) -> None:
-        """Append the line of the epoch that ends at ``position``, and say its losses."""
+    def losses(self, position: Position, validation_loss: float) -> float:
+        """Append the line of the epoch that ends at ``position``, and tell its losses; ``validation_loss``."""
         facts = {"train_loss": position.train_loss, "validation_loss": validation_loss}
         self.write(kind="epoch", epoch=position.epoch, steps=position.step, **facts)
         if self._path is not None:
             losses = f"train loss {position.train_loss:.4f}, validation loss {validation_loss:.4f}"
-            self._say(f"epoch {position.epoch + 1}: {losses}")
+            self._callbacks.say(f"epoch {position.epoch + 1}: {losses}")
+        if self._callbacks.after_epoch is not None:
+            self._callbacks.after_epoch(position.epoch, validation_loss)
+        return validation_loss
 
     def rewind(self, position: Position) -> None:
         """Forget the steps and the epochs from ``position`` on: they will be done (again)."""

@@ -26,7 +26,7 @@ from negsample.progress import Bar
 from negsample.records import Pair
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
-from negsample.train.config import Optimisation
+from negsample.train.config import TrainConfig
 from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _PART = 4
 _CHECKED = 64
 # Documents that stretches are taken from at most; a step sees a dozen of them.
 MOST_DOCUMENTS = 8192
-_PLAN = Optimisation("adamw", 1e-4, weight_decay=0.01, warmup=0.1, schedule="linear", epochs=1, batch_size=13)
+_PLAN = TrainConfig(optimizer="adamw", learning_rate=1e-4, weight_decay=0.01, warmup=0.1, schedule="linear")
 _CLIP = 1.0
 _SAVE_EVERY = 25
 

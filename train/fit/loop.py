@@ -7,7 +7,6 @@ batches, what a step and a validation are) it is given as functions.
 import contextlib
 import ctypes
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -19,10 +18,9 @@ from negsample.errors import InputError
 from negsample.models.features import Features
 from negsample.progress import Bar
 from negsample.seeds import seed_from
-from negsample.terminal import say
-from negsample.train.config import Optimisation, TrainConfig
-from negsample.train.data import Batches, Split, share
-from negsample.train.fit.checkpoint import Checkpoints, Position, TrainingLog
+from negsample.train.config import TrainConfig
+from negsample.train.data import BatchOrder, Split, redrawn, share
+from negsample.train.fit.checkpoint import PRINTED, Callbacks, Checkpoints, Position, TrainingLog
 from negsample.train.fit.losses import GROUPED, LOSSES, Loss
 
 if TYPE_CHECKING:
@@ -34,23 +32,6 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _DEFAULT, _TRIM, _MMAP = 128 << 10, 1 << 28, 1 << 25
 # No loss and no weight of a training that goes well is so large.
 _MOST = 1e6
-
-
-@dataclass(frozen=True)
-class Callbacks:
-    """Functions that a run calls, each where it is given; an exception from one ends the run.
-
-    ``say(text)``: each epoch's losses in words (default: printed). ``after_epoch(epoch, validation_loss)``: epochs from
-    0, before the epoch's checkpoint is written. ``after_fit(labels, scores)``: float32 [n] each, the validation split
-    under the best weights; on one process.
-    """
-
-    say: Callable[[str], None] = say
-    after_epoch: Callable[[int, float], None] | None = None
-    after_fit: Callable[[np.ndarray, np.ndarray], None] | None = None
-
-
-PRINTED, SILENT = Callbacks(), Callbacks(say=lambda text: None)
 
 
 class Kept(Protocol):
@@ -138,25 +119,25 @@ def fit(
     random number of a step depend only on (seed, step), and a checkpoint holds all the rest. Raises InputError as
     ``check_sound``.
     """
-    plan = config.optimisation()
-    together = loss_name in GROUPED
-    order = Batches(
-        train, features, plan.batch_size, together=together, negatives=config.negatives, redraws=config.redraws
-    )
-    steps = order.steps(plan.epochs)
-    prepared, optimizer = accelerator.prepare(network, make_optimizer(network, plan))
+    config = config.resolved()
+    epochs, size = int(config.epochs or 0), int(config.batch_size or 1)
+    costs, documents = train.costs(features), train.document_of if loss_name in GROUPED else None
+    sets = [None] if config.redraws == 1 else redrawn(train.is_original, config.negatives, config.redraws)
+    orders = [BatchOrder(costs, size, documents, rows) for rows in sets]
+    steps = sum(orders[epoch % len(orders)].per_epoch for epoch in range(epochs))
+    prepared, optimizer = accelerator.prepare(network, make_optimizer(network, config))
     loss = LOSSES[loss_name]
     kept = Checkpoints(accelerator, work, network)
     position = kept.resume()
-    log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, callbacks.say)
+    log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, callbacks)
     log.rewind(position)
 
     def batches(epoch: int, start: int) -> Iterable[list[np.ndarray]]:
         prepared.train()
-        return order.epoch(config.seed, epoch, start)
+        return orders[epoch % len(orders)].epoch(config.seed, epoch, start)
 
     def step(batch: list[np.ndarray]) -> tuple[float, int]:
-        set_learning_rate(optimizer, plan, position.step, steps)
+        set_learning_rate(optimizer, config, position.step, steps)
         torch.manual_seed(seed_from(config.seed, "step", position.step, accelerator.process_index))
         total = train_step(accelerator, config, loss, prepared, optimizer, features, train, batch)
         if config.log_examples:
@@ -164,15 +145,11 @@ def fit(
         return total, sum(map(len, batch))
 
     def validate() -> float:
-        logits = predict(accelerator, network, features, validation, plan.batch_size)
-        found = float(loss(logits, *_truth(validation, slice(None))).mean())
-        log.losses(position, found)
-        if callbacks.after_epoch is not None:
-            callbacks.after_epoch(position.epoch, found)
-        return found
+        logits = predict(accelerator, network, features, validation, size)
+        return log.losses(position, float(loss(logits, *_truth(validation, slice(None))).mean()))
 
     run_epochs(
-        position, plan.epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,
+        position, epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,
         steps=steps, checkpoint_every=config.checkpoint_every,
     )  # fmt: skip
     kept.load_best(position.best_epoch)
@@ -238,29 +215,29 @@ def predict(
     return accelerator.reduce(logits.to(accelerator.device), "sum").cpu()
 
 
-def make_optimizer(network: nn.Module, plan: Optimisation) -> torch.optim.Optimizer:
-    """Return the optimiser that ``plan`` names, over the parameters that are trained; biases and norms don't decay."""
+def make_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+    """The optimiser that a resolved ``config`` names, over the parameters that are trained; biases and norms don't decay."""
+    rate = float(config.learning_rate or 0)
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     groups: list[dict[str, Any]] = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": plan.weight_decay},
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": config.weight_decay},
         {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    if plan.optimizer == "rmsprop":
+    if config.optimizer == "rmsprop":
         # Bao et al. 2021 don't give the decay: 0.9 is Tieleman and Hinton's, and Keras' default. PyTorch's is 0.99, whose
         # first steps are three times as long: ``fc`` over 700 words saturates at once and gives every pair one score.
-        return torch.optim.RMSprop(groups, lr=plan.learning_rate, alpha=0.9)
-    return torch.optim.AdamW(groups, lr=plan.learning_rate)
+        return torch.optim.RMSprop(groups, lr=rate, alpha=0.9)
+    return torch.optim.AdamW(groups, lr=rate)
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, plan: Optimisation, step: int, steps: int) -> None:
+def set_learning_rate(optimizer: torch.optim.Optimizer, config: TrainConfig, step: int, steps: int) -> None:
     """Set the rate of ``step`` (from 0) of ``steps``: rising linearly over the warm-up, then constant or falling to 0."""
-    warm = int(plan.warmup * steps)
-    rate = plan.learning_rate
+    warm, rate = int((config.warmup or 0) * steps), float(config.learning_rate or 0)
     if step < warm:
-        rate = plan.learning_rate * (step + 1) / warm
-    elif plan.schedule == "linear":
-        rate = plan.learning_rate * max(0.0, (steps - step) / max(1, steps - warm))
+        rate *= (step + 1) / warm
+    elif config.schedule == "linear":
+        rate *= max(0.0, (steps - step) / max(1, steps - warm))
     for group in optimizer.param_groups:
         group["lr"] = rate
 

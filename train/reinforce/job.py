@@ -12,7 +12,7 @@ from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
 from negsample.models.encoders import make_encoder
 from negsample.models.summarizers.budget import Budget, lead
-from negsample.models.summarizers.extractor import Extractor
+from negsample.models.summarizers.extractor import Extractor, Score
 from negsample.models.summarizers.language_model import STAND_INS, LanguageSummarizer, Limits, stand_in
 from negsample.records import Source
 from negsample.terminal import say
@@ -22,8 +22,7 @@ from negsample.train.fit.loop import own_state
 from negsample.train.job import WORK, finish, hold_folder, make_accelerator, told_after
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import need_documents, read_sources
-from negsample.train.reinforce.loop import START, RewardFunction, fit, score
-from negsample.train.reinforce.policy import ExtractPolicy, Policy, Score
+from negsample.train.reinforce.loop import START, Policy, RewardFunction, fit, score
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -68,7 +67,7 @@ def make_policy(config: ReinforceConfig, oracle: Score) -> Policy:
         encoder = make_encoder(config.encoder)
         if encoder.unit != "sentence":
             raise InputError(f"encoder {config.encoder}: gives vectors of words; name one of sentences")
-        return ExtractPolicy(Extractor.new(encoder, config.budget, config.seed), oracle)
+        return Extractor.new(encoder, config.budget, config.seed, oracle)
     limits = Limits(config.document_tokens, config.summary_tokens, config.prompt, config.beams, config.top_k)
     if config.model in STAND_INS:
         return stand_in(config.model, limits)
@@ -98,7 +97,7 @@ def _run(
         accelerator.wait_for_everyone()
         return {}
     signature = getattr(reward, "signature", "")
-    policy.summarizer.save(out, {"training": config.as_dict(), "reward": signature})
+    policy.save(out, {"training": config.as_dict(), "reward": signature})
     with told_after(out, "what tells of it"):
         test = sources["test"]
         systems = _test_summaries(config, policy, test, work)
@@ -148,18 +147,18 @@ def _test_summaries(
     from safetensors.torch import load_model
 
     documents = [source.document for source in test]
-    trained = policy.summarizer.summarize(documents)
+    trained = policy.summarize(documents)
     systems = {config.system: trained}
     if (work / START).is_file():
         weights = {name: value.clone() for name, value in policy.network.state_dict().items()}
         load_model(policy.network, str(work / START))
-        systems = {"start": policy.summarizer.summarize(documents), **systems}
+        systems = {"start": policy.summarize(documents), **systems}
         policy.network.load_state_dict(weights)
-    extract = isinstance(policy, ExtractPolicy)
-    budget = config.budget if extract else Budget(sentences=1 if config.headlines else 3)
+    extractor = policy if isinstance(policy, Extractor) else None
+    budget = extractor.budget if extractor else Budget(sentences=1 if config.headlines else 3)
     systems["lead"] = [lead(document, budget) for document in documents]
-    if isinstance(policy, ExtractPolicy) and all(source.references for source in test):
-        systems["oracle"] = policy.best_texts(test)
+    if extractor and all(source.references for source in test):
+        systems["oracle"] = extractor.texts(test, extractor.targets(test))
     return systems
 
 

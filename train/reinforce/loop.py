@@ -1,27 +1,58 @@
 """Training by a reward: maximum likelihood first, then the mixed loss, resumable at any step."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from negsample.models.summarizers import Summarizer
 from negsample.records import Source
 from negsample.seeds import seed_from
 from negsample.terminal import say
-from negsample.train.fit.checkpoint import Checkpoints, Memory, TrainingLog, save_weights
+from negsample.train.fit.checkpoint import Callbacks, Checkpoints, Memory, TrainingLog, save_weights
 from negsample.train.fit.loop import run_epochs
 from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.data import epoch_order
-from negsample.train.reinforce.policy import Policy
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 # The weights as they were before the first reward (before the training, where there is none), for the test table.
 START = "start.safetensors"
+
+
+class Policy(Summarizer, Protocol):
+    """A summarizer that can be trained by a reward.
+
+    ``network(inputs, sequences)`` gives the log probability [B] of sequences int64 [B, T] (negative after their end) for
+    the documents in ``inputs``.
+    """
+
+    @property
+    def network(self) -> nn.Module:
+        """What is trained."""
+        ...
+
+    def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
+        """What the network takes of the documents."""
+        ...
+
+    def targets(self, sources: Sequence[Source]) -> Tensor:
+        """The sequences that maximum likelihood learns, int64 [B, T]; nothing but negative ones without references."""
+        ...
+
+    def decode(
+        self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
+    ) -> Tensor:
+        """Sequences drawn by the random numbers that ``draw`` and a document's id decide; without, the most probable."""
+        ...
+
+    def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
+        """The summaries that sequences mean."""
+        ...
 
 
 class RewardFunction(Memory, Protocol):
@@ -74,7 +105,7 @@ def fit(
     main, last = accelerator.is_main_process, config.ml_epochs + config.epochs
     kept = Checkpoints(accelerator, work, policy.network, reward)
     position = kept.resume()
-    log = TrainingLog(work / "training.jsonl" if main else None, say)
+    log = TrainingLog(work / "training.jsonl" if main else None, Callbacks(say=say))
     log.rewind(position)
     if main and not position.step and not config.epochs:
         save_weights(policy.network, work / START)

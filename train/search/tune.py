@@ -20,7 +20,7 @@ from negsample.errors import InputError
 from negsample.io.resume import work_folder
 from negsample.models.evaluation import accuracy, is_graded, pearson
 from negsample.train.config import make_config
-from negsample.train.fit.loop import Callbacks
+from negsample.train.fit.checkpoint import Callbacks
 from negsample.train.job import train
 from negsample.train.search.settings import Search
 from negsample.train.search.study import (

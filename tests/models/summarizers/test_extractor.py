@@ -11,6 +11,7 @@ from negsample.models.encoders import make_encoder
 from negsample.models.summarizers import load_summarizer
 from negsample.models.summarizers.budget import Budget
 from negsample.models.summarizers.extractor import Extractor
+from negsample.records import Source
 
 DOCUMENTS = [
     "Rain fell. The river rose by two metres on Sunday. Boats sank in the old port. Nobody was hurt.",
@@ -24,8 +25,12 @@ def extractor() -> Extractor:
     return Extractor.new(Hashed(), Budget(words=12), seed=1)
 
 
+def sources(documents: list[str]) -> list[Source]:
+    return [Source(document, document) for document in documents]
+
+
 def sampled(extractor: Extractor, documents: list[str], seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    inputs = extractor.collate(extractor.read(documents))
+    inputs = extractor.inputs(sources(documents))
     rng = torch.Generator().manual_seed(seed)
 
     def choose(logits: torch.Tensor, _: int) -> torch.Tensor:
@@ -37,11 +42,10 @@ def sampled(extractor: Extractor, documents: list[str], seed: int) -> tuple[torc
 def test_the_probability_of_a_sample_is_that_of_teacher_forcing_alone_or_in_a_batch(extractor: Extractor) -> None:
     for seed in range(5):
         sequences, log_probs = sampled(extractor, DOCUMENTS, seed)
-        read = extractor.read(DOCUMENTS)
-        forced = extractor.network(extractor.collate(read), sequences)
+        forced = extractor.network(extractor.inputs(sources(DOCUMENTS)), sequences)
         assert forced.tolist() == pytest.approx(log_probs.tolist(), abs=1e-5)
-        for row, one in enumerate(read):
-            alone = extractor.network(extractor.collate([one]), sequences[row : row + 1])
+        for row, one in enumerate(sources(DOCUMENTS)):
+            alone = extractor.network(extractor.inputs([one]), sequences[row : row + 1])
             assert float(alone) == pytest.approx(float(log_probs[row]), abs=1e-5)
 
 
@@ -56,7 +60,7 @@ def test_all_ways_to_fill_the_budget_have_probabilities_that_sum_to_one(extracto
         return [end for s in further for end in endings([*chosen, s])] if further else [chosen]
 
     every = endings([])
-    inputs = extractor.collate(read)
+    inputs = extractor.inputs(sources(DOCUMENTS[:1]))
     total = sum(float(extractor.network(inputs, torch.tensor([one])).exp()) for one in every)
     assert total == pytest.approx(1.0, abs=1e-5)
 

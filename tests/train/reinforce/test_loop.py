@@ -22,7 +22,6 @@ from negsample.rewards import Reward
 from negsample.train.reinforce.config import ReinforceConfig, make_reinforce_config
 from negsample.train.reinforce.data import epoch_order
 from negsample.train.reinforce.loop import fit, gamma_at, mixed, self_critical, step
-from negsample.train.reinforce.policy import ExtractPolicy
 
 SOURCES = [Source(f"d{n}", document, (summary,)) for n, (document, summary) in enumerate(map(story, range(24)))]
 
@@ -60,11 +59,11 @@ def config_of(**values: Any) -> ReinforceConfig:
     return make_reinforce_config(settings).resolved()
 
 
-def extract_policy(budget: Budget | None = None) -> ExtractPolicy:
+def extract_policy(budget: Budget | None = None) -> Extractor:
     def first(documents: Sequence[str], summaries: Sequence[str], _: Any) -> np.ndarray:
         return np.array([float(d.startswith(s[:10])) for d, s in zip(documents, summaries, strict=True)])
 
-    return ExtractPolicy(Extractor.new(Hashed(), budget or Budget(sentences=1), seed=0), first)
+    return Extractor.new(Hashed(), budget or Budget(sentences=1), 0, first)
 
 
 def quiet(_: str) -> None:
@@ -77,13 +76,13 @@ def test_likelihood_learns_the_best_extracts_and_the_reward_what_is_rewarded(tmp
     taught = config_of(ml_epochs=20, epochs=0, ml_learning_rate=0.02, patience=50)
     fit(Accelerator(cpu=True), taught, policy, reward, SOURCES, [], SOURCES[:6], _made(tmp_path / "ml"), quiet)
     assert reward.calls == 0
-    firsts = policy.summarizer.summarize([source.document for source in SOURCES])
+    firsts = policy.summarize([source.document for source in SOURCES])
     assert np.mean([s.document.startswith(text) for s, text in zip(SOURCES, firsts, strict=True)]) > 0.9
     # From the beginning again: who is sure of the first sentence hardly ever draws another.
     policy = extract_policy()
     rewarded = config_of(ml_epochs=0, epochs=20, gamma=1.0, learning_rate=0.02, patience=50, samples=2)
     fit(Accelerator(cpu=True), rewarded, policy, reward, SOURCES, [], SOURCES[:6], _made(tmp_path / "rl"), quiet)
-    lasts = policy.summarizer.summarize([source.document for source in SOURCES])
+    lasts = policy.summarize([source.document for source in SOURCES])
     assert np.mean([last_sentence(s.document, text) for s, text in zip(SOURCES, lasts, strict=True)]) > 0.9
 
 

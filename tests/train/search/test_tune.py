@@ -17,7 +17,7 @@ from negsample.commands.tune import tune as tune_command
 from negsample.errors import InputError
 from negsample.eval.report.tune import tune_page
 from negsample.train.config import make_config, read_config
-from negsample.train.fit.loop import Callbacks
+from negsample.train.fit.checkpoint import Callbacks
 from negsample.train.job import train
 from negsample.train.search.settings import read_search
 from negsample.train.search.study import hide, open_storage, safe_url, state_of
