@@ -281,7 +281,10 @@ def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], li
         for name in wanted:
             if name not in known:
                 raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
-        sources = [replace(source, rows=tuple(_only(row, wanted) for row in source.rows)) for source in sources]
+        for k, source in enumerate(sources):
+            scores = ({name: row.scores[name] for name in row.scores if name in wanted} for row in source.rows)
+            rows = (replace(row, scores=own) for row, own in zip(source.rows, scores, strict=True))
+            sources[k] = replace(source, rows=tuple(rows))
         without = [source for source in sources if not any(row.scores for row in source.rows)]
         score = " or ".join(wanted)
         notes += [f"{source.name}: left out, for none of its judgments has the score {score}" for source in without]
@@ -292,10 +295,6 @@ def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], li
         over = "; the figures are over both halves, --half report leaves these out" if halves["report"] else ""
         notes.append(told + over)
     return sources, notes
-
-
-def _only(row: Judged, wanted: Sequence[str]) -> Judged:
-    return replace(row, scores={name: value for name, value in row.scores.items() if name in wanted})
 
 
 def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) -> Measured:
