@@ -1,7 +1,7 @@
 """Columns of scores beside judged summaries: from models, metrics, and files that another program wrote."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from negsample.eval.judgments.collect import Unusable, name_field
 from negsample.eval.metrics.base import score_judged
 from negsample.io.read import number_field, read_rows
 from negsample.progress import Bar
-from negsample.records import Judged, document_key
+from negsample.records import Judged
 from negsample.scoring.metrics import METRICS, make_metric
 from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
@@ -118,12 +118,6 @@ def score_columns(scorers: Sequence[Scorer], rows: Sequence[Judged]) -> list[Sco
                 )
             bar.advance(note=scorer.name)
     return columns
-
-
-def documents_seen(scorer: Scorer, rows: Iterable[Judged]) -> int:
-    """How many of the documents of ``rows`` a model was fitted on: its figures there are too good."""
-    texts = {text for row in rows for text in row.documents} if scorer.fitted_on else set()
-    return len(scorer.fitted_on.intersection(map(document_key, texts)))
 
 
 def _folder_names(folders: Sequence[str]) -> list[str]:
