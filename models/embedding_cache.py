@@ -41,8 +41,8 @@ _WAIT_SECONDS = 60.0
 _SPARE_KILOBYTES = 1 << 20
 # Keys asked for in one statement.
 _ASKED = 500
-# Bytes of vectors that stay in memory once read (words come again and again), and what one takes beside its numbers.
-_KEPT_BYTES, _BESIDE = 1 << 26, 200
+# Bytes of vectors that stay in memory once read (an epoch meets them again), and what one takes beside its numbers.
+_KEPT_BYTES, _BESIDE = 1 << 28, 200
 
 
 def key(text: str) -> bytes:
