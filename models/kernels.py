@@ -100,7 +100,7 @@ def pack(network: nn.Module) -> nn.Module:
             # A subclass may be read by its weight, not called.
             if type(module) is nn.Linear and _can_be_packed(module.weight):
                 module.__class__ = Packed
-                module.kept = _Kept(module.weight)
+                module.__dict__["kept"] = _Kept(module.weight)
     return network
 
 

@@ -113,10 +113,6 @@ def records(out: Path) -> list[dict]:
     return sorted(pq.read_table(out).to_pylist(), key=lambda record: record["id"])
 
 
-def words(numbers) -> list[float]:
-    return [len(story(number)[1].split()) for number in numbers]
-
-
 def summary(out: Path) -> dict:
     return json.loads((out / SUMMARY).read_text())
 
@@ -139,8 +135,7 @@ def test_equal_to_one_process(cls_model, tmp_path):
     found = records(tmp_path / "out")
     assert [record["id"] for record in found] == list(range(30))
     for record, other in zip(found, expected, strict=True):
-        assert record["score"] == pytest.approx(other["score"], abs=1e-6)
-        assert {**record, "score": None} == {**other, "score": None}
+        assert record == other | {"score": pytest.approx(other["score"], abs=1e-6)}
     one = pq.read_schema(next((tmp_path / "out").glob("*.parquet"))).remove_metadata()
     assert one == pq.read_schema(tmp_path / "0.parquet")
     told = summary(tmp_path / "out")
@@ -162,7 +157,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path):
     assert done.tallies[source].n == 24
     found = records(tmp_path / "out")
     assert [record["id"] for record in found] == list(range(24))
-    assert [record["score"] for record in found] == words(range(24))
+    assert [record["score"] for record in found] == [len(story(number)[1].split()) for number in range(24)]
     assert not list((tmp_path / "out").glob(".*"))
 
 
@@ -215,28 +210,28 @@ def test_a_damaged_file_among_good_ones(tmp_path, negsample):
 
 
 def test_mistakes_are_one_line(tmp_path, negsample):
-    arguments = ["score", "--on", "ray", "--metric", "words"]
-
-    def told(*more, base=arguments):
-        lines = negsample(*base, *more, check=2).stderr.splitlines()
-        assert lines[-1].startswith("negsample: ")
-        assert not any("Traceback" in line for line in lines)
-        return lines[-1]
-
     source = write(tmp_path / "bad.jsonl", range(6), bad={4})
-    assert f"{source}, line 5: field 'summary' is blank" in told(source, "-o", tmp_path / "bad")
     (tmp_path / "none.jsonl").write_text("")
-    assert "none.jsonl: no records" in told(tmp_path / "none.jsonl", "-o", tmp_path / "out")
-    assert "not -" in told("-", "-o", tmp_path / "out")
-    assert "--on spark: give ray" in told(source, "-o", tmp_path / "out", "--on", "spark")
-    assert "give INPUT… (files or folders, not -)" in told(source)
-    assert "is given twice" in told(source, tmp_path, "-o", tmp_path / "out")
-    assert "which is an input" in told(tmp_path, "-o", tmp_path / "out")
-    assert "--limit" in told(source, "-o", tmp_path / "out", "--limit", "3")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link").symlink_to(tmp_path)
+    out = ("-o", tmp_path / "out")
+    for words, told in (
+        ((source, *out), f"{source}, line 5: field 'summary' is blank"),
+        ((tmp_path / "none.jsonl", *out), "none.jsonl: no records"),
+        (("-", *out), "not -"),
+        ((source, *out, "--on", "spark"), "--on spark: give ray"),
+        ((source,), "give INPUT… (files or folders, not -)"),
+        ((source, tmp_path, *out), "is given twice"),
+        ((tmp_path, "-o", tmp_path / "in" / "link" / "out"), "which is an input"),
+        ((source, *out, "--limit", "3"), "--limit"),
+    ):
+        lines = negsample("score", "--on", "ray", "--metric", "words", *words, check=2).stderr.splitlines()
+        assert lines[-1].startswith("negsample: ")
+        assert told in lines[-1]
+        assert not any("Traceback" in line for line in lines)
     # On the other machines the model may be another, or none.
-    load = partial(gone, tmp_path / "once")
     with pytest.raises(InputError, match="no such model"):
-        score_on_ray(load, [write(tmp_path / "in.jsonl", range(3))], tmp_path / "out", STOP)
+        score_on_ray(partial(gone, tmp_path / "once"), [write(tmp_path / "in.jsonl", range(3))], tmp_path / "out", STOP)
 
 
 def test_what_kills_every_worker_is_given_up(tmp_path, monkeypatch):

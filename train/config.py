@@ -55,7 +55,8 @@ class TrainConfig(Training):
 
     Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (the tokens that a
     summary keeps in any case when both are cut); ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th
-    percentile of the training split); ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
+    percentile of the training split); ``units`` (of the recurrence, ``lstm``; ``None`` = 128 over sentences, 25 over words);
+    ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
 
     Optimisation: ``loss`` (``bce``, ``mse``, ``ranking``; ``None`` = by recipe),
     ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``,
@@ -83,6 +84,7 @@ class TrainConfig(Training):
     min_summary: int = number(128, least=1)
     max_document: int | None = number(None, least=1)
     max_summary: int | None = number(None, least=1)
+    units: int | None = number(None, least=1)
     freeze_encoder: bool = False
     attention: Literal["sdpa", "eager"] = "sdpa"
     loss: Literal["bce", "mse", "ranking"] | None = None

@@ -132,7 +132,14 @@ def parts_of(config: TrainConfig) -> Parts:
     """Features, and the network where it needs no ``fit`` of them, as a resolved ``config`` says."""
     same = ("max_length", "min_summary", "max_document", "max_summary", "attention", "lm", "lm_prompt", "lm_tokens")
     given = {name: getattr(config, name) for name in (*same, "copy_lm", "seed")}
-    return new_parts(config.head, str(config.encoder), freeze=config.freeze_encoder, **given)
+    parts = new_parts(config.head, str(config.encoder), freeze=config.freeze_encoder, **given)
+    parts.options.update(head_options(config))
+    return parts
+
+
+def head_options(config: TrainConfig) -> dict[str, Any]:
+    """The options of the network that the settings give."""
+    return {"units": config.units} if config.head == "lstm" and config.units else {}
 
 
 def fit_and_test(

@@ -42,6 +42,11 @@ class Settings:
     bootstrap: int = 1000
     seed: int = 0
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What is read."""
+        return self.inputs if self.source is None else (self.source, *self.targets, *self.references)
+
 
 @dataclass(frozen=True)
 class Systems:
@@ -107,12 +112,11 @@ class Section:
 
 @dataclass(frozen=True)
 class SystemsComparison:
-    """All sections over the same systems. ``files``: what was read."""
+    """All sections over the same systems."""
 
     settings: Settings
     systems: Systems
     sections: tuple[Section, ...]
-    files: tuple[str, ...]
 
 
 def compare(settings: Settings) -> SystemsComparison:
@@ -128,20 +132,14 @@ def compare(settings: Settings) -> SystemsComparison:
     check_resamples(settings.bootstrap)
     metrics, precision = settings.metrics, settings.precision
     scorers, _ = make_scorers((), metrics, baselines=False, precision="float32" if settings.models else precision)
-    if settings.source is not None:
-        found = _from_lines(settings)
-        files = (settings.source, *settings.targets, *settings.references)
-    else:
-        needed = bool(settings.models) or any("document" in scorer.needs for scorer in scorers)
-        found = _from_records(settings, needed)
-        files = settings.inputs
+    needed = bool(settings.models) or any("document" in scorer.needs for scorer in scorers)
+    found = _from_records(settings, needed) if settings.source is None else _from_lines(settings)
     systems = _in_order(found, settings)
     # Loaded when it is known that there is something to compare.
     scorers += make_scorers(settings.models, (), baselines=False, precision=precision)[0] if settings.models else []
-    check_names(scorer.name for scorer in scorers)
+    check_names(scorers)
     columns = score_columns(scorers, [row for rows in systems.rows for row in rows])
-    check_names(column.name for column in columns)
-    return SystemsComparison(settings, systems, tuple(_section(column, systems, settings) for column in columns), files)
+    return SystemsComparison(settings, systems, tuple(_section(column, systems, settings) for column in columns))
 
 
 def _section(column: ScoreColumn, systems: Systems, settings: Settings) -> Section:
@@ -164,10 +162,11 @@ def _section(column: ScoreColumn, systems: Systems, settings: Settings) -> Secti
         raise InputError(f"{column.name}: {len(good)} documents have a score for every system; comparing needs 2")
     kept = scores[good]
     results = compare_systems(kept, systems.names, bootstrap=settings.bootstrap, seed=settings.seed)
-    different = {
-        name: tuple(d for d in largest_differences(kept, s, _DIFFERENT) if d.difference)
-        for s, name in enumerate(systems.names[1:], start=1)
-    }
+    different = {}
+    for name, scored in zip(systems.names[1:], kept.T[1:], strict=True):
+        gap = scored - kept[:, 0]
+        order = [int(d) for d in np.argsort(-np.abs(gap), kind="stable")[:_DIFFERENT] if gap[d]]
+        different[name] = tuple(Disagreement(d, *map(float, (kept[d, 0], scored[d], gap[d]))) for d in order)
     return Section(column, tuple(int(d) for d in good), kept, tuple(results), different, left_out)
 
 
@@ -213,7 +212,9 @@ def compare_systems(
     return result
 
 
-def _pairwise_p(scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutations: int, seed: int) -> list[float]:
+def _pairwise_p(
+    scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutations: int, seed: int
+) -> list[float | None]:
     """Two-sided paired permutation p of each two systems; the same sign patterns for all."""
     n = len(scores)
     first, second = [i for i, _ in pairs], [j for _, j in pairs]
@@ -225,18 +226,8 @@ def _pairwise_p(scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutatio
     step = max(1, _CHUNK // n)
     drawn = [(2.0 * keep[start : start + step] - 1) @ differences for start in range(0, len(keep), step)]
     values, observed = np.concatenate(drawn) / n, differences.mean(axis=0)
-    found = [permutation_p(float(observed[k]), values[:, k], exact) for k in range(len(pairs))]
+    found = (permutation_p(float(observed[k]), values[:, k], exact) for k in range(len(pairs)))
     return [p for p in found if p is not None]
-
-
-def largest_differences(scores: np.ndarray, system: int, count: int) -> list[Disagreement]:
-    """Find the ``count`` documents (rows of ``scores``) on which ``system`` and the first differ most, largest first.
-
-    Equal differences stand in the order of the documents.
-    """
-    difference = scores[:, system] - scores[:, 0]
-    order = np.argsort(-np.abs(difference), kind="stable")[:count]
-    return [Disagreement(int(d), float(scores[d, 0]), float(scores[d, system]), float(difference[d])) for d in order]
 
 
 # --- reading
@@ -246,15 +237,15 @@ _Found = tuple[dict[str, dict[str, Judged]], list[str], Counter[str]]
 
 
 def _from_lines(settings: Settings) -> _Found:
-    assert settings.source is not None
     twice = [name for name, count in Counter(settings.targets).items() if count > 1]
     if twice:
         raise InputError(f"{twice[0]}: given twice; name each system once")
     rows: dict[str, dict[str, Judged]] = {}
     left_out: Counter[str] = Counter()
-    paths = [settings.source, *settings.targets, *settings.references]
-    for number, (document, *texts) in aligned_lines(paths):
-        blank = next((path for path, text in zip(paths, (document, *texts), strict=True) if is_blank(text)), None)
+    for number, (document, *texts) in aligned_lines(settings.files):
+        blank = next(
+            (path for path, text in zip(settings.files, (document, *texts), strict=True) if is_blank(text)), None
+        )
         if blank is not None:
             if settings.on_bad != "skip":
                 told = "mend it, or leave its document out with --on-bad skip"

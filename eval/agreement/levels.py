@@ -17,7 +17,7 @@ from negsample.text import word_count
 LEVELS = ("pooled", "summary", "system")
 # The coefficient of each level that is shown first and by which metrics are compared.
 MAIN_COEFFICIENT = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}
-_SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
+SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
 MIN_ROWS = 3  # a document or a pool with fewer rows has no correlation
 MIN_ROWS_PARTIAL = 6  # a document with fewer rows has no partial correlation
 MIN_SYSTEMS = 4  # fewer systems have no system level
@@ -29,12 +29,7 @@ _CHUNK = 4_000_000  # numbers held at once
 
 def level_title(level: str) -> str:
     """Return e.g. ``"summary ρ"``."""
-    return f"{level} {coefficient_symbol(MAIN_COEFFICIENT[level])}"
-
-
-def coefficient_symbol(coefficient: str) -> str:
-    """Return ``r``, ``ρ`` or ``τ``."""
-    return _SYMBOLS[coefficient]
+    return f"{level} {SYMBOLS[MAIN_COEFFICIENT[level]]}"
 
 
 @dataclass(frozen=True)

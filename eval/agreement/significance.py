@@ -170,21 +170,16 @@ def _compared(
         if len(keep):
             drawn = swapped_differences(block, level, i, j, keep, both)
             values["p_permutation"] = permutation_p(first - second, drawn, exact)
-        if level == "summary":
+        rows = len(block.known_systems()) if level == "system" else n
+        between = np.nan if level == "summary" else point[min(i, j), max(i, j)]
+        test = williams(first, second, between, rows) if level != "summary" and rows >= 4 else None
+        if test is not None:
+            values |= {f"williams_{name}": value for name, value in test._asdict().items()}
+        elif level == "summary":
             values["williams_reason"] = WILLIAMS_SUMMARY
         else:
-            values |= _williams(block, level, first, second, point[min(i, j), max(i, j)])
+            values["williams_reason"] = WILLIAMS_FEW if rows < 4 else WILLIAMS_DEGENERATE
         yield values
-
-
-def _williams(block: lv.Block, level: str, first: float, second: float, between: float) -> dict[str, Any]:
-    n = len(block.known_systems()) if level == "system" else block.values.shape[1]
-    if n < 4:
-        return {"williams_reason": WILLIAMS_FEW}
-    test = williams(first, second, between, n)
-    if test is None:
-        return {"williams_reason": WILLIAMS_DEGENERATE}
-    return {f"williams_{name}": value for name, value in test._asdict().items()}
 
 
 # --- the permutation
@@ -237,7 +232,7 @@ def _pearson_of_sums(sums: np.ndarray, n: int) -> np.ndarray:
 
 
 def bonferroni(p: np.ndarray | Sequence[float]) -> np.ndarray:
-    """Return min(1, m p), m the number of p that are not NaN; NaN stays NaN. Any shape."""
+    """Return min(1, m p), m the number of p that are not NaN; NaN stays NaN."""
     values = np.asarray(p, dtype=np.float64)
     return np.minimum(1.0, values * np.count_nonzero(~np.isnan(values)))
 
@@ -245,17 +240,15 @@ def bonferroni(p: np.ndarray | Sequence[float]) -> np.ndarray:
 def holm(p: np.ndarray | Sequence[float]) -> np.ndarray:
     """Adjust p by Holm's step-down: the k-th smallest of m times (m − k + 1), never below the ones before, at most 1.
 
-    NaN stays NaN and does not count in m. Any shape. Holm (1979), "A simple sequentially rejective multiple test
-    procedure", Scand. J. Stat. 6.
+    NaN stays NaN and does not count in m. Holm (1979), "A simple sequentially rejective multiple test procedure", Scand. J.
+    Stat. 6.
     """
     values = np.asarray(p, dtype=np.float64)
-    flat = values.ravel()
-    good = np.flatnonzero(~np.isnan(flat))
-    order = good[np.argsort(flat[good], kind="stable")]
-    adjusted = np.full(flat.shape, np.nan)
-    steps = flat[order] * np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps)) if len(order) else []
-    return adjusted.reshape(values.shape)
+    order = np.argsort(values, kind="stable")  # NaN last
+    steps = values[order] * (np.count_nonzero(~np.isnan(values)) - np.arange(len(values)))
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
 
 
 @dataclass(frozen=True)
@@ -268,8 +261,6 @@ class BeatsMatrix:
     p: tuple[tuple[float | None, ...], ...]
     beats: tuple[tuple[bool, ...], ...]
     test: str
-    adjustment: str = "holm"
-    alpha: float = ALPHA
 
 
 def beats_matrix(comparisons: Sequence[MetricsComparison], test: str) -> BeatsMatrix:
@@ -282,13 +273,12 @@ def beats_matrix(comparisons: Sequence[MetricsComparison], test: str) -> BeatsMa
     names = tuple(dict.fromkeys(name for c in comparisons for name in (c.first, c.second)))
     p: list[list[float | None]] = [[None] * len(names) for _ in names]
     beats = [[False] * len(names) for _ in names]
-    for comparison, value in zip(comparisons, adjusted, strict=True):
-        if np.isnan(value) or comparison.difference is None:
-            continue
+    for comparison, value in zip(comparisons, adjusted.tolist(), strict=True):
         i, j = names.index(comparison.first), names.index(comparison.second)
-        p[i][j] = p[j][i] = float(value)
-        beats[i][j] = bool(value <= ALPHA and comparison.difference > 0)
-        beats[j][i] = bool(value <= ALPHA and comparison.difference < 0)
+        if comparison.difference is not None and not np.isnan(value):
+            p[i][j] = p[j][i] = value
+            beats[i][j] = value <= ALPHA and comparison.difference > 0
+            beats[j][i] = value <= ALPHA and comparison.difference < 0
     return BeatsMatrix(names, tuple(map(tuple, p)), tuple(map(tuple, beats)), test)
 
 

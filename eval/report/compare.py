@@ -26,7 +26,7 @@ def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> b
         "compare.csv": (rows, CSV_COLUMNS),
         "report.html": partial(comparison_page, result),
     }
-    about_run = {"config": plain["settings"], "seed": result.settings.seed, "data": fingerprints(result.files)}
+    about_run = {"config": plain["settings"], "seed": result.settings.seed, "data": fingerprints(result.settings.files)}
     signatures = {section.column.name: section.column.signature for section in result.sections}
     return write_report(out, contents, watch, **about_run, signatures=signatures)
 

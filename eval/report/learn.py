@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from negsample.eval.agreement.columns import TRIVIAL
-from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, coefficient_symbol, level_title
+from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, SYMBOLS, level_title
 from negsample.eval.judgments import parted
 from negsample.eval.learn import FITTED, OVERALL, FitResult, TargetResult
 from negsample.eval.metrics.learned import PresetResult
@@ -117,7 +117,7 @@ def in_words(moved: dict[str, float]) -> str:
 def verdict(target: TargetResult) -> str:
     """Whether the fit is worth having beside the best aspect, in one sentence."""
     against = target.against
-    symbol = coefficient_symbol(target.coefficient)
+    symbol = SYMBOLS[target.coefficient]
     if against.difference is None:
         return f"The fit could not be compared with {target.best}: {against.reason}; use {target.best}."
     told = (

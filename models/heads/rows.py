@@ -108,14 +108,14 @@ class Lstm(nn.Module):
 
     logit = w · h + c, h the state after the document's rows and then the summary's, with no padding between.
 
-    h has 128 numbers, or 25 where a row stands for a word. An example without any row has the state zero.
+    h has ``units`` numbers (0: 128, or 25 where a row stands for a word). An example without any row has the state zero.
     """
 
     takes = "rows"
 
-    def __init__(self, dim: int, max_document: int, max_summary: int, unit: str = "sentence") -> None:
+    def __init__(self, dim: int, max_document: int, max_summary: int, unit: str = "sentence", units: int = 0) -> None:
         super().__init__()
-        size = UNITS[unit]
+        size = units or UNITS[unit]
         self.recurrence = nn.LSTM(dim, size, batch_first=True)
         self.output = nn.Linear(size, 1)
 

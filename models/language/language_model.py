@@ -89,13 +89,13 @@ def _converted(path: Path) -> Path:
         raise InputError(f"{target}: can't be written ({error}); set NEGSAMPLE_CACHE to another folder") from None
     with scratch as made, quiet():
         try:
-            where = {"pretrained_model_name_or_path": path.parent, "gguf_file": path.name}
-            tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-            network = transformers.AutoModelForCausalLM.from_pretrained(**where, dtype=torch.float32)
+            place, file = path.parent, path.name
+            tokenizer = transformers.AutoTokenizer.from_pretrained(place, gguf_file=file)
+            network = transformers.AutoModelForCausalLM.from_pretrained(place, gguf_file=file, dtype=torch.float32)
             # What is written is no longer quantised.
             if hasattr(network.config, "quantization_config"):
                 del network.config.quantization_config
-            network.hf_quantizer = None
+            network.hf_quantizer = None  # type: ignore[assignment]
             network.save_pretrained(made)
             tokenizer.save_pretrained(made)
             if not (target / "config.json").is_file():

@@ -42,8 +42,15 @@ def model_folder(model: str, revision: str = "") -> Path:
     from huggingface_hub import snapshot_download
 
     def fetch(*patterns: str, local: bool) -> Path:
-        asked = {"allow_patterns": [*_DOWNLOADED, *patterns], "ignore_patterns": _NOT_DOWNLOADED}
-        return Path(snapshot_download(model, revision=revision or None, local_files_only=local, **asked))
+        return Path(
+            snapshot_download(
+                model,
+                revision=revision or None,
+                local_files_only=local,
+                allow_patterns=[*_DOWNLOADED, *patterns],
+                ignore_patterns=_NOT_DOWNLOADED,
+            )
+        )
 
     with quiet():
         with suppress(OSError, ValueError):

@@ -195,9 +195,9 @@ def correlation_records(measured: Measured) -> list[Record]:
     for table in measured.tables:
         people = dict(table.human) if spec.between_people else {}
         for figure in _figures(measured, table, measured.bootstrap, people):
-            if figure.human != figure.metric:
-                p = _better(measured, table, figure.human, figure.metric) if spec.against else figure.p
-                records.append(figure_record(figure, p, spec.stars))
+            p = _better(measured, table, figure.human, figure.metric) if spec.against else figure.p
+            # A human score agrees with itself, as is printed.
+            records.append(figure_record(figure, None if figure.human == figure.metric else p, spec.stars))
     return records
 
 

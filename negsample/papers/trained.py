@@ -192,7 +192,10 @@ def run_tac2010(spec: Declared, asked: Asked, out: Path, say: Callable[[str], No
             corpora, recipes = list(settings.sources)[:3:2], RECIPES[:3:2]
             say(f"smoke run: of the corpora {', '.join(corpora)} alone, of the recipes {', '.join(recipes)}")
             sources = {name: settings.sources[name] for name in corpora}
-            settings = stand_ins.small_transfer(replace(settings, sources=sources, recipes=recipes), say)
+            small = stand_ins.small_transfer(replace(settings, sources=sources, recipes=recipes), say)
+            # One stand-in for both sizes: so that they differ, what is not base is frozen.
+            heads = tuple({**head, "freeze_encoder": head["label"] != "base"} for head in small.heads)
+            settings = replace(small, heads=heads)
         done = run_transfer(settings, out / "models", say)
         shutil.rmtree(done.out / "work", ignore_errors=True)
         cells = [cell for cell, _ in done.finished]

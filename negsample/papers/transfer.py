@@ -43,7 +43,16 @@ from negsample.train.config import TrainConfig
 from negsample.train.data import Split, find_corpora, open_split, prepare_split
 from negsample.train.fit.checkpoint import SILENT
 from negsample.train.fit.loop import own_state
-from negsample.train.job import cut_of, fit_parts, loss_of, make_accelerator, outputs_of, parts_of, save_model
+from negsample.train.job import (
+    cut_of,
+    fit_parts,
+    head_options,
+    loss_of,
+    make_accelerator,
+    outputs_of,
+    parts_of,
+    save_model,
+)
 
 POLL_SECONDS = 1.0
 
@@ -250,7 +259,7 @@ class Transfer:
         elif isinstance(features, AlignFeatures):
             # One reader for all keeps what the encoder makes of words, in memory alone.
             features = features.untouched()
-        return Parts(config.head, {}, features, None, dict(before.encoder))
+        return Parts(config.head, head_options(config), features, None, dict(before.encoder))
 
     def train(self, cell: Cell, parts: Parts, work: Path, watch: Stopwatch) -> dict[str, Any]:
         """Train a cell, test it, save its scores; return the content of its ``figures.json``."""

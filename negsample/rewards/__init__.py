@@ -18,6 +18,7 @@ from negsample.records import as_list, is_missing, texts_of
 from negsample.rewards.terms import make_terms
 from negsample.scoring.scorer import Item, fault_of, items_of
 from negsample.seeds import digest
+from negsample.spec import defaults_of, write
 from negsample.text import is_blank, word_count, word_tokens
 
 # So many outputs from one report in the log to the next; outputs that a report looks back on.
@@ -65,21 +66,14 @@ class Reward:
             ((length == "band") != (band is not None), "length='band' and band=(fewest, most) go together"),
             (band and not 0 < band[0] <= band[1], f"band={band}: give the fewest and the most words, such as (30, 80)"),
             (undefined not in ("none", "lowest"), f"undefined={undefined!r}: give none or lowest"),
-            (
-                not 0 <= unsupervised < 1,
-                f"unsupervised={unsupervised}: give the share of documents without references, below 1",
-            ),
+            (not 0 <= unsupervised < 1, f"unsupervised={unsupervised}: give the share without references, below 1"),
         ):
             if wrong:
                 raise InputError(told)
-        given = {"document": document, "references": references, "length": length, "band": band}
-        given |= {"undefined": undefined, "unsupervised": unsupervised}
-        usual = ("document", "references", "free", None, "none", 0.0)
-        changed = [
-            f"{key}={value}" for (key, value), default in zip(given.items(), usual, strict=True) if value != default
-        ]
+        options: dict[str, object] = {"document": document, "references": references, "length": length, "band": band}
+        options |= {"undefined": undefined, "unsupervised": unsupervised}
         # Two rewards of one trainer share its log.
-        self.__name__ = ", ".join([name, *changed])
+        self.__name__ = write(name, options, defaults_of(Reward))
         self._terms, scaled = make_terms(name)
         self._columns = (document, references)
         self._band, self._partial = band, Partial() if length == "partial" else None

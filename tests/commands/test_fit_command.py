@@ -71,31 +71,22 @@ def test_the_folder_scores_explains_and_correlates(negsample, fitted: Path, judg
     assert "was fitted" not in negsample(*correlate, tmp_path / "apart", "--half", "report").stdout
 
 
-def test_every_way_loads_a_model_that_weighs_metrics(fitted: Path) -> None:
-    document, summary = story(1)
-    model = load(fitted)
+def test_every_way_loads_a_model_that_weighs_metrics(fitted: Path, align_model: Path) -> None:
+    documents, summaries = map(list, zip(*(story(number) for number in range(3)), strict=True))
+    pair, model = (documents[1:2], summaries[1:2]), load(fitted)
     assert isinstance(model, FittedEstimator)
-    score = model.score([document], [summary])
-    assert Estimator.load(fitted).score([document], [summary]) == pytest.approx(score)
-    assert pickle.loads(pickle.dumps(model)).score([document], [summary]) == pytest.approx(score)
-    assert ScoreBatches(str(fitted))({"document": [document], "summary": [summary]})["score"] == pytest.approx(score)
-    assert Reward(str(fitted)).score([document], [summary], [()]) == pytest.approx(score)
+    score, together = model.score(*pair), model.score_pairs(documents, summaries)
+    for name, values in model.score_pairs(*pair).named().items():
+        assert values[0] == pytest.approx(together.named()[name][1], abs=1e-5)
+    assert pickle.loads(pickle.dumps(model)).score(*pair) == pytest.approx(score)
+    assert ScoreBatches(str(fitted))({"document": pair[0], "summary": pair[1]})["score"] == pytest.approx(score)
+    assert Reward(str(fitted)).score(*pair, [()]) == pytest.approx(score)
     with pytest.raises(AssertionError, match="mean relevance"):
-        assert_quality([document], [summary], model=fitted, relevance=5)
-    told = model.explain(document, summary)
-    assert list(told["targets"]) == ["relevance", "people_coherence"]
-
-
-def test_a_summary_alone_and_among_others_and_one_that_can_not_be_judged(fitted: Path, align_model: Path) -> None:
-    model = load(fitted)
-    documents, summaries = zip(*(story(number) for number in range(5)), strict=True)
-    together, alone = model.score_pairs(documents, summaries), model.score_pairs(documents[3:4], summaries[3:4])
-    for name, values in alone.named().items():
-        assert values[0] == pytest.approx(together.named()[name][3], abs=1e-5)
-    # The score is the unfitted one.
-    scored = model.score_pairs(documents[:1], ["… !!"])
-    assert scored.scores[0] == pytest.approx(load(align_model).score(documents[:1], ["… !!"])[0], abs=1e-6)
-    assert scored.aspects is not None
+        assert_quality(*pair, model=fitted, relevance=5)
+    assert list(model.explain(documents[1], summaries[1])["targets"]) == ["relevance", "people_coherence"]
+    # Where nothing can be judged the score is the unfitted one.
+    scored, base = model.score_pairs(pair[0], ["… !!"]), Estimator.load(align_model)
+    assert scored.scores[0] == pytest.approx(base.score(pair[0], ["… !!"])[0], abs=1e-6)
     assert np.isnan(scored.aspects["relevance"][0])
     assert scored.reasons == ["the summary has no word, so no aspect can be judged"]
 

@@ -57,12 +57,8 @@ def test_the_other_half_is_never_seen(tmp_path, seen):
     assert seen
     assert not kept & set(seen)
     # By hand: the mean of the correlations within the three documents of the tune half.
-    by_hand = []
-    for d in range(3):
-        own = [r for r in records if r["document_id"] == f"d{d}"]
-        by_hand.append(
-            spearmanr([len(r["summary"].split()) for r in own], [r["scores"]["good"] for r in own]).statistic
-        )
+    pairs = [[(len(r["summary"].split()), r["scores"]["good"]) for r in records[4 * d : 4 * d + 4]] for d in range(3)]
+    by_hand = [spearmanr(*zip(*own, strict=True)).statistic for own in pairs]
     assert value == pytest.approx(np.mean(by_hand), abs=1e-12)
     # Whatever people said of the other half changes nothing.
     for record in records:
@@ -71,21 +67,13 @@ def test_the_other_half_is_never_seen(tmp_path, seen):
             record["summary"] += " and more of it"
     other = load_tune_halves([(write(tmp_path / "k.jsonl", records), "good")])
     assert agreement_of(tmp_path, other, "summary", "spearman") == value
-
-
-def test_the_mean_over_several_files(tmp_path, seen):
-    first, second = write(tmp_path / "a.jsonl", rows()), write(tmp_path / "b.jsonl", rows(documents=5)[::-1])
-    alone = [
-        agreement_of(tmp_path, load_tune_halves([(path, "good")]), "pooled", "pearson") for path in (first, second)
-    ]
-    both = load_tune_halves([(first, "good"), (second, "good")])
-    assert agreement_of(tmp_path, both, "pooled", "pearson") == pytest.approx(np.mean(alone))
-
-
-def test_no_correlation_is_an_error_with_its_reason(tmp_path, seen):
-    halves = load_tune_halves([(write(tmp_path / "j.jsonl", rows(systems=2)), "good")])
+    # Of several files it is the mean.
+    second = load_tune_halves([(write(tmp_path / "b.jsonl", rows(documents=5)[::-1]), "good")])
+    alone = [agreement_of(tmp_path, each, "pooled", "pearson") for each in (halves, second)]
+    assert agreement_of(tmp_path, [*halves, *second], "pooled", "pearson") == pytest.approx(np.mean(alone))
+    few = load_tune_halves([(write(tmp_path / "few.jsonl", rows(systems=2)), "good")])
     with pytest.raises(InputError, match=r"no summary-level spearman with good on .*three scored summaries"):
-        agreement_of(tmp_path, halves, "summary", "spearman")
+        agreement_of(tmp_path, few, "summary", "spearman")
 
 
 @pytest.mark.parametrize(

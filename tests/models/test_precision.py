@@ -71,16 +71,20 @@ def test_a_processor_without_the_instructions_is_refused(flags, tiny_bert, model
     Estimator.load(model, "cpu")
 
 
-@pytest.mark.parametrize("flag", ["avx512_bf16", "amx_bf16", "bf16"])
-def test_the_instructions_of_each_kind_count(flag, monkeypatch):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {flag: True})
-    assert precision.has_bf16("cpu")
+def test_what_counts_as_an_instruction_and_a_warning_where_it_does_not_pay(monkeypatch, caplog):
+    for flag in ("avx512_bf16", "amx_bf16", "bf16"):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda flag=flag: {flag: True})
+        assert precision.has_bf16("cpu")
     assert not precision.has_bf16("meta")
-
-
-def test_an_unknown_precision_is_an_error(model):
+    assert 0.01 < precision.bf16_gain() < 100
+    for gain, told in ((0.5, "float32 is 2.0 times as fast on this processor"), (3.0, "")):
+        caplog.clear()
+        monkeypatch.setattr(precision, "bf16_gain", lambda gain=gain: gain)
+        precision.check_precision("bf16", "cpu")
+        assert told in caplog.text
+        assert bool(told) == bool(caplog.text)
     with pytest.raises(InputError, match="precision='int8' is not known; choose float32 or bf16"):
-        Estimator.load(model, precision="int8")
+        precision.check_precision("int8", "cpu")
 
 
 def test_commands_that_score_take_a_precision(model, tmp_path, negsample):

@@ -69,7 +69,7 @@ def table(letters, pairs_file, tmp_path):
 
 def test_a_cell_is_what_its_model_scores_on_the_test_split(table, pairs_file, tmp_path, tiny_bert):
     said, out = [], tmp_path / "t"
-    words = ("heads=[fc, cnn, lstm, cls]", f"encoder={tiny_bert}", "max_length=64")
+    words = ("heads=[fc, cnn, lstm, cls]", f"encoder={tiny_bert}", "max_length=64", "units=5")
     found = table("p3-table1", *words, keep_models=True, say=said.append)
     measured = [record for record in found.records if record.value is not None]
     places = [(record.row, record.column) for record in measured]
@@ -81,14 +81,16 @@ def test_a_cell_is_what_its_model_scores_on_the_test_split(table, pairs_file, tm
     models = {json.loads(path.read_text())["head"]: path.parent for path in out.glob("cells/**/model/config.json")}
     for record in measured:
         model = Estimator.load(models[record.about["head"]])
+        if record.about["head"] == "lstm":
+            assert model.parts.network.recurrence.hidden_size == 5
         scores = model.score([e.document for e in examples], [e.summary for e in examples])
         value = np.mean((scores >= 0.5) == (labels == 1))
         assert record.value == pytest.approx(100 * value)
         figure = evaluation.figures(labels, scores, [e.document_id for e in examples])["accuracy"]
         assert (record.n, record.low, record.high) == (
             len(labels),
-            pytest.approx(100 * figure.low),
-            pytest.approx(100 * figure.high),
+            pytest.approx(100 * figure["low"]),
+            pytest.approx(100 * figure["high"]),
         )
     assert sum("epochs" in line for line in said) == 4
     files = "cells domains experiment.json locks p3-table1.csv p3-table1.json p3-table1.md run.json tests"

@@ -94,7 +94,7 @@ def test_two_rewards_of_one_trainer_have_two_names_in_its_log() -> None:
     told: dict[str, float] = {}
     for length in ("free", "partial"):
         Reward("words", length=length)([""] * 2, ["a", "b"], document=["x", "y"], log_metric=told.__setitem__)
-    assert {name.rpartition("/")[0] for name in told} == {"words", "words, length=partial"}
+    assert {name.rpartition("/")[0] for name in told} == {"words", "words(length=partial)"}
 
 
 def test_the_parts_of_a_sum_are_brought_to_one_spread() -> None:

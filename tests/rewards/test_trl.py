@@ -32,7 +32,7 @@ def test_grpo_trains_three_steps_with_the_reward(tmp_path: Path) -> None:
     trainer.train()
     assert trainer.state.global_step == 3
     logged = {key for line in trainer.state.log_history for key in line}
-    assert "rewards/copied=1, words=0.1, document=story, length=partial/mean" in logged
+    assert "rewards/copied=1, words=0.1(document=story,length=partial)/mean" in logged
     assert any(key.endswith("correlation_with_words") for key in logged)
     # Four outputs a step: a reward that was not asked for would have seen none.
     assert function.report()["words"] is not None

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from negsample.errors import InputError
-from negsample.eval.agreement.compare import Settings, SystemComparison, compare, compare_systems, largest_differences
+from negsample.eval.agreement.compare import Settings, SystemComparison, compare, compare_systems
 from negsample.io.read import read_rows
 
 # Words of each summary: differences to the first system are 2, 1, 3, 2, 1, 2, 1 and 0, 1, −1, 0, 0, 0, 0.
@@ -88,24 +88,16 @@ def test_records_and_text_files_give_the_same(files: dict[str, str], tmp_path: P
     path = write(tmp_path / "all.jsonl", records())
     by_records = compare(Settings(metrics=("words",), inputs=(path,))).sections[0].systems
     assert [(s.mean, s.p, s.rank, s.low) for s in by_lines] == [(s.mean, s.p, s.rank, s.low) for s in by_records]
-
-
-def test_several_files_one_a_system_and_another_baseline(tmp_path: Path) -> None:
-    rows = records()
-    paths = tuple(
-        write(tmp_path / f"{name}.jsonl", [row for row in rows if row["system"] == name])
-        for name in ("first", "better")
-    )
+    # A file a system, another baseline, document ids in place of texts.
+    rows = [
+        {"system": row["system"], "summary": row["summary"], "document_id": int(row["document"].split()[1])}
+        for row in records()
+    ]
+    names = ("first", "better")
+    paths = tuple(write(tmp_path / f"{name}.jsonl", [row for row in rows if row["system"] == name]) for name in names)
     result = compare(Settings(metrics=("words",), inputs=paths, baseline="better"))
-    assert result.systems.names == ("better", "first")
+    assert (result.systems.names, result.systems.documents[0]) == (("better", "first"), "0")
     assert result.sections[0].systems[1].difference == pytest.approx(-12 / 7)
-
-
-def test_document_ids_win_over_texts(tmp_path: Path) -> None:
-    rows = [{**row, "document_id": int(row["document"].split()[1])} for row in records()]
-    rows = [{key: value for key, value in row.items() if key != "document"} for row in rows]
-    result = compare(Settings(metrics=("words",), inputs=(write(tmp_path / "all.jsonl", rows),)))
-    assert result.systems.documents == ("0", "1", "2", "3", "4", "5", "6")
 
 
 def test_missing_summaries_are_named_with_counts(tmp_path: Path) -> None:
@@ -164,19 +156,12 @@ def test_references_are_read_line_by_line(files: dict[str, str], tmp_path: Path)
             [{key: row[key] for key in ("system", "summary")} for row in records()],
             "no field 'document_id' or 'document'",
         ),
+        ([{**row, "document_id": "d", "document": None} for row in records()], "'document'"),
     ],
 )
 def test_wrong_records_are_named(tmp_path: Path, rows: list[dict], message: str) -> None:
     with pytest.raises(InputError, match=message):
         compare(Settings(metrics=("words",), inputs=(write(tmp_path / "all.jsonl", rows),)))
-
-
-def test_a_document_may_be_missing_only_where_nothing_reads_it(tmp_path: Path) -> None:
-    rows = [{"system": s, "document_id": str(d), "summary": "a b"} for s in "ab" for d in range(3)]
-    path = write(tmp_path / "all.jsonl", rows)
-    assert compare(Settings(metrics=("words",), inputs=(path,))).sections[0].systems[0].mean == 2
-    with pytest.raises(InputError, match="no field 'document'"):
-        compare(Settings(metrics=("words", "copied"), inputs=(path,)))
 
 
 def test_the_command_prints_and_writes(
@@ -203,17 +188,6 @@ def test_the_command_prints_and_writes(
     assert [(row["metric"], row["rank"]) for row in rows[:3]] == [("words", "2"), ("words", "1"), ("words", "1")]
 
 
-def test_the_command_exits_with_2_where_documents_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from negsample.cli import main
-
-    path = write(tmp_path / "all.jsonl", records()[:-1])
-    with pytest.raises(SystemExit) as end:
-        main(["compare", "--metric", "words", path, "--out", str(tmp_path / "out")])
-    assert end.value.code == 2
-    assert "'same' lacks 1 of 7 documents" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 # --- the tests
 
 
@@ -229,14 +203,6 @@ def test_exact_p_does_not_depend_on_the_scale():
         assert differences(scores * size)[1].p == 0.25
 
 
-def test_equal_systems_share_a_rank():
-    scores = np.tile(np.random.default_rng(0).random((20, 1)), (1, 3))
-    found = differences(scores)
-    assert [f.rank for f in found] == [1, 1, 1]
-    assert [f.p for f in found[1:]] == [1.0, 1.0]
-    assert (found[1].difference_low, found[1].difference_high) == (0, 0)
-
-
 def test_ranks_with_ties():
     rng = np.random.default_rng(1)
     base = rng.random(80)
@@ -245,6 +211,8 @@ def test_ranks_with_ties():
     found = compare_systems(scores, ["base", "up", "up too", "down"])
     # Two better ones that can't be told apart, then the base, then one that all three beat.
     assert [(f.system, f.rank) for f in found] == [("base", 3), ("up", 1), ("up too", 1), ("down", 4)]
+    equal = compare_systems(np.tile(base[:, None], (1, 3)), ["a", "b", "c"])
+    assert [(f.rank, f.p, f.difference_low) for f in equal] == [(1, None, None), (1, 1.0, 0), (1, 1.0, 0)]
 
 
 def test_bootstrap_interval_against_the_normal_law():
@@ -260,12 +228,6 @@ def test_bootstrap_interval_against_the_normal_law():
     assert found.p == pytest.approx(stats.ttest_rel(scores[:, 1], scores[:, 0])[1], abs=0.04)
 
 
-def test_the_seed_decides() -> None:
-    scores = np.random.default_rng(5).random((30, 3))
-    assert differences(scores, seed=1) == differences(scores, seed=1)
-    assert differences(scores, seed=1)[0].low != differences(scores, seed=2)[0].low
-
-
 def test_holm_over_the_systems():
     scores = np.array([[0.0, 1, -1], [0, 2, 2], [0, 3, 0.5], [0, 4, 1]])
     found = differences(scores)
@@ -273,9 +235,3 @@ def test_holm_over_the_systems():
     assert raw[0] == 2 / 16
     smaller, larger = sorted(raw)
     assert sorted(f.p_holm for f in found[1:]) == [2 * smaller, max(2 * smaller, larger)]
-
-
-def test_documents_that_differ_most():
-    scores = np.array([[0.0, 1], [0, -3], [5, 5], [0, 1]])
-    found = largest_differences(scores, 1, 3)
-    assert [(d.document, d.difference) for d in found] == [(1, -3), (0, 1), (3, 1)]

@@ -146,6 +146,7 @@ def test_cnn_over_many_windows_has_the_gradient_of_the_plain_formula() -> None:
         ("cnn", {}, (5 * 512 + 1) * 128 + 129),
         ("lstm", {}, 4 * 128 * (512 + 128 + 2) + 129),
         ("lstm", {"unit": "word"}, 4 * 25 * (512 + 25 + 2) + 26),
+        ("lstm", {"unit": "word", "units": 7}, 4 * 7 * (512 + 7 + 2) + 8),
         ("fc", {"unit": "word"}, (50 * 512 + 1) * 128 + 129),
     ],
 )
