@@ -3,32 +3,17 @@
 import io
 import json
 import tracemalloc
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from fake_scorer import FakeScorer, columns_of
+from fake_scorer import Lengths, columns_of
 from scipy import stats
 
 from negsample.errors import InputError, RecordError
 from negsample.io.read import read_rows
 from negsample.io.write import write_table
 from negsample.scoring.files import Settings, lines, table, write_scores
-from negsample.scoring.scorer import Columns
 from negsample.scoring.tally import Tally
-
-
-@dataclass
-class Lengths(FakeScorer):
-    """A scorer whose score can be told by hand: words of the summary / 10; a document of over 5 words is cut."""
-
-    signature: str = "lengths"
-    calls: list = field(default_factory=list)
-
-    def score_pairs(self, documents, summaries, *, batch_size=32):
-        self.calls.append(len(documents))
-        scores = np.array([len(s.split()) / 10 for s in summaries], np.float32)
-        return Columns(scores, [None] * len(scores), np.array([len(d.split()) > 5 for d in documents], bool))
 
 
 def score_table(scorer, source, target=None, settings=Settings()):  # noqa: B008 - it is frozen
