@@ -59,9 +59,18 @@ def tables(
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
 
-    lists = {"data": data, "words": values, "parts": part, "human": human}
-    single = {"config": config, "rouge_alone": rouge_alone, "keep_models": keep_models, "bootstrap": bootstrap}
-    asked = Asked(**{key: tuple(given or ()) for key, given in lists.items()}, **single, seed=seed, smoke=smoke)
+    asked = Asked(
+        data=tuple(data or ()),
+        words=tuple(values or ()),
+        config=config,
+        parts=tuple(part or ()),
+        human=tuple(human or ()),
+        rouge_alone=rouge_alone,
+        keep_models=keep_models,
+        bootstrap=bootstrap,
+        seed=seed,
+        smoke=smoke,
+    )
     run_table(name, asked, Path(out), say)
 
 
