@@ -210,30 +210,28 @@ def test_a_damaged_file_among_good_ones(tmp_path, negsample):
 
 
 def test_mistakes_are_one_line(tmp_path, negsample):
-    arguments = ["score", "--on", "ray", "--metric", "words"]
-
-    def told(*more, base=arguments):
-        lines = negsample(*base, *more, check=2).stderr.splitlines()
-        assert lines[-1].startswith("negsample: ")
-        assert not any("Traceback" in line for line in lines)
-        return lines[-1]
-
     source = write(tmp_path / "bad.jsonl", range(6), bad={4})
-    assert f"{source}, line 5: field 'summary' is blank" in told(source, "-o", tmp_path / "bad")
     (tmp_path / "none.jsonl").write_text("")
-    assert "none.jsonl: no records" in told(tmp_path / "none.jsonl", "-o", tmp_path / "out")
-    assert "not -" in told("-", "-o", tmp_path / "out")
-    assert "--on spark: give ray" in told(source, "-o", tmp_path / "out", "--on", "spark")
-    assert "give INPUT… (files or folders, not -)" in told(source)
-    assert "is given twice" in told(source, tmp_path, "-o", tmp_path / "out")
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "link").symlink_to(tmp_path)
-    assert "which is an input" in told(tmp_path, "-o", tmp_path / "in" / "link" / "out")
-    assert "--limit" in told(source, "-o", tmp_path / "out", "--limit", "3")
+    out = ("-o", tmp_path / "out")
+    for words, told in (
+        ((source, *out), f"{source}, line 5: field 'summary' is blank"),
+        ((tmp_path / "none.jsonl", *out), "none.jsonl: no records"),
+        (("-", *out), "not -"),
+        ((source, *out, "--on", "spark"), "--on spark: give ray"),
+        ((source,), "give INPUT… (files or folders, not -)"),
+        ((source, tmp_path, *out), "is given twice"),
+        ((tmp_path, "-o", tmp_path / "in" / "link" / "out"), "which is an input"),
+        ((source, *out, "--limit", "3"), "--limit"),
+    ):
+        lines = negsample("score", "--on", "ray", "--metric", "words", *words, check=2).stderr.splitlines()
+        assert lines[-1].startswith("negsample: ")
+        assert told in lines[-1]
+        assert not any("Traceback" in line for line in lines)
     # On the other machines the model may be another, or none.
-    load = partial(gone, tmp_path / "once")
     with pytest.raises(InputError, match="no such model"):
-        score_on_ray(load, [write(tmp_path / "in.jsonl", range(3))], tmp_path / "out", STOP)
+        score_on_ray(partial(gone, tmp_path / "once"), [write(tmp_path / "in.jsonl", range(3))], tmp_path / "out", STOP)
 
 
 def test_what_kills_every_worker_is_given_up(tmp_path, monkeypatch):

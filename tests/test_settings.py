@@ -100,23 +100,20 @@ def test_no_is_a_language_and_keys_are_text(tmp_path):
     assert read_words(["targets=[no, on]", "milk=false"]) == {"targets": ["no", "on"], "milk": False}
 
 
-def test_a_key_that_is_given_twice_is_named(tmp_path):
+def test_wrong_files_and_keys_that_are_given_twice_are_named(tmp_path):
     path = tmp_path / "c.yaml"
     path.write_text("corpus: x\nhead: fc\nrecipe: {add: 1}\nhead: cnn\n")
     with pytest.raises(InputError, match=r"c\.yaml, line 4: not valid YAML \('head' is given twice\)"):
         read_file(path)
+    for text in ("- a\n- b\n", "a: [1\n", "cups: {x: 1}\n"):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"c\.yaml"):
+            read_settings(Tea, path, [], "tea")
+    with pytest.raises(InputError, match=r"none\.yaml: no such file"):
+        read_file(tmp_path / "none.yaml")
     # The same key in another mapping is another key, and one that is merged in may be given again.
     path.write_text("base: &a {add: 1}\nother: {<<: *a, add: 2}\n")
     assert read_file(path) == {"base": {"add": 1}, "other": {"add": 2}}
-
-
-@pytest.mark.parametrize("text", ["- a\n- b\n", "a: [1\n", "cups: {x: 1}\n", None])
-def test_wrong_files_are_named(tmp_path, text):
-    path = tmp_path / "c.yaml"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(InputError, match=r"c\.yaml"):
-        read_settings(Tea, path, [], "tea")
 
 
 @pytest.mark.parametrize(

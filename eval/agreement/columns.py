@@ -1,7 +1,7 @@
 """Columns of scores beside judged summaries: from models, metrics, and files that another program wrote."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from negsample.eval.judgments.collect import Unusable, name_field
 from negsample.eval.metrics.base import score_judged
 from negsample.io.read import number_field, read_rows
 from negsample.progress import Bar
-from negsample.records import Judged, document_key
+from negsample.records import Judged
 from negsample.scoring.metrics import METRICS, make_metric
 from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
@@ -85,7 +85,6 @@ def make_scorers(
             scorers.append(make_metric(spec))
         except InputError as error:
             missed.append(f"the baseline {spec} is not in the table: {error}")
-    check_names(scorer.name for scorer in scorers)
     return scorers, missed
 
 
@@ -121,12 +120,6 @@ def score_columns(scorers: Sequence[Scorer], rows: Sequence[Judged]) -> list[Sco
     return columns
 
 
-def documents_seen(scorer: Scorer, rows: Iterable[Judged]) -> int:
-    """How many of the documents of ``rows`` a model was fitted on: its figures there are too good."""
-    texts = {text for row in rows for text in row.documents} if scorer.fitted_on else set()
-    return len(scorer.fitted_on.intersection(map(document_key, texts)))
-
-
 def _folder_names(folders: Sequence[str]) -> list[str]:
     """The last part of each folder's path, with as many parts before it as make all names differ."""
     paths = [Path(folder).expanduser().resolve().parts for folder in folders]
@@ -139,9 +132,12 @@ def _folder_names(folders: Sequence[str]) -> list[str]:
     return ["/".join(parts[-depth:]) for parts in paths]
 
 
-def check_names(names: Iterable[str]) -> None:
-    """InputError where two columns have one name."""
-    for name, count in Counter(names).items():
+def check_names(scorers: Sequence[Scorer], others: Sequence[str] = ()) -> None:
+    """InputError where two columns, of ``scorers`` with their aspects and of ``others``, have one name."""
+    own = (
+        f"{scorer.name}.{aspect}" if aspect else scorer.name for scorer in scorers for aspect in ("", *scorer.aspects)
+    )
+    for name, count in Counter([*own, *others]).items():
         if count > 1:
             raise InputError(f"two rows of the table would be called {name!r}; rename one")
 

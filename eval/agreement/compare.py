@@ -137,9 +137,8 @@ def compare(settings: Settings) -> SystemsComparison:
     systems = _in_order(found, settings)
     # Loaded when it is known that there is something to compare.
     scorers += make_scorers(settings.models, (), baselines=False, precision=precision)[0] if settings.models else []
-    check_names(scorer.name for scorer in scorers)
+    check_names(scorers)
     columns = score_columns(scorers, [row for rows in systems.rows for row in rows])
-    check_names(column.name for column in columns)
     return SystemsComparison(settings, systems, tuple(_section(column, systems, settings) for column in columns))
 
 

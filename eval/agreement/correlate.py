@@ -11,40 +11,22 @@ from pathlib import Path
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.eval.agreement import figures as fg
+from negsample.eval.agreement import significance as sg
 from negsample.eval.agreement.columns import (
     TRIVIAL,
     ScoreColumn,
     check_names,
-    documents_seen,
     make_scorers,
     score_columns,
     score_file_column,
 )
-from negsample.eval.agreement.figures import (
-    AgreementFigure,
-    Apart,
-    AverageRank,
-    SampleSize,
-    agreement,
-    article_sampling,
-    average_ranks,
-    furthest_apart,
-)
 from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, judged_table
-from negsample.eval.agreement.significance import (
-    TESTS,
-    BaselineVerdict,
-    BeatsMatrix,
-    MetricsComparison,
-    baseline_verdicts,
-    beats_matrix,
-    compare_metrics,
-)
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import HALVES
 from negsample.progress import track
-from negsample.records import Judged
+from negsample.records import Judged, document_key
 from negsample.registry import suggestion
 from negsample.resampling import check_resamples
 
@@ -94,8 +76,8 @@ class Line:
     """One metric in the table of a data set and human score; ``figures``: level → its headline figure."""
 
     column: ScoreColumn
-    figures: dict[str, AgreementFigure]
-    verdict: BaselineVerdict | None
+    figures: dict[str, fg.AgreementFigure]
+    verdict: sg.BaselineVerdict | None
 
 
 @dataclass(frozen=True)
@@ -107,21 +89,21 @@ class Measured:
     source: Source
     columns: tuple[ScoreColumn, ...]
     table: ScoreTable
-    figures: tuple[AgreementFigure, ...]
-    comparisons: tuple[MetricsComparison, ...]
-    beats: dict[tuple[str, str], BeatsMatrix]
-    verdicts: dict[tuple[str, str, str, str], BaselineVerdict]
-    sampling: dict[tuple[str, str], list[SampleSize]]
-    apart: dict[tuple[str, str], list[Apart]]
+    figures: tuple[fg.AgreementFigure, ...]
+    comparisons: tuple[sg.MetricsComparison, ...]
+    beats: dict[tuple[str, str], sg.BeatsMatrix]
+    verdicts: dict[tuple[str, str, str, str], sg.BaselineVerdict]
+    sampling: dict[tuple[str, str], list[fg.SampleSize]]
+    apart: dict[tuple[str, str], list[fg.Apart]]
 
-    def figure(self, human: str, metric: str, level: str, coefficient: str) -> AgreementFigure | None:
+    def figure(self, human: str, metric: str, level: str, coefficient: str) -> fg.AgreementFigure | None:
         """Return the figure asked for, or None where that level was not computed."""
         wanted = (human, metric, level, coefficient)
         return next((f for f in self.figures if (f.human, f.metric, f.level, f.coefficient) == wanted), None)
 
     def lines(self, human: str) -> list[Line]:
         """Return the rows of the table, best first by the first of `MAIN_COEFFICIENT`'s levels that has a value."""
-        figures: dict[str, dict[str, AgreementFigure]] = {level: {} for level in MAIN_COEFFICIENT}
+        figures: dict[str, dict[str, fg.AgreementFigure]] = {level: {} for level in MAIN_COEFFICIENT}
         for figure in self._headline(human):
             figures[figure.level][figure.metric] = figure
         figures = {level: own for level, own in figures.items() if own}
@@ -138,7 +120,7 @@ class Measured:
         value = {name: -2.0 if figure.value is None else figure.value for name, figure in figures[lead].items()}
         return sorted(found, key=lambda line: (-value[line.column.name], line.column.name))
 
-    def _headline(self, human: str) -> list[AgreementFigure]:
+    def _headline(self, human: str) -> list[fg.AgreementFigure]:
         return [f for f in self.figures if f.human == human and MAIN_COEFFICIENT[f.level] == f.coefficient]
 
     def subjects(self, human: str, most: int) -> list[str]:
@@ -179,7 +161,7 @@ class Correlation:
     settings: Settings
     columns: tuple[ScoreColumn, ...]
     datasets: tuple[Measured, ...]
-    ranks: dict[str, list[AverageRank]]
+    ranks: dict[str, list[fg.AverageRank]]
     notes: tuple[str, ...]
 
 
@@ -205,10 +187,9 @@ def correlate(settings: Settings) -> Correlation:
     from_files = [column for column, _ in matched]
     scorers, missed = make_scorers(settings.models, settings.metrics, baselines=True, precision=settings.precision)
     notes += [*missed, *(line for _, lines in matched for line in lines)]
-    check_names([*(column.name for column in from_files), *(scorer.name for scorer in scorers)])
+    check_names(scorers, [column.name for column in from_files])
     # The baselines stand last.
     columns = sorted([*score_columns(scorers, rows), *from_files], key=lambda column: column.kind == "baseline")
-    check_names(column.name for column in columns)
     asked = [column for column in columns if column.kind != "baseline"]
     if asked and all(np.isnan(column.values).all() for column in asked):
         why = "; ".join(f"{column.name}: {column.unscored()}" for column in asked)
@@ -227,7 +208,9 @@ def correlate(settings: Settings) -> Correlation:
                 "others have; each mean is over a system's own documents, so that harder ones may count against it"
             )
     for scorer, source in product(scorers, sources):
-        if seen := documents_seen(scorer, source.rows):
+        # Documents of a model's own fit: its figures there are too good.
+        texts = {text for row in source.rows for text in row.documents} if scorer.fitted_on else set()
+        if seen := len(scorer.fitted_on.intersection(map(document_key, texts))):
             notes.append(
                 f"{scorer.name} was fitted to judgments of {seen} of the documents of {source.name}: its figures there are "
                 "too good; measure it on others (--half report, where it was fitted on half: tune)"
@@ -302,21 +285,21 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
     people = list(dict.fromkeys(name for row in source.rows for name in row.scores))
     table = judged_table(source.name, source.rows, people, {column.name: column.values for column in columns})
     options = {"bootstrap": settings.bootstrap, "seed": settings.seed}
-    figures = agreement(table, levels=settings.levels, **options)
+    figures = fg.agreement(table, levels=settings.levels, **options)
     pairs = len(columns) * (len(columns) - 1) // 2
     # As many exchanges as tell all pairs apart, as far as memory goes.
     most = max(PERMUTATIONS, min(_DRAWS_PER_PAIR * pairs, _DRAWN_MOST // len(table.document_names)))
     compared = {
-        (human, level): compare_metrics(
+        (human, level): sg.compare_metrics(
             table, human, level=level, permutations=PERMUTATIONS if level == "system" else most, **options
         )
         for human, level in track(list(product(people, settings.levels)), f"{source.name}: comparing")
     }
-    beats = {key: beats_matrix(found, TESTS[key[1]]) for key, found in compared.items() if found}
+    beats = {key: sg.beats_matrix(found, sg.TESTS[key[1]]) for key, found in compared.items() if found}
     every = list(product(people, table.metrics))
     sampling = {}
     if "system" in settings.levels:
-        sampling = {key: article_sampling(table, key[1], key[0], seed=settings.seed) for key in every}
+        sampling = {key: fg.article_sampling(table, key[1], key[0], seed=settings.seed) for key in every}
     return Measured(
         source,
         tuple(columns),
@@ -324,13 +307,13 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
         tuple(figures),
         tuple(comparison for found in compared.values() for comparison in found),
         beats,
-        baseline_verdicts(figures, beats),
+        sg.baseline_verdicts(figures, beats),
         {key: sizes for key, sizes in sampling.items() if any(size.mean is not None for size in sizes)},
-        {(human, metric): furthest_apart(table, metric, human) for human, metric in every},
+        {(human, metric): fg.furthest_apart(table, metric, human) for human, metric in every},
     )
 
 
-def _ranks(measured: Sequence[Measured]) -> dict[str, list[AverageRank]]:
+def _ranks(measured: Sequence[Measured]) -> dict[str, list[fg.AverageRank]]:
     """Level → average ranks; a data set's correlation is the mean over its own human scores, so that each counts once."""
     ranks = {}
     for level, coefficient in MAIN_COEFFICIENT.items():
@@ -344,5 +327,5 @@ def _ranks(measured: Sequence[Measured]) -> dict[str, list[AverageRank]]:
             if not np.isnan(list(means.values())).all():
                 values[data.source.name] = dict(means)
         if len(values) > 1:
-            ranks[level] = average_ranks(values)
+            ranks[level] = fg.average_ranks(values)
     return ranks

@@ -94,8 +94,6 @@ class FitResult:
     overall: TargetFit
     targets: tuple[TargetResult, ...]
     inputs: Inputs
-    rows: int
-    documents: int
     notes: tuple[str, ...]
 
 
@@ -151,7 +149,11 @@ def learn_from(
     fits = [fit_target(task, settings.confidence) for task in tasks]
     apart = [held_out(task, settings.confidence) for task in tasks]
     columns, missed = _baselines(rows)
-    columns = found.beside | {name: column for name, column in columns.items() if name not in found.beside}
+    names = list(found.directions)
+    # What a fit is held against: the score, the aspects and the metrics.
+    places = [*range(found.aspects), *range(len(names) - len(found.metrics), len(names))]
+    beside = {names[place]: found.values[:, place] for place in places}
+    columns = beside | {name: column for name, column in columns.items() if name not in beside}
     if len(targets) > 1:
         columns = {OVERALL: _over_all(apart[-1].sums, tasks[-1], len(rows)), **columns}
     table = make_table(
@@ -166,7 +168,6 @@ def learn_from(
     for target, *parts in zip(targets, tasks, fits, apart, strict=False):
         name = f"people_{target.name}" if target.name in {"score", *aspects} else target.name
         results.append(_measured(table, target.name, name, *parts, found, settings))
-    names = list(found.directions)
     # The fitted score is, over the rows, where the unfitted one was, and spreads as far.
     before, overall = tasks[-1].inputs[:, 0], fits[-1].weights
     spread = float(before.std()) or 1.0
@@ -187,8 +188,7 @@ def learn_from(
             "seed": settings.seed,
         },
     )
-    shown = (*notes, *missed)
-    return FitResult(settings, fitted, fits[-1], tuple(results), found, len(rows), len(set(ids)), shown)
+    return FitResult(settings, fitted, fits[-1], tuple(results), found, (*notes, *missed))
 
 
 def _over_all(values: np.ndarray, task: Problem, count: int) -> np.ndarray:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from negsample.models.estimator import Estimator
 
 _FEWEST_ROWS = 5
-_FEWEST_DOCUMENTS = 2
+_FEWEST_DOCUMENTS = 3
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,7 @@ def targets_of(rows: Sequence[Judged], names: Sequence[str]) -> tuple[list[Targe
     for name in names:
         if name not in known:
             raise InputError(f"--target {name}: no judgments have that score; {suggestion(name, known)}")
-    found: list[Target] = []
-    left_out: list[str] = []
+    found, left_out = list[Target](), list[str]()
     for name in names or known:
         values = np.array([row.scores.get(name, np.nan) for row in rows], dtype=np.float64)
         try:
@@ -60,14 +59,10 @@ def check(name: str, values: np.ndarray, documents: Sequence[str]) -> None:
     there = np.isfinite(values)
     count = len({document for document, has in zip(documents, there, strict=True) if has})
     if there.sum() < _FEWEST_ROWS or count < _FEWEST_DOCUMENTS:
-        raise InputError(
-            f"{name}: {there.sum()} judged summaries of {count} documents can be fitted; "
-            f"at least {_FEWEST_ROWS} of {_FEWEST_DOCUMENTS} are needed"
-        )
+        told = f"{name}: {there.sum()} judged summaries of {count} documents can be fitted"
+        raise InputError(f"{told}; at least {_FEWEST_ROWS} of {_FEWEST_DOCUMENTS} are needed")
     if np.ptp(values[there]) == 0:
-        raise InputError(
-            f"{name}: all {there.sum()} judged summaries have the same score; nothing can be learned from it"
-        )
+        raise InputError(f"{name}: all {there.sum()} judged summaries have the same score: nothing can be learned")
 
 
 def _weights(ratings: Sequence[Sequence[float]]) -> np.ndarray:
@@ -82,9 +77,8 @@ def _weights(ratings: Sequence[Sequence[float]]) -> np.ndarray:
 def together(targets: Sequence[Target]) -> Target:
     """What the overall score is fitted to: the mean of the targets, each in units of its spread, over those that there are."""
     values = np.stack([(t.values - np.nanmean(t.values)) / np.nanstd(t.values) for t in targets])
-    there = np.isfinite(values)
-    count = there.sum(axis=0)
-    mean = np.where(count > 0, np.where(there, values, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
+    count = np.isfinite(values).sum(axis=0)
+    mean = np.where(count > 0, np.nansum(values, axis=0) / np.maximum(count, 1), np.nan)
     return Target("overall", mean, np.mean([t.weights for t in targets], axis=0))
 
 
@@ -100,13 +94,6 @@ class Inputs:
     directions: dict[str, int]
     aspects: int
     metrics: tuple[FurtherMetric, ...]
-
-    @property
-    def beside(self) -> dict[str, np.ndarray]:
-        """What a fit is held against: the score, the aspects and the metrics; name → [n]."""
-        names = list(self.directions)
-        places = [*range(self.aspects), *range(len(names) - len(self.metrics), len(names))]
-        return {names[place]: self.values[:, place] for place in places}
 
 
 def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged], *, references: bool = False) -> Inputs:

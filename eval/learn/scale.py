@@ -93,13 +93,7 @@ def held_out(task: Problem, confidence: float) -> HeldOut:
     sums, answers = np.empty((2, len(task.people)))
     ends = np.empty((len(task.people), 2))
     for fitted, left in task.folds():
-        part = task.part(fitted)
-        if part.count < 2:
-            # Nothing is left to choose or to calibrate by: the estimator as it is.
-            answers[left] = sums[left] = task.inputs[left, 0]
-            ends[left] = np.array([task.people.min(), task.people.max()])
-            continue
-        found = fit_target(part, confidence)
+        found = fit_target(task.part(fitted), confidence)
         sums[left] = found.weights.sums(task.inputs[left])
         answers[left], ends[left] = found.answer(sums[left])
     return HeldOut(sums, answers, ends)

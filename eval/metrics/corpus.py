@@ -3,7 +3,8 @@
 Moeed et al. 2020, eq. 3; Heusel et al. 2017; d'Autume et al. 2019.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -23,23 +24,15 @@ CORPUS_METRICS = Registry("corpus metric", {"fed": "negsample.eval.metrics.corpu
 
 
 @dataclass(frozen=True)
-class CorpusScore:
-    """``value``; how many ``generated`` and ``reference`` texts it stands on; ``missing``: reason → texts left out."""
-
-    value: float
-    generated: int
-    reference: int
-    missing: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class CorpusMetric:
-    """``name`` and ``signature`` as in ``Scorer``; ``score`` takes generated and reference texts, in any order."""
+    """``name`` and ``signature`` as in ``Scorer``; ``score`` takes generated and reference texts, in any order, and tells its
+    ``value``, how many ``generated`` and ``reference`` texts it stands on, and those ``missing`` (reason → how many).
+    """
 
     name: str
     signature: str
     higher_is_better: bool
-    score: Callable[[Sequence[str], Sequence[str]], CorpusScore] = field(repr=False)
+    score: Callable[[Sequence[str], Sequence[str]], dict[str, Any]] = field(repr=False)
 
 
 def make_corpus_metric(spec: str) -> CorpusMetric:
@@ -57,22 +50,12 @@ def make_corpus_metric(spec: str) -> CorpusMetric:
 
 
 def corpus_metric(spec: str, generated: Sequence[str], reference: Sequence[str]) -> dict[str, Any]:
-    """Compute the metric ``spec`` of ``generated`` texts against ``reference`` texts, ready to be written as JSON.
-
-    Keys: ``metric``, ``value``, ``higher_is_better``, ``generated`` and ``reference`` (texts used), ``missing``
-    (reason → texts left out), ``signature``. Raises InputError for a bad ``spec`` and for too few texts.
+    """Compute the metric ``spec`` of ``generated`` texts against ``reference`` texts, ready to be written as JSON: ``metric``,
+    what its ``score`` tells, ``higher_is_better``, ``signature``. Raises InputError for a bad ``spec`` and for too few texts.
     """
-    metric = make_corpus_metric(spec)
-    score = metric.score(generated, reference)
-    return {
-        "metric": metric.name,
-        "value": score.value,
-        "higher_is_better": metric.higher_is_better,
-        "generated": score.generated,
-        "reference": score.reference,
-        "missing": dict(score.missing),
-        "signature": metric.signature,
-    }
+    made = make_corpus_metric(spec)
+    told = made.score(generated, reference)
+    return {"metric": made.name, **told, "higher_is_better": made.higher_is_better, "signature": made.signature}
 
 
 # --- the Fréchet distance
@@ -118,15 +101,13 @@ def fed(*, encoder: str = "use-multilingual", pool: Pool = "whole") -> CorpusMet
     options = {"encoder": encoder, "pool": pool}
     signature = signature_of("fed", options) + weights_of(made)
 
-    def score(generated: Sequence[str], reference: Sequence[str]) -> CorpusScore:
-        return score_fed(generated, reference, encoder=made, pool=pool)
-
+    score = functools.partial(score_fed, encoder=made, pool=pool)
     return CorpusMetric(write("fed", options, defaults_of(fed)), signature, False, score)
 
 
 def score_fed(
     generated: Sequence[str], reference: Sequence[str], *, encoder: "Encoder", pool: str = "whole"
-) -> CorpusScore:
+) -> dict[str, Any]:
     """Compute ``fed`` with an encoder that is made already.
 
     Raises InputError where a side has fewer than two texts with a vector.
@@ -140,4 +121,5 @@ def score_fed(
         if len(rows) < 2:
             raise InputError(f"fed needs at least two {name} texts with a vector, got {len(rows)} of {len(texts)}")
         sides.append(np.array(rows))
-    return CorpusScore(frechet_distance(*sides), len(sides[0]), len(sides[1]), missing)
+    counts = {"generated": len(sides[0]), "reference": len(sides[1])}
+    return {"value": frechet_distance(*sides), **counts, "missing": missing}

@@ -9,7 +9,7 @@ import numpy as np
 
 from negsample.eval.agreement.correlate import Correlation, Measured
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, level_title
-from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, holm
+from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.eval.judgments import parted
 from negsample.eval.report import about, plots, render, texts, write_report
 from negsample.io.run_record import Stopwatch, fingerprints
@@ -70,8 +70,7 @@ def _dataset(data: Measured) -> dict[str, Any]:
         "missing_judgments": list(data.source.missing),
         "missing_scores": {column.name: told for column in data.columns if (told := column.unscored())},
         "figures": [
-            {**_fields(f, "dataset"), "mark": verdicts.get((f.human, f.metric, f.level, f.coefficient))}
-            for f in data.figures
+            asdict(f) | {"mark": verdicts.get((f.human, f.metric, f.level, f.coefficient))} for f in data.figures
         ],
         "comparisons": _comparisons(data.comparisons),
         "beats": [
@@ -86,9 +85,8 @@ def _dataset(data: Measured) -> dict[str, Any]:
             {
                 "human": human,
                 "metric": metric,
-                "document_id": data.source.rows[apart.row].document_id,
-                "system": data.source.rows[apart.row].system,
-                **_fields(apart, "row"),
+                **asdict(apart),
+                **{name: getattr(data.source.rows[apart.row], name) for name in ("document_id", "system")},
             }
             for (human, metric), found in data.apart.items()
             for apart in found
@@ -96,20 +94,17 @@ def _dataset(data: Measured) -> dict[str, Any]:
     }
 
 
-def _fields(found: Any, but: str) -> dict[str, Any]:
-    return {key: value for key, value in asdict(found).items() if key != but}
-
-
 def _comparisons(comparisons: Sequence[MetricsComparison]) -> list[dict[str, Any]]:
     """Each comparison with its p adjusted over all comparisons of the same human score and level."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for comparison in comparisons:
-        groups.setdefault((comparison.human, comparison.level), []).append(_fields(comparison, "dataset"))
+        groups.setdefault((comparison.human, comparison.level), []).append(asdict(comparison))
     for group in groups.values():
         for name in ("p_permutation", "p_bootstrap", "williams_p_two"):
             raw = np.array([np.nan if row[name] is None else row[name] for row in group])
-            for row, p in zip(group, holm(raw).tolist(), strict=True):
-                row[f"{name}_holm"] = None if np.isnan(p) else p
+            for adjust in (holm, bonferroni):
+                for row, p in zip(group, adjust(raw).tolist(), strict=True):
+                    row[f"{name}_{adjust.__name__}"] = None if np.isnan(p) else p
     return [row for group in groups.values() for row in group]
 
 
@@ -131,7 +126,7 @@ def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
     """
     for data in result.datasets:
         places = [(data.source.name, row.document_id, row.system) for row in data.source.rows]
-        found = [
+        found: list[tuple[Any, ...]] = [
             (*place, "human", name, value, None)
             for row, place in zip(data.source.rows, places, strict=True)
             for name, value in row.scores.items()

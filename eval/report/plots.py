@@ -261,8 +261,10 @@ def map_texts(
         figure = Figure(figsize=(6, 4.5), layout="constrained")
         axes = figure.add_subplot()
         looks = zip(labels, ("#6a3d9a", "#e6a100"), "o^", strict=True)
-        for places, (label, colour, marker) in zip(project(*sides, seed), looks, strict=True):
-            axes.scatter(*places.T, s=14, c=colour, marker=marker, alpha=0.6, linewidths=0, label=label)
+        for places, (label, colour, marker) in zip(project(sides[0], sides[1], seed), looks, strict=True):
+            axes.scatter(
+                places[:, 0], places[:, 1], s=14, c=colour, marker=marker, alpha=0.6, linewidths=0, label=label
+            )
         axes.set_xticks([])
         axes.set_yticks([])
         axes.legend(frameon=False, loc="best")

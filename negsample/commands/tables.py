@@ -59,8 +59,18 @@ def tables(
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
 
-    lists = [tuple(given or ()) for given in (data, values, part, human)]
-    asked = Asked(*lists, config, rouge_alone, keep_models, bootstrap, seed, smoke)
+    asked = Asked(
+        data=tuple(data or ()),
+        words=tuple(values or ()),
+        config=config,
+        parts=tuple(part or ()),
+        human=tuple(human or ()),
+        rouge_alone=rouge_alone,
+        keep_models=keep_models,
+        bootstrap=bootstrap,
+        seed=seed,
+        smoke=smoke,
+    )
     run_table(name, asked, Path(out), say)
 
 

@@ -3,9 +3,11 @@
 import csv
 import functools
 import itertools
+import math
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +38,7 @@ def read_csv(path: str | Path, named: str) -> Iterator[Row]:
             if line.strip():
                 break
         delimiter = _delimiter(begin, named)
-        plain = delimiter == "\t" and os.path.isfile(path) and _unquoted(path)
+        plain = delimiter == "\t" and os.path.isfile(path) and _unquoted(path, name)
         if plain:
             _tell(f"{name}: its quotes don't enclose cells, so that each line is read as one record")
         lines = itertools.chain(begin, text)
@@ -60,35 +62,24 @@ def _delimiter(begin: list[str], named: str) -> str:
     return next(split, named)
 
 
-def _unquoted(path: str | Path) -> bool:
-    """Whether a tab-separated file has fewer broken records with each line as one than with its quotes around cells.
-
-    A record of several lines, each with as many tabs as the header, counts as broken: those are rows that two stray
-    quotes have merged.
-    """
+def _unquoted(path: str | Path, name: str) -> bool:
+    """Whether a tab-separated file has fewer broken records with each line as one than with its quotes around cells."""
     with reading(path, newline="") as text:
-        lines: list[str] = []
+        if not any('"' in line for line in text):
+            return False
 
-        def noted() -> Iterator[str]:
-            for line in text:
-                lines.append(line)
-                yield line
+    def broken(quoting: Literal[0, 3]) -> float:
+        count = 0
+        with reading(path, newline="") as text, suppress(InputError):
+            for row in _rows(name, csv.reader(text, delimiter="\t", quoting=quoting, strict=True)):
+                lines = "\t".join(cell or "" for cell in row.fields.values()).splitlines()
+                # Rows that two stray quotes have merged.
+                merged = len(lines) > 1 and all(line.count("\t") == len(row.fields) - 1 for line in lines if line)
+                count += row.error is not None or merged
+            return count
+        return math.inf  # it can't be read on
 
-        reader = csv.reader(noted(), delimiter="\t", strict=True)
-        columns = broken = broken_lines = 0
-        while True:
-            lines.clear()
-            try:
-                cells = next(reader, None)
-            except csv.Error:
-                cells, broken = [], broken + 1
-            if cells is None:
-                return broken_lines < broken
-            columns = columns or len(cells)
-            own = [line for line in lines if line.strip("\r\n")]
-            uneven = sum(line.count("\t") != columns - 1 for line in own)
-            broken_lines += uneven
-            broken += bool(cells) and (len(cells) != columns or (len(own) > 1 and not uneven))
+    return broken(csv.QUOTE_NONE) < broken(csv.QUOTE_MINIMAL)
 
 
 def _rows(name: str, reader: Any) -> Iterator[Row]:

@@ -298,7 +298,8 @@ def read_examples(path: str | Path) -> Iterator[Example]:
             raise RecordError(row.where, f"label is {label:g}, outside [0, 1]", told)
         own = row.fields.get
         document_id = str(own("document_id") or own("doc_id") or document_key(document)[:16])
-        change = own("change") if isinstance(own("change"), dict) else {}
+        change: Any = own("change")
+        change = change if isinstance(change, dict) else {}
         yield Example(
             str(own("id") or number), document_id, document, summary, label, str(own("kind") or "unknown"), change
         )

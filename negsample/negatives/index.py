@@ -57,21 +57,17 @@ class PairIndex:
 
     def positions_of(self, pair: Pair) -> range:
         """Positions of the pairs that have the document of ``pair``; empty where there is none."""
-        key = np.array([bytes.fromhex(document_key(pair.document))], dtype="S16")
-        begin = int(np.searchsorted(self.key, key, side="left")[0])
-        stop = int(np.searchsorted(self.key, key, side="right")[0])
-        return range(begin, stop)
+        key = np.array(bytes.fromhex(document_key(pair.document)), dtype="S16")
+        return range(int(np.searchsorted(self.key, key)), int(np.searchsorted(self.key, key, side="right")))
 
 
 def index_of(pairs: Iterable[Pair]) -> PairIndex:
     """Index ``pairs``, read once. Of pairs that agree the one with the smallest hash of everything is kept."""
     hashes = bytearray()
     for pair in pairs:
-        hashes += bytes.fromhex(document_key(pair.document))
-        hashes += summary_digest(pair.summary)
+        hashes += bytes.fromhex(document_key(pair.document)) + summary_digest(pair.summary)
         hashes += digest(pair.id, pair.corpus, pair.document, pair.summary, size=8)
-        hashes += digest(pair.id, size=8)
-        hashes += digest(pair.corpus, pair.id, size=8)
+        hashes += digest(pair.id, size=8) + digest(pair.corpus, pair.id, size=8)
     table = np.frombuffer(hashes, dtype=_DTYPE)
     order = np.lexsort((table["self"], table["summary"], table["key"]))
     # One column at a time: a sorted copy of the whole table would double what is in memory.
@@ -94,9 +90,7 @@ def index_of(pairs: Iterable[Pair]) -> PairIndex:
 
 def _opens(values: np.ndarray) -> np.ndarray:
     """Whether each value differs from the one before it, as the first one does; bool [n]."""
-    opens = np.ones(len(values), dtype=bool)
-    opens[1:] = values[1:] != values[:-1]
-    return opens
+    return np.append(np.ones(min(len(values), 1), dtype=bool), values[1:] != values[:-1])
 
 
 def fingerprint(index: PairIndex, positions: np.ndarray | slice = slice(None)) -> str:

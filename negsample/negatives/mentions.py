@@ -1,15 +1,10 @@
 """Names and numbers in sentences: by the packaged spaCy model where it is installed, else by a rule.
 
-The rule finds
-
-- *numbers* in digits, without the signs and units around them ("£3.5bn" → "3.5"): four-digit years, ordinals with their
-  ending ("21st") and other numbers are kinds of their own; numbers that follow a letter of the Latin script ("F16") are
-  passed over; and numbers from two to ninety in words;
-- *days and months*;
-- *names*: runs of capitalised words that don't begin their sentence, and, at its beginning, words that are capitalised
-  in mid-sentence elsewhere in the text. Punctuation ends a run; "of", "de", "van" and the like may stand inside one. A
-  sentence with capitals on all its content words, three or more after the first, is a headline, in which they say
-  nothing.
+The rule finds *numbers* in digits, without the signs and units around them ("£3.5bn" → "3.5"; not those that follow a letter,
+"F16"), years and ordinals ("21st") being kinds of their own, and in words from two to ninety; *days and months*; and *names*:
+runs of capitalised words that don't begin their sentence, and, at its beginning, words that are capitalised in mid-sentence
+elsewhere. Punctuation ends a run; "of", "de", "van" and the like may stand inside one. In a headline (capitals on all its
+content words, three or more after the first) capitals say nothing.
 """
 
 import re
@@ -47,14 +42,13 @@ Found = tuple[tuple[Mention, ...], ...]
 
 
 def has_model() -> bool:
-    """Whether the spaCy model is installed; nothing is imported to find out."""
+    """Whether the spaCy model is installed."""
     return find_spec(MODEL) is not None and find_spec("spacy") is not None
 
 
 def by_rule(sentences: Sequence[str]) -> Found:
-    """The mentions in each of ``sentences``, which are one text, by the rule.
-
-    Kinds are ``number``, ``number word``, ``year``, ``ordinal``, ``day``, ``month`` and ``name``.
+    """The mentions in each of ``sentences``, which are one text, by the rule: of kind ``number``, ``number word``, ``year``,
+    ``ordinal``, ``day``, ``month`` or ``name``.
     """
     tokens = [_tokens(sentence) for sentence in sentences]
     known = {
@@ -105,21 +99,15 @@ def _numbers(sentence: str, tokens: Sequence[_Token]) -> list[Mention]:
     found = []
     for match in _NUMBER.finditer(sentence):
         text = match.group()
-        if text[-1].isalpha():
-            kind = "ordinal"
-        elif len(text) == 4 and text.isdigit() and "1000" <= text < "2100":
-            kind = "year"
-        else:
-            kind = "number"
+        year = len(text) == 4 and text.isdigit() and "1000" <= text < "2100"
+        kind = "ordinal" if text[-1].isalpha() else "year" if year else "number"
         found.append(Mention(match.start(), match.end(), text, kind))
     for start, stop, text, *_ in tokens:
         if text in NUMBER_WORDS:
             found.append(Mention(start, stop, text, "number word"))
-        elif text.lower() in CALENDAR and text[0].isupper():
-            kind = "day" if text.lower().endswith("day") else "month"
-            # "May" at the beginning of a sentence may be the verb.
-            if text != "May" or start > 0:
-                found.append(Mention(start, stop, text, kind))
+        # "May" at the beginning of a sentence may be the verb.
+        elif text.lower() in CALENDAR and text[0].isupper() and (text != "May" or start > 0):
+            found.append(Mention(start, stop, text, "day" if text.lower().endswith("day") else "month"))
     return found
 
 
@@ -154,9 +142,8 @@ def by_model(sentences: Sequence[str]) -> Found:
 
     Its three labels for places (GPE, LOC, FAC) are one kind. Articles before a name and possessive endings are left
     out, and so is all but the number of an amount that has one number in digits.
-    Raises ImportError where the model is not installed.
     """
-    return tuple(_cleaned(document) for document in _model().pipe(sentences, batch_size=64))
+    return tuple(map(_cleaned, _model().pipe(sentences, batch_size=64)))
 
 
 def _cleaned(document: Any) -> tuple[Mention, ...]:
@@ -164,8 +151,7 @@ def _cleaned(document: Any) -> tuple[Mention, ...]:
     for entity in document.ents:
         text = entity.text
         leading = _LEADING.match(text)
-        begin = leading.end() if leading else 0
-        core = _CORE.search(text, begin)
+        core = _CORE.search(text, leading.end() if leading else 0)
         if core is None:
             continue
         name = _POSSESSIVE.sub("", core.group())

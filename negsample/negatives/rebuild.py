@@ -105,18 +105,14 @@ def put_together(sentences: Sequence[Sentence], words: Sequence[Sequence[str]] |
     return text[1:]
 
 
-def _first_letter(word: str) -> int | None:
-    return next((place for place, letter in enumerate(word) if letter.isalnum()), None)
-
-
 def _opened(word: str, opener: str) -> str:
     """``word`` with an upper-case first letter where ``opener``, which stood first before, had one."""
-    before, now = _first_letter(opener), _first_letter(word)
-    if before is None or now is None or not opener[before].isupper():
-        return word
-    raised = word[now].upper()
+    capital = next(filter(str.isalnum, opener), "").isupper()
+    now = next((place for place, letter in enumerate(word) if letter.isalnum()), None)
     # Some letters have no single upper-case form ("ß"): they are left as they are.
-    return word[:now] + raised + word[now + 1 :] if len(raised) == 1 else word
+    if not capital or now is None or len(raised := word[now].upper()) > 1:
+        return word
+    return word[:now] + raised + word[now + 1 :]
 
 
 def _ended(word: str, marks: str) -> str:

@@ -20,13 +20,8 @@ def bare(word: str) -> str:
     """``word`` without the punctuation and symbols around it; ``""`` where no letter or digit is left."""
     if word and word[0].isalnum() and word[-1].isalnum():
         return word
-    begin, stop = 0, len(word)
-    while begin < stop and _is_outer(word[begin]):
-        begin += 1
-    while stop > begin and _is_outer(word[stop - 1]):
-        stop -= 1
-    inner = word[begin:stop]
-    return inner if any(letter.isalnum() for letter in inner) else ""
+    inner = [place for place, letter in enumerate(word) if not _is_outer(letter)]
+    return word[inner[0] : inner[-1] + 1] if any(letter.isalnum() for letter in word) else ""
 
 
 def _is_outer(letter: str) -> bool:
@@ -107,9 +102,8 @@ class VocabularyCounter:
         self._fold()
         self._prune()
         words = tuple(sorted(self._counts))
-        if draw == "uniform":
-            return Vocabulary(words)
-        return Vocabulary(words, np.cumsum([self._counts[word] for word in words], dtype=np.int64))
+        counts = np.cumsum([self._counts[word] for word in words], dtype=np.int64)
+        return Vocabulary(words, None if draw == "uniform" else counts)
 
 
 def _hash(word: str) -> bytes:

@@ -229,7 +229,7 @@ def _apart(distance: CorpusMetric, rows: Sequence[Judged]) -> tuple[float | None
         score = distance.score([row.summary for row in rows], [row.documents[0] for row in rows])
     except InputError:
         return None, 0
-    return score.value, score.generated
+    return score["value"], score["generated"]
 
 
 def distances(measured: Measured) -> Table:

@@ -70,7 +70,7 @@ class Reward:
         ):
             if wrong:
                 raise InputError(told)
-        options = {"document": document, "references": references, "length": length, "band": band}
+        options: dict[str, object] = {"document": document, "references": references, "length": length, "band": band}
         options |= {"undefined": undefined, "unsupervised": unsupervised}
         # Two rewards of one trainer share its log.
         self.__name__ = write(name, options, defaults_of(Reward))

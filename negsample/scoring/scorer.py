@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -129,10 +129,6 @@ class Scorer:
     fitted_on: frozenset[str] = frozenset()
     columns: tuple[str, ...] = ("score", "reason")
     shares: tuple[str, ...] = ()
-
-    def called(self, name: str) -> "Scorer":
-        """The same, by another name."""
-        return replace(self, name=name)
 
 
 def collect(results: Iterable[float | str]) -> Columns:

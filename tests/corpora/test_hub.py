@@ -26,17 +26,12 @@ def summaries(name: str, **options: Any) -> list[str]:
 CARD = """---
 configs:
 - config_name: 1.0.0
-  data_files:
-  - split: train
-    path: 1.0.0/train-*
+  data_files: 1.0.0/train-*
 - config_name: 3.0.0
   data_files:
-  - split: train
-    path: 3.0.0/train-*
-  - split: validation
-    path: 3.0.0/validation-*
-  - split: test
-    path: 3.0.0/test-*
+  - {split: train, path: 3.0.0/train-*}
+  - {split: validation, path: 3.0.0/validation-*}
+  - {split: test, path: 3.0.0/test-*}
 ---
 """
 
@@ -65,13 +60,9 @@ def test_cnn_dailymail_layout(cnn: Path) -> None:
     assert {p.corpus for p in found} == {"cnn_dailymail"}
     assert summaries(f"cnn_dailymail:{cnn}", split="validation") == ["high c\nlight"]
     assert summaries(f"cnn_dailymail:{cnn}", limit=2) == ["high a\nlight", "high b\nlight"]
-
-
-def test_unknown_split_and_configuration(cnn: Path) -> None:
-    with pytest.raises(InputError, match="trian"):
-        load_pairs(f"cnn_dailymail:{cnn}", CorpusOptions(split="trian"))
-    with pytest.raises(InputError, match=r"9\.9\.9"):
-        load_pairs(f"cnn_dailymail:{cnn}", CorpusOptions(config="9.9.9"))
+    for options, told in ({"split": "trian"}, "trian"), ({"config": "9.9.9"}, r"9\.9\.9"):
+        with pytest.raises(InputError, match=told):
+            load_pairs(f"cnn_dailymail:{cnn}", CorpusOptions(**options))
 
 
 @pytest.mark.parametrize(
@@ -95,18 +86,15 @@ def test_layouts(
     assert summaries(f"{name}:{tmp_path}", **options) == (expected or splits).split()
 
 
-def test_a_folder_of_json_lines(tmp_path: Path) -> None:
+def test_fields_are_told_from_columns_or_asked_for(tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text('{"dialogue": "A: Hi.", "summary": "Greeting."}\n')
     (found,) = load_pairs(str(tmp_path))
     assert (found.document, found.summary, found.corpus) == ("A: Hi.", "Greeting.", tmp_path.name)
-
-
-def test_fields_that_can_not_be_told_are_asked_for(tmp_path: Path) -> None:
-    table(tmp_path / "train.parquet", body=["b"], summary=["s"], article=["x"], text=["y"])
+    table(tmp_path / "more" / "train.parquet", body=["b"], summary=["s"], article=["x"], text=["y"])
     told = r"can't tell which field is the document; its fields are body, summary, article, text; give --document-field"
     with pytest.raises(InputError, match=told):
-        list(load_pairs(str(tmp_path)))
-    assert [p.document for p in load_pairs(str(tmp_path), CorpusOptions(document_field="body"))] == ["b"]
+        list(load_pairs(str(tmp_path / "more")))
+    assert [p.document for p in load_pairs(str(tmp_path / "more"), CorpusOptions(document_field="body"))] == ["b"]
 
 
 def test_bad_records_and_repeated_ids_of_a_hub_corpus(tmp_path: Path) -> None:
@@ -131,24 +119,18 @@ def test_a_folder_that_can_not_be_read(tmp_path: Path, damage: str) -> None:
 # --- the hub itself, played
 
 
-class Calls(list[tuple[str, dict[str, Any]]]):
-    """Stands in for ``datasets.load_dataset``; keeps what it was asked."""
+def play(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> list[tuple[str, dict[str, Any]]]:
+    """What ``datasets.load_dataset`` is asked from now on; it answers with, or raises, one of ``answers`` after the other."""
+    calls: list[tuple[str, dict[str, Any]]] = []
 
-    def __init__(self, *answers: Any) -> None:
-        super().__init__()
-        self.answers = list(answers)
-
-    def __call__(self, path: str, **arguments: Any) -> Any:
-        self.append((path, arguments))
-        answer = self.answers.pop(0)
+    def load(path: str, **arguments: Any) -> Any:
+        calls.append((path, arguments))
+        answer = answers[len(calls) - 1]
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-
-def play(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> Calls:
-    calls = Calls(*answers)
-    monkeypatch.setattr(datasets, "load_dataset", calls)
+    monkeypatch.setattr(datasets, "load_dataset", load)
     return calls
 
 
@@ -172,36 +154,28 @@ def test_a_corpus_published_as_a_script_is_read_from_the_parquet_branch(monkeypa
     assert calls[1][1] == {"streaming": True, "data_dir": "all", "revision": "refs/convert/parquet"}
 
 
-def test_a_hub_that_can_not_be_reached_or_has_no_such_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_can_not_be_reached_or_has_no_such_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import huggingface_hub.constants
     from datasets.exceptions import DatasetNotFoundError
 
-    play(
-        monkeypatch,
-        ConnectionError("Couldn't reach 'FiscalNote/billsum' on the Hub"),
-        DatasetNotFoundError("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed."),
-    )
-    with pytest.raises(InputError, match=r"FiscalNote/billsum: can't reach the hub; download the data set elsewhere"):
-        load_pairs("billsum")
-    with pytest.raises(InputError, match="a/b: not on the hub"):
-        load_pairs("a/b")
+    # The real client, offline.
+    with monkeypatch.context() as patch:
+        patch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+        patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        patch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+        with pytest.raises(InputError, match="can't reach the hub"):
+            load_pairs("nobody/has-this-data-set", CorpusOptions(limit=1))
 
-
-def test_offline_mode_of_the_real_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import huggingface_hub.constants
-
-    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    with pytest.raises(InputError, match="can't reach the hub"):
-        load_pairs("nobody/has-this-data-set", CorpusOptions(limit=1))
-
-
-def test_a_connection_that_breaks_while_streaming(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> Iterator[dict[str, str]]:
         yield {"text": "d", "summary": "s"}
         raise TimeoutError("read timed out")
 
-    play(monkeypatch, {"train": broken()})
+    unknown = DatasetNotFoundError("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed.")
+    play(monkeypatch, ConnectionError("Couldn't reach 'FiscalNote/billsum'"), unknown, {"train": broken()})
+    with pytest.raises(InputError, match=r"FiscalNote/billsum: can't reach the hub; download the data set elsewhere"):
+        load_pairs("billsum")
+    with pytest.raises(InputError, match="a/b: not on the hub"):
+        load_pairs("a/b")
     pairs = load_pairs("billsum", CorpusOptions(limit=5))
     assert next(pairs).summary == "s"
     with pytest.raises(InputError, match="can't reach the hub"):

@@ -22,28 +22,26 @@ def test_only_the_first_call_begins_the_folder(tmp_path):
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["a.json"]
     with pytest.raises(InputError, match="size was 1, is 2"), shared(tmp_path / "x", size=2):
         pass
-
-
-def test_another_exception_than_a_mistake_of_the_user_leaves_what_was_made(tmp_path):
-    with pytest.raises(KeyboardInterrupt), shared(tmp_path / "x", size=1):
+    # What is not a mistake of the user leaves what was made.
+    with pytest.raises(KeyboardInterrupt), shared(tmp_path / "y", size=1):
         raise KeyboardInterrupt
-    assert (tmp_path / "x" / "a.json").is_file()
+    assert (tmp_path / "y" / "a.json").is_file()
 
 
 def test_nothing_is_written_into_a_folder_of_something_else(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds something else than a test"), shared(tmp_path, size=1):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    for out, told in (
+        (tmp_path, "holds something else than a test"),
+        (tmp_path / "mine.txt", "is a file"),
+        (tmp_path / "mine.txt" / "x", r"mine\.txt/x: a part of the path is a file"),
+    ):
+        with pytest.raises(InputError, match=told), shared(out, size=1):
+            pass
+        assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
     (tmp_path / "lock").write_text("of something else")
     with pytest.raises(InputError, match="holds something else than a test"), shared(tmp_path, size=1):
         pass
     assert (tmp_path / "lock").read_text() == "of something else"
-    with pytest.raises(InputError, match="is a file"), shared(tmp_path / "mine.txt", size=1):
-        pass
-    below = tmp_path / "mine.txt" / "x"
-    with pytest.raises(InputError, match=r"mine\.txt/x: a part of the path is a file"), shared(below, size=1):
-        pass
 
 
 def test_who_waits_while_another_fails_begins_the_folder_again(tmp_path):

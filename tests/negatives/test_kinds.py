@@ -208,17 +208,16 @@ def test_refusals(kinds, summary, reason):
 
 
 def test_bounds_of_k():
-    shares = [0.0, 0.01, 0.5, 0.99, 0.9999]
-    assert [draw_count(8, 8, Scripted(random=[share])) for share in shares] == [1, 1, 4, 8, 8]
-    assert [draw_count(8, 7, Scripted(random=[share])) for share in shares] == [1, 1, 4, 7, 7]
+    for most, counts in ((8, [1, 1, 4, 8, 8]), (7, [1, 1, 4, 7, 7])):
+        assert [draw_count(8, most, Scripted(random=[share])) for share in (0.0, 0.01, 0.5, 0.99, 0.9999)] == counts
 
 
-def test_sentence_delete_leaves_at_least_one_sentence_and_removes_at_least_one():
+def test_sentence_delete_leaves_one_sentence_to_all_but_one_as_likely_each():
     pair = Pair("p", "d", "One came. Two went. Three rose. Four ran.")
-    kept = Counter(len(split_sentences(make("sentence-delete", pair, seed=seed).summary)) for seed in range(600))
+    kept = Counter(len(split_sentences(make("sentence-delete", pair, seed=seed).summary)) for seed in range(300))
+    # 100 each, sd 8.2.
     assert sorted(kept) == [1, 2, 3]
-    # Uniform: 200 each, sd 11.5.
-    assert all(abs(count - 200) < 60 for count in kept.values())
+    assert all(abs(count - 100) < 42 for count in kept.values())
 
 
 def test_sentence_replace_takes_sentences_of_other_summaries():
@@ -317,15 +316,13 @@ def test_shuffle_stays_within_windows_and_sentences():
         assert made.label == pytest.approx(1 - sum(move > 0 for move in moves) / 40)
 
 
-def test_repeat_copies_one_of_like_length_and_uses_all_counts():
+def test_repeat_copies_one_of_like_length():
     long = "The committee of the island council met twice this week about the late ferry."
     other = "The owners of the old ferry company sent nobody to speak about it at all."
-    for seed in range(40):
+    for seed in range(20):
         (item,) = make("repeat", f"It rained. {long} Ann read. {other}", seed=seed, most=1).change["repeated"]
         assert {item["at"], item["copy_of"]} in ({0, 2}, {1, 3})
-    counts = Counter(len(make("repeat", THREE, seed=seed).change["repeated"]) for seed in range(200))
-    assert set(counts) == {1, 2}
-    assert min(counts.values()) > 60
+    assert {len(make("repeat", THREE, seed=seed).change["repeated"]) for seed in range(20)} == {1, 2}
 
 
 # --- content: intrude, entity, negate
@@ -334,20 +331,12 @@ def test_repeat_copies_one_of_like_length_and_uses_all_counts():
 def test_intruders_are_document_sentences_that_the_summary_does_not_use():
     used, own, whole = set(), split_sentences(SUMMARY), split_sentences(DOCUMENT)
     for seed in range(60):
-        made = make("intrude", SUMMARY, seed=seed)
-        now = split_sentences(made.summary)
-        changed = [place for place in (0, 1) if now[place] != own[place]]
-        assert changed == [item["at"] for item in made.change["replaced"]]
-        # 9 and 6 words.
-        assert made.label == pytest.approx(1 - sum((9, 6)[place] for place in changed) / 15)
-        used |= {now[place] for place in changed}
+        now = split_sentences(make("intrude", SUMMARY, seed=seed).summary)
+        used |= {sentence for sentence in now if sentence not in own}
     # The first two are in the summary, one of them nearly.
     assert used <= set(whole[2:])
     assert len(used) >= 3
-
-
-def test_intruders_keep_the_style_of_the_summary():
-    for seed in range(20):
+    for seed in range(20):  # in the style of the summary
         made = make("intrude", "the ferry Moira was late\nnobody complained about the delay", seed=seed, most=1)
         assert "." not in made.summary
         made = make("intrude", "The ferry Moira was two hours late . Nobody aboard complained about it .", seed=seed)
@@ -466,12 +455,9 @@ def test_contrary(sentence, expected):
 # --- form
 
 
-def test_truncate_takes_more_than_a_mark_that_stands_alone():
+def test_truncate_and_glue_mind_marks_and_capitals():
     for seed in range(20):
         assert make("truncate", "He left early .", seed=seed).summary in ("He", "He left")
-
-
-def test_glued_sentences_lose_the_capital_of_a_function_word():
     made = make("glue", "Rain fell hard. The ferry was late.")
     assert made.summary in ("Rain the ferry was late.", "Rain fell the ferry was late.")
     assert make("glue", "Rain fell hard. US ships left.").summary.endswith("US ships left.")

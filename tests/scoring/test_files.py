@@ -1,35 +1,19 @@
 """Scoring files: every record back, in order, with its score; bad ones told; nothing half-written."""
 
-import csv
 import io
 import json
 import tracemalloc
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from fake_scorer import FakeScorer, columns_of
+from fake_scorer import Lengths, columns_of
 from scipy import stats
 
 from negsample.errors import InputError, RecordError
 from negsample.io.read import read_rows
 from negsample.io.write import write_table
 from negsample.scoring.files import Settings, lines, table, write_scores
-from negsample.scoring.scorer import Columns
 from negsample.scoring.tally import Tally
-
-
-@dataclass
-class Lengths(FakeScorer):
-    """A scorer whose score can be told by hand: words of the summary / 10; a document of over 5 words is cut."""
-
-    signature: str = "lengths"
-    calls: list = field(default_factory=list)
-
-    def score_pairs(self, documents, summaries, *, batch_size=32):
-        self.calls.append(len(documents))
-        scores = np.array([len(s.split()) / 10 for s in summaries], np.float32)
-        return Columns(scores, [None] * len(scores), np.array([len(d.split()) > 5 for d in documents], bool))
 
 
 def score_table(scorer, source, target=None, settings=Settings()):  # noqa: B008 - it is frozen
@@ -59,9 +43,9 @@ RECORDS = [
 def test_records_come_back_in_order_with_all_fields(tmp_path):
     tally = score_table(Lengths(), write(tmp_path / "in.jsonl", RECORDS), str(tmp_path / "out.jsonl"))
     out = read(tmp_path / "out.jsonl")
-    assert [r["score"] for r in out] == [pytest.approx(0.1), pytest.approx(0.3), pytest.approx(0.2)]
-    for before, after in zip(RECORDS, out, strict=True):
-        assert {k: v for k, v in before.items() if k != "score"} == {k: v for k, v in after.items() if k != "score"}
+    assert [{**after, "score": round(after["score"], 6)} for after in out] == [
+        {**before, "score": score} for before, score in zip(RECORDS, (0.1, 0.3, 0.2), strict=True)
+    ]
     assert (tally.n, tally.cut) == (3, 1)
 
 
@@ -69,10 +53,10 @@ def test_csv_tsv_and_parquet(tmp_path):
     source = tmp_path / "in.csv"
     source.write_text('name,document,summary\r\nα,"a, b","one two"\r\nβ,c,three\r\n', encoding="utf-8-sig")
     score_table(Lengths(), str(source), str(tmp_path / "out.csv"))
-    assert list(csv.reader((tmp_path / "out.csv").read_text(encoding="utf-8").splitlines())) == [
-        ["name", "document", "summary", "score", "reason"],
-        ["α", "a, b", "one two", "0.2", ""],
-        ["β", "c", "three", "0.1", ""],
+    assert (tmp_path / "out.csv").read_text("utf-8").splitlines() == [
+        "name,document,summary,score,reason",
+        'α,"a, b",one two,0.2,',
+        "β,c,three,0.1,",
     ]
     score_table(Lengths(), str(tmp_path / "out.csv"), str(tmp_path / "out.parquet"))
     score_table(Lengths(), str(tmp_path / "out.parquet"), str(tmp_path / "out.tsv"))
@@ -112,17 +96,6 @@ def test_other_fields_and_texts_of_any_size(tmp_path):
     source = write(tmp_path / "in.jsonl", [{"text": "a\x00b", "hypothesis": "w" * 100_000, "id": 1}])
     score_table(Lengths(), source, str(tmp_path / "o.csv"), Settings("text", "hypothesis", output_field="words"))
     assert list(next(read_rows(tmp_path / "o.csv")).fields) == ["text", "hypothesis", "id", "words", "words_reason"]
-
-
-@pytest.mark.parametrize(
-    ("lines", "out", "told"), [("", "o.jsonl", "no records"), (None, "no/o.jsonl", "no"), (None, "o.xls", r"\.jsonl")]
-)
-def test_nothing_to_read_and_nowhere_to_write(tmp_path, lines, out, told):
-    source = write(tmp_path / "in.jsonl", RECORDS)
-    if lines is not None:
-        (tmp_path / "in.jsonl").write_text(lines)
-    with pytest.raises(InputError, match=told):
-        score_table(Lengths(), source, str(tmp_path / out))
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):
@@ -225,10 +198,6 @@ def test_the_interval_stays_within_the_scores(values):
     tally.add(columns_of(*values))
     low, high = tally.interval
     assert min(values) <= low <= tally.mean <= high <= max(values)
-
-
-def test_no_interval_of_one_score():
     single = Tally()
     single.add(columns_of(0.3))
-    assert single.interval is None
-    assert Tally().mean is None
+    assert (single.interval, Tally().mean) == (None, None)

@@ -2,11 +2,9 @@
 
 import gzip
 import json
-from dataclasses import dataclass, field
 
-import numpy as np
 import pytest
-from fake_scorer import FakeScorer
+from fake_scorer import Lengths
 from processes import launch, side_by_side
 from tests_support import story
 from thread_processes import together
@@ -14,25 +12,11 @@ from thread_processes import together
 from negsample.cli import main
 from negsample.errors import InputError, RecordError
 from negsample.scoring import files as scoring
-from negsample.scoring.scorer import Columns
-
-
-@dataclass
-class Lengths(FakeScorer):
-    """Words of the summary / 7, and how many pairs it was asked for at a time."""
-
-    signature: str = "lengths"
-    calls: list = field(default_factory=list)
-
-    def score_pairs(self, documents, summaries, *, batch_size=32):
-        self.calls.append(len(documents))
-        scores = np.array([len(text.split()) / 7 for text in summaries], np.float32)
-        return Columns(scores, [None] * len(scores), np.zeros(len(scores), bool))
 
 
 def table_scores(size, source, target, settings=scoring.DEFAULTS):
     """What scoring a table returns or raises in each of ``size`` threads, and the scorer of each."""
-    scorers = [Lengths() for _ in range(size)]
+    scorers = [Lengths(7) for _ in range(size)]
     ends = together(
         size,
         lambda processes: scoring.write_scores(
@@ -62,7 +46,7 @@ def _small_chunks(monkeypatch):
 def test_equal_to_one_process(size, ending, count, tmp_path):
     source = write(tmp_path / "in.jsonl", count, bad={2, 9} & set(range(count)))
     one, two = tmp_path / f"one.{ending}", tmp_path / f"two.{ending}"
-    tallies = scoring.write_scores(Lengths(), scoring.table(str(source)), str(one), scoring.Settings(on_bad="skip"))
+    tallies = scoring.write_scores(Lengths(7), scoring.table(str(source)), str(one), scoring.Settings(on_bad="skip"))
     ends, scorers = table_scores(size, source, two, scoring.Settings(on_bad="skip"))
     assert one.read_bytes() == two.read_bytes()
     assert ends == [tallies] * size
@@ -79,8 +63,8 @@ def test_line_aligned_files(tmp_path, monkeypatch):
     files = [str(tmp_path / name) for name in ("d.txt", "a.txt", "b.txt")]
     # Eight summaries at a time, of four documents.
     monkeypatch.setattr(scoring, "CHUNK", 8)
-    tallies = scoring.write_scores(Lengths(), scoring.lines(files[0], files[1:]))
-    scorers = [Lengths() for _ in range(3)]
+    tallies = scoring.write_scores(Lengths(7), scoring.lines(files[0], files[1:]))
+    scorers = [Lengths(7) for _ in range(3)]
     ends = together(3, lambda p: scoring.write_scores(scorers[p.rank], scoring.lines(files[0], files[1:]), processes=p))
     assert ends == [tallies] * 3
     assert [scorer.calls for scorer in scorers] == [[8], [8], [6]]

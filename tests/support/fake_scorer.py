@@ -24,6 +24,20 @@ class FakeScorer:
         return self.score_pairs([item.document for item in items], [item.summary for item in items])  # type: ignore
 
 
+class Lengths(FakeScorer):
+    """Words of the summary divided by ``divisor``; a document of over 5 words is cut. ``calls``: pairs at a time."""
+
+    signature = "lengths"
+
+    def __init__(self, divisor: int = 10) -> None:
+        self.divisor, self.calls = divisor, list[int]()
+
+    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> Columns:
+        self.calls.append(len(documents))
+        scores = np.array([len(text.split()) / self.divisor for text in summaries], np.float32)
+        return Columns(scores, [None] * len(scores), np.array([len(text.split()) > 5 for text in documents], bool))
+
+
 def columns_of(*scores: float | None, reason: str = "none", **aspects: Sequence[float | None]) -> Columns:
     """Columns with these scores and aspects, None where there is none, and the ``reason`` there."""
     values = np.array([np.nan if score is None else score for score in scores])

@@ -106,9 +106,9 @@ def test_another_scale_or_order_of_rows_changes_nothing(shift: float, factor: fl
 
 
 @settings(max_examples=20)
-@given(st.integers(2, 40))
+@given(st.integers(3, 40))
 def test_folds_part_the_documents_and_sizes_leave_some(count: int) -> None:
-    task = made(count, 2, [0] * 6) if count > 2 else made(2, 3, [0] * 6)
+    task = made(count, 2, [0] * 6)
     left = [task.documents[places] for _, places in task.folds()]
     assert len(left) == min(5, count)
     assert sorted(np.concatenate(left).tolist()) == sorted(task.documents.tolist())

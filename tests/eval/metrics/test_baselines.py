@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests_support import SHARED_DATA
 
-from negsample.eval.agreement.figures import agreement
-from negsample.eval.agreement.levels import judged_table
 from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.tokens import STOP_WORDS, content_words, word_tokens
 from negsample.records import Judged
@@ -73,11 +71,6 @@ def test_novelty() -> None:
     assert np.isnan(one("novelty4", "one two three"))
 
 
-def test_words_of_other_scripts_count() -> None:
-    assert word_tokens("Кот сел. L’été d'or — 12") == ["кот", "сел", "l'été", "d'or", "12"]
-    assert one("copied", "Кот ушёл", "Кот сел на мат.") == 0.5
-
-
 WORD = st.sampled_from(["storm", "port", "the", "ships", "of", "waited", "Кот", "é", "shop", "7"])
 TEXT = st.lists(WORD, min_size=1, max_size=12).map(" ".join)
 
@@ -139,25 +132,3 @@ def test_not_finite_is_missing() -> None:
     scores = collect([1.0, float("inf"), "a reason"])
     assert scores.reasons == [None, "the value is not finite", "a reason"]
     assert np.isnan(scores.scores[1:]).all()
-
-
-def test_summary_level_of_judged_rows_by_hand() -> None:
-    # Two documents, three summaries each: words 1, 2, 3 and recall of the document's four content words 1/4, 2/4, 1/4.
-    document = "storm port crews ships"
-    summaries = ("storm", "storm port", "the storm and")
-    people = {"a": (1.0, 2.0, 3.0), "b": (2.0, 3.0, 1.0)}
-    rows = [
-        Judged(name, str(system), (document,), summary, scores={"good": scores[system]})
-        for name, scores in people.items()
-        for system, summary in enumerate(summaries)
-    ]
-    metrics = {spec: score_judged(make_metric(spec), rows).scores for spec in ("words", "tf-recall", "copied")}
-    assert metrics["tf-recall"].tolist() == [0.25, 0.5, 0.25] * 2
-    figures = agreement(judged_table("made", rows, ["good"], metrics), levels=["summary"], coefficients=["spearman"])
-    found = {figure.metric: figure.value for figure in figures}
-    # Words: 1 in document a; ranks 1 2 3 against 2 3 1 are −1/2 in document b.
-    assert found["words"] == pytest.approx((1 - 0.5) / 2)
-    # Ranks 1.5 3 1.5: 0 against 1 2 3, and √3/2 against 2 3 1.
-    assert found["tf-recall"] == pytest.approx((0 + 3**0.5 / 2) / 2)
-    # Copied: 1, 1 and 1/3, ranks 2.5 2.5 1: −√3/2 and √3/2.
-    assert found["copied"] == pytest.approx(0, abs=1e-12)

@@ -112,11 +112,11 @@ def test_texts_without_a_vector_are_counted() -> None:
     generated = ["a", "aaa", "?", ""]
     found = score_fed(generated, ["bb", "bbbb"], encoder=Letters())  # type: ignore[arg-type]
     # Means (2, 0) and (0, 3); variances 2 along a and 2 along b, nothing in common.
-    assert found.value == pytest.approx(4 + 9 + 2 + 2)
-    assert (found.generated, found.reference) == (2, 2)
-    assert found.missing == {"a generated text has no vector": 2}
+    assert found["value"] == pytest.approx(4 + 9 + 2 + 2)
+    assert (found["generated"], found["reference"]) == (2, 2)
+    assert found["missing"] == {"a generated text has no vector": 2}
     same = score_fed(["a", "aaa"], ["aaa", "a"], encoder=Letters())  # type: ignore[arg-type]
-    assert same.value == pytest.approx(0.0, abs=1e-12)
+    assert same["value"] == pytest.approx(0.0, abs=1e-12)
     with pytest.raises(InputError, match="at least two reference texts with a vector, got 1 of 2"):
         score_fed(["a", "aa"], ["b", "?"], encoder=Letters())  # type: ignore[arg-type]
     with pytest.raises(InputError, match="at least two generated texts"):
@@ -124,8 +124,8 @@ def test_texts_without_a_vector_are_counted() -> None:
 
 
 def test_a_repeated_text_counts_each_time() -> None:
-    once = score_fed(["a", "aaa"], ["b", "bb"], encoder=Letters()).value  # type: ignore[arg-type]
-    twice = score_fed(["a", "aaa", "aaa"], ["b", "bb"], encoder=Letters()).value  # type: ignore[arg-type]
+    once = score_fed(["a", "aaa"], ["b", "bb"], encoder=Letters())["value"]  # type: ignore[arg-type]
+    twice = score_fed(["a", "aaa", "aaa"], ["b", "bb"], encoder=Letters())["value"]  # type: ignore[arg-type]
     assert once != pytest.approx(twice)
 
 

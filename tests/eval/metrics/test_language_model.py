@@ -126,11 +126,6 @@ def test_batch_order_and_hostile_input(name: str, masked: Path, causal: Path) ->
     assert metric.score([]).scores.shape == (0,)
 
 
-def test_a_long_text(causal: Path) -> None:
-    long = "the cat sat on a mat . very long " * 600
-    assert np.isfinite(make_metric(f"perplexity(model={causal})").score([Item("", long)]).scores[0])
-
-
 def test_wrong_models_are_refused(masked: Path, causal: Path, tiny_bert: Path) -> None:
     for spec, told in (
         ("mlm", "mlm(model=FOLDER)"),
@@ -143,9 +138,3 @@ def test_wrong_models_are_refused(masked: Path, causal: Path, tiny_bert: Path) -
     ):
         with pytest.raises(InputError, match=re.escape(told)):
             make_metric(spec)
-
-
-def test_signature(masked: Path) -> None:
-    metric = make_metric(f"mlm(model={masked},window=10)")
-    assert metric.name == f"mlm(model={masked},window=10)"
-    assert "|read:10|weights:" in metric.signature

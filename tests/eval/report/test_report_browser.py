@@ -60,29 +60,6 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return folder / "report.html"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_is_fetched_logged_or_too_wide(browser: Any, page: Path, width: int, scheme: str) -> None:
-    tab = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    try:
-        requests: list[str] = []
-        faults: list[str] = []
-        tab.on("request", lambda request: requests.append(request.url))
-        tab.on("console", lambda message: faults.append(message.text))
-        tab.on("pageerror", lambda error: faults.append(str(error)))
-        tab.goto(page.as_uri())
-        tab.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
-        assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
-        assert faults == []
-        assert tab.evaluate("document.documentElement.scrollWidth") <= width
-        assert tab.locator("table.figures").count() >= 2
-        assert tab.locator("table.figures").first.is_visible()
-        contrast = tab.evaluate(_CONTRAST)
-        assert [found for found in contrast if found["ratio"] < 4.5] == []
-    finally:
-        tab.close()
-
-
 # Contrast (WCAG 2, relative luminance) of every element with text of its own against the page's ground.
 _CONTRAST = """() => {
   const rgb = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
@@ -101,24 +78,38 @@ _CONTRAST = """() => {
 }"""
 
 
-def test_it_prints(browser: Any, page: Path) -> None:
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_fetched_logged_or_too_wide(browser: Any, page: Path, width: int, scheme: str) -> None:
+    tab = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    try:
+        requests: list[str] = []
+        faults: list[str] = []
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.on("console", lambda message: faults.append(message.text))
+        tab.on("pageerror", lambda error: faults.append(str(error)))
+        tab.goto(page.as_uri())
+        tab.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
+        assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+        assert faults == []
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        assert tab.locator("table.figures").count() >= 2
+        assert tab.locator("table.figures").first.is_visible()
+        assert [found for found in tab.evaluate(_CONTRAST) if found["ratio"] < 4.5] == []
+    finally:
+        tab.close()
+
+
+def test_it_prints_and_speaks(browser: Any, page: Path) -> None:
     tab = browser.new_page()
     try:
         tab.goto(page.as_uri())
         data = tab.pdf(format="A4", landscape=True)
         assert data.startswith(b"%PDF-")
         assert len(data) > 10_000
-    finally:
-        tab.close()
-
-
-def test_plots_and_tables_speak(browser: Any, page: Path) -> None:
-    tab = browser.new_page()
-    try:
-        tab.goto(page.as_uri())
         assert tab.evaluate("document.documentElement.lang") == "en"
-        silent = "[...document.querySelectorAll('svg')].filter(s => !s.getAttribute('aria-label') && s.ariaHidden !== 'true')"
-        assert tab.evaluate(f"{silent}.length") == 0
+        silent = "s => !s.getAttribute('aria-label') && s.ariaHidden !== 'true'"
+        assert tab.evaluate(f"[...document.querySelectorAll('svg')].filter({silent}).length") == 0
         assert tab.evaluate("[...document.querySelectorAll('th')].filter(t => !t.scope).length") == 0
         assert tab.evaluate("document.querySelectorAll('h1').length") == 1
     finally:
