@@ -22,7 +22,8 @@ from negsample.eval.report.compare import write_comparison
 from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
 from negsample.rewards import Reward
-from negsample.train.reinforce.config import make_reinforce_config
+from negsample.settings import make_settings
+from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.job import reinforce
 
 REWARDS = {
@@ -40,13 +41,11 @@ METRICS = (
 def train(corpus: str, out: Path, spec: str, words: int, arguments: argparse.Namespace, seed: int) -> list[dict]:
     """Train by one reward, where that is not done, and return its test summaries."""
     name, _, length = spec.partition("@")
-    settings = make_reinforce_config(
-        {
+    settings = make_settings(ReinforceConfig, {
             "corpus": corpus, "limit": arguments.limit, "test_share": arguments.test_share, "words": words,
             "reward": name, "length": length or "free", "ml_epochs": 0, "gamma": 1.0, "epochs": arguments.epochs,
             "learning_rate": arguments.learning_rate, "samples": arguments.samples, "patience": arguments.epochs, "seed": seed,
-        }
-    ).resolved()  # fmt: skip
+        }, "settings").resolved()  # fmt: skip
     made = Reward(name, length=settings.length, undefined="lowest")
     reinforce(settings, made, Reward(settings.oracle).score, out, resume=True)
     return [json.loads(line) for line in (out / "summaries.jsonl").read_text("utf-8").splitlines()]

@@ -1,6 +1,5 @@
-"""Rows of different lengths: which go together in a batch, filling them up, and how long they may be in a fixed frame."""
+"""Rows of different lengths: which go together in a batch, and filling them up."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -50,16 +49,3 @@ def pad(rows: Sequence[np.ndarray], fill: float = 0) -> tuple[np.ndarray, np.nda
     padded = np.full((*mask.shape, *rows[0].shape[1:]), fill, dtype=rows[0].dtype)
     padded[mask] = np.concatenate(rows)
     return padded, mask
-
-
-def percentile_length(lengths: Sequence[int] | np.ndarray) -> int:
-    """Return the smallest whole number that is not below the 80th percentile of ``lengths``, and at least 1.
-
-    The rule by which Bao et al. 2021 (§4.2) set the lengths of the frame; the percentile interpolates between
-    neighbours in order, as numpy's does. ``lengths`` are those of the training split.
-    Raises ValueError where there is none.
-    """
-    if not len(lengths):
-        raise ValueError("no lengths to take a percentile of")
-    # A rounding error just above a whole number would add a row.
-    return max(1, math.ceil(np.percentile(lengths, 80) - 1e-9))

@@ -10,10 +10,9 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,8 +41,8 @@ _WAIT_SECONDS = 60.0
 _SPARE_KILOBYTES = 1 << 20
 # Keys asked for in one statement.
 _ASKED = 500
-# Bytes of vectors that stay in memory once read (words come again and again), and what one takes beside its numbers.
-_KEPT_BYTES, _BESIDE = 1 << 26, 200
+# Bytes of vectors that stay in memory once read (an epoch meets them again), and what one takes beside its numbers.
+_KEPT_BYTES, _BESIDE = 1 << 28, 200
 
 
 def key(text: str) -> bytes:
@@ -82,7 +81,8 @@ class EmbeddingCache:
     def __init__(self, encoder: "Encoder", folder: Path | None = None, *, chunk: int = CHUNK) -> None:
         self.encoder = encoder
         self.dim: int = encoder.dim
-        self.folder = Path(folder) if folder is not None else cache_root() / self._default_name()
+        name = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', encoder.name)}-{encoder.fingerprint[:16]}-d{self.dim}"
+        self.folder = cache_root() / name if folder is None else Path(folder)
         self._chunk = chunk
         self._kept: dict[bytes, bytes] = {}
         # What takes the vectors that the folder does not.
@@ -118,10 +118,6 @@ class EmbeddingCache:
     def _array(self, names: Sequence[bytes]) -> np.ndarray:
         # Of a bytearray, because an array of bytes can't be written to.
         return np.frombuffer(bytearray().join([self._kept[name] for name in names]), "<f4").reshape(-1, self.dim)
-
-    def _default_name(self) -> str:
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.encoder.name)
-        return f"{name}-{self.encoder.fingerprint[:16]}-d{self.dim}"
 
     def _recall(self, names: Sequence[bytes]) -> None:
         """Bring the vectors of ``names`` into memory, as far as they are there."""
@@ -258,8 +254,7 @@ class EmbeddingCache:
         return kept
 
 
-@dataclass(frozen=True, slots=True)
-class CacheInfo:
+class CacheInfo(NamedTuple):
     """One encoder's cache on disk: the encoder's name and fingerprint, how many vectors, how many bytes."""
 
     name: str

@@ -37,7 +37,16 @@ class Reading(Settings):
 
 
 @dataclass(frozen=True)
-class TrainConfig(Reading):
+class Training(Reading):
+    """What every training has beside; see ``TrainConfig``."""
+
+    patience: int = number(3, least=1)
+    gradient_accumulation: int = number(1, least=1)
+    mixed_precision: Literal["no", "bf16", "fp16"] = "no"
+
+
+@dataclass(frozen=True)
+class TrainConfig(Training):
     """Everything that decides a training run. ``None`` means "what suits the head" (see ``resolved``).
 
     Data, of what ``Reading`` says: ``recipe`` (a kind, ``mix:FILE`` or a mapping kind → weight), ``negatives`` a pair,
@@ -85,11 +94,8 @@ class TrainConfig(Reading):
     warmup: float | None = number(None, least=0, most=1)
     schedule: Literal["linear", "constant"] | None = None
     epochs: int | None = number(None, least=0)
-    patience: int = number(3, least=1)
     batch_size: int | None = number(None, least=1)
-    gradient_accumulation: int = number(1, least=1)
     max_gradient_norm: float = number(1.0, least=0)
-    mixed_precision: Literal["no", "bf16", "fp16"] = "no"
     checkpoint_every: int = number(500, least=1)
     log_examples: bool = False
     judges: bool = True

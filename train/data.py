@@ -194,29 +194,23 @@ class Split:
         return bytes(self.ids[index]).decode("utf-8")
 
 
-class _Texts:
+class _Texts(_Writer):
     """Gives each text a row of ``Arrays``, once for texts that come again soon."""
 
     def __init__(self, path: Path, features: "Features") -> None:
-        self._writer = _Writer(path, features.dtype)
+        super().__init__(path, features.dtype)
         self._features = features
         # By hash: four thousand long documents would be much to keep.
         self._recent: Recent[bytes, int] = Recent(_REMEMBERED)
-        self._count = 0
 
     def place(self, texts: Sequence[str]) -> list[int]:
         keys = [digest(text) for text in texts]
-        by_key = dict(zip(keys, texts, strict=True))
-        new = self._recent.missing(keys)
-        self._writer.append(self._features.read([by_key[key] for key in new]))
-        self._recent.add(new, range(self._count, self._count + len(new)))
-        self._count += len(new)
+        by_key, new = dict(zip(keys, texts, strict=True)), self._recent.missing(keys)
+        self._recent.add(new, range(len(self._ends) - 1, len(self._ends) - 1 + len(new)))
+        self.append(self._features.read([by_key[key] for key in new]))
         places = self._recent.find(keys)
         self._recent.trim()
         return places
-
-    def close(self) -> None:
-        self._writer.close()
 
 
 def prepare_split(examples: Path, folder: Path, features: "Features") -> None:

@@ -25,7 +25,7 @@ from negsample.models.folder import percentiles_of, save_folder
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.number_text import figure_text
 from negsample.processes import refuse_sharding
-from negsample.train.config import Reading, TrainConfig
+from negsample.train.config import Reading, TrainConfig, Training
 from negsample.train.data import SPLITS, Split, make_examples, open_split, prepare_split
 from negsample.train.fit.align import MOST_EXAMPLES, align_outputs, beginning, fit_align, ranking_on
 from negsample.train.fit.checkpoint import PRINTED, Callbacks, read_epochs
@@ -258,7 +258,7 @@ def _model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
     return pages.from_string(template).render(**told, part=describe_part(facts["data"]), **facts)
 
 
-def make_accelerator(config: TrainConfig) -> "Accelerator":
+def make_accelerator(config: Training) -> "Accelerator":
     """Accelerate's object for a run.
 
     Raises InputError for a precision that this machine does not have, and for a launch that splits the model.

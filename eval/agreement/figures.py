@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Literal
 
 import numpy as np
 
@@ -94,11 +95,10 @@ def agreement(
             block = lv.make_block(table, [*columns, table.words])
             pairs = [(metrics.index(metric), len(metrics) + humans.index(human)) for metric, human in names]
             for level, coefficient in product(levels, coefficients):
-                measured = _correlations(block, level, coefficient, pairs, resamples)
+                value, given, samples, per = _correlations(block, level, coefficient, pairs, resamples)
                 for k, (metric, human) in enumerate(names):
-                    values = [None if part is None else part[..., k] for part in measured]
-                    key = (human, metric, level, coefficient)
-                    found[key] = _figure(table, key, block, pairs[k], bootstrap, *values)
+                    key, own = (human, metric, level, coefficient), None if per is None else per[:, k]
+                    found[key] = _figure(table, key, block, pairs[k], bootstrap, value[k], given[k], samples[:, k], own)
                 bar.advance()
     return [found[key] for key in product(table.human, table.metrics, levels, coefficients)]
 
@@ -301,7 +301,9 @@ class AverageRank:
     datasets: int
 
 
-def average_ranks(values: Mapping[str, Mapping[str, float | None]], *, ties: str = "average") -> list[AverageRank]:
+def average_ranks(
+    values: Mapping[str, Mapping[str, float | None]], *, ties: Literal["average", "min"] = "average"
+) -> list[AverageRank]:
     """Average the rank of each metric over data sets, best first (Sun & Nenkova 2019, Table 4).
 
     ``values``: data set → metric → correlation (higher is better; None or NaN where undefined: the metric is not ranked

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -173,9 +174,10 @@ def _codings(scores: Sequence[Mapping[str, float]]) -> str:
     import pandas as pd
 
     table = pd.DataFrame(list(scores))
-    for (a, b), value in table.corr("spearman", min_periods=3).stack().items():
-        if a != b and value > _SAME:
-            return f"{a} and {b} say the same (ρ {value:.2f})"
+    rho = table.corr("spearman", min_periods=3).to_numpy()
+    for i, j in combinations(range(len(rho)), 2):
+        if rho[i, j] > _SAME:
+            return f"{table.columns[i]} and {table.columns[j]} say the same (ρ {rho[i, j]:.2f})"
     return ""
 
 

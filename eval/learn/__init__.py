@@ -94,8 +94,6 @@ class FitResult:
     overall: TargetFit
     targets: tuple[TargetResult, ...]
     inputs: Inputs
-    rows: int
-    documents: int
     notes: tuple[str, ...]
 
 
@@ -190,8 +188,7 @@ def learn_from(
             "seed": settings.seed,
         },
     )
-    shown = (*notes, *missed)
-    return FitResult(settings, fitted, fits[-1], tuple(results), found, len(rows), len(set(ids)), shown)
+    return FitResult(settings, fitted, fits[-1], tuple(results), found, (*notes, *missed))
 
 
 def _over_all(values: np.ndarray, task: Problem, count: int) -> np.ndarray:

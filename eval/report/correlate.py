@@ -9,7 +9,7 @@ import numpy as np
 
 from negsample.eval.agreement.correlate import Correlation, Measured
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, level_title
-from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, holm
+from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.eval.judgments import parted
 from negsample.eval.report import about, plots, render, texts, write_report
 from negsample.io.run_record import Stopwatch, fingerprints
@@ -102,8 +102,9 @@ def _comparisons(comparisons: Sequence[MetricsComparison]) -> list[dict[str, Any
     for group in groups.values():
         for name in ("p_permutation", "p_bootstrap", "williams_p_two"):
             raw = np.array([np.nan if row[name] is None else row[name] for row in group])
-            for row, p in zip(group, holm(raw).tolist(), strict=True):
-                row[f"{name}_holm"] = None if np.isnan(p) else p
+            for adjust in (holm, bonferroni):
+                for row, p in zip(group, adjust(raw).tolist(), strict=True):
+                    row[f"{name}_{adjust.__name__}"] = None if np.isnan(p) else p
     return [row for group in groups.values() for row in group]
 
 

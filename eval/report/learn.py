@@ -71,8 +71,8 @@ def fit_json(result: FitResult) -> dict[str, Any]:
     """Return everything but texts and scores, as JSON takes it."""
     return {
         "settings": asdict(result.settings),
-        "summaries": result.rows,
-        "documents": result.documents,
+        "summaries": result.fitted.about["summaries"],
+        "documents": result.fitted.about["documents"],
         "notes": list(result.notes),
         "overall": {"weights": weights(result, result.overall.weights), "strength": result.overall.weights.strength},
         "targets": [

@@ -121,7 +121,18 @@ def make(weights: str, vectors: str, version: int = 2, limit: int = 0, device: s
 
     if version not in BOUNDS:
         raise InputError(f"version={version} is not known; InferSent has versions 1 and 2")
-    state = _read_weights(Path(weights).expanduser())
+    path, prefix = Path(weights).expanduser(), "enc_lstm."
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give the path of infersent1.pkl or infersent2.pkl")
+    state = {
+        str(key).removeprefix(prefix): value.detach().to(torch.float32).contiguous()
+        for key, value in read_tensors(path, "use the published infersent1.pkl or infersent2.pkl").items()
+        if str(key).startswith(prefix) and isinstance(value, torch.Tensor)
+    }
+    if "weight_ih_l0" not in state or "weight_hh_l0" not in state:
+        raise InputError(f"{path}: has no enc_lstm.weight_ih_l0; use the published infersent1.pkl or infersent2.pkl")
+    if not all(torch.isfinite(value).all() for value in state.values()):
+        raise InputError(f"{path}: has weights that are not finite; download it again")
     table = read_vectors(Path(vectors), limit)
     width = state["weight_hh_l0"].shape[1]
     dim = state["weight_ih_l0"].shape[1]
@@ -140,22 +151,3 @@ def make(weights: str, vectors: str, version: int = 2, limit: int = 0, device: s
     parts.append(("vectors", bytes.fromhex(table.digest)))
     digest = fingerprint("infersent", {"version": version}, parts)
     return InferSent(lstm.eval().requires_grad_(False).to(place), table, version, digest, place)
-
-
-def _read_weights(path: Path) -> dict[str, Any]:
-    """The entries ``enc_lstm.…`` of a state dict as contiguous float32, without their prefix."""
-    import torch
-
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give the path of infersent1.pkl or infersent2.pkl")
-    prefix = "enc_lstm."
-    state = {
-        str(key).removeprefix(prefix): value.detach().to(torch.float32).contiguous()
-        for key, value in read_tensors(path, "use the published infersent1.pkl or infersent2.pkl").items()
-        if str(key).startswith(prefix) and isinstance(value, torch.Tensor)
-    }
-    if "weight_ih_l0" not in state or "weight_hh_l0" not in state:
-        raise InputError(f"{path}: has no enc_lstm.weight_ih_l0; use the published infersent1.pkl or infersent2.pkl")
-    if not all(torch.isfinite(value).all() for value in state.values()):
-        raise InputError(f"{path}: has weights that are not finite; download it again")
-    return state

@@ -17,6 +17,7 @@ from negsample.models.align.judge import Judge
 from negsample.models.align.reader import Reader, Text
 from negsample.models.batching import pad
 from negsample.models.embedding_cache import key
+from negsample.models.features import Features
 from negsample.models.kernels import pack
 from negsample.recent import Recent
 
@@ -55,7 +56,7 @@ class PairView:
     alignment: Alignment | None
 
 
-class AlignFeatures:
+class AlignFeatures(Features):
     """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors.
 
     ``judge``, ``evidence``: None where a head goes without (the frozen variant has no judge). A text is kept as its
@@ -108,15 +109,9 @@ class AlignFeatures:
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for text in texts]
 
-    def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
-        pass
-
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
         # Summaries of one document go together: it is read once.
         return np.asarray(documents, np.int64) // _BYTES + 1
-
-    def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
-        return np.zeros(len(documents), bool)
 
     def view_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[PairView]:
         """The views and alignments of pairs."""

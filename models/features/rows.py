@@ -4,6 +4,7 @@ A text is kept as the 16-byte keys of its sentences; the vectors stay in the emb
 batch, so that memory does not grow with the corpus.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -13,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from negsample.models.batching import pad, percentile_length
+from negsample.models.batching import pad
 from negsample.models.embedding_cache import KEY_BYTES, EmbeddingCache, keys
+from negsample.models.features import Features
 from negsample.sentences import split_sentences, words
 from negsample.text import readable
 
@@ -22,7 +24,13 @@ if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
 
 
-class RowFeatures:
+def percentile_length(lengths: Sequence[int] | np.ndarray) -> int:
+    """The least whole number, from 1 on, not below the 80th percentile of ``lengths``: the frame of Bao et al. (2021 §4.2)."""
+    # A rounding error just above a whole number would add a row.
+    return max(1, math.ceil(np.percentile(lengths, 80) - 1e-9))
+
+
+class RowFeatures(Features):
     """Rows of ``encoder``: one a sentence, or one a word where the encoder's unit is the word.
 
     ``max_document``, ``max_summary``: rows that are kept of each text; ``None`` until ``fit`` sets the 80th percentile of

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from negsample.errors import InputError
 from negsample.models.batching import pad
+from negsample.models.features import Features
 from negsample.text import readable
 
 # The longest part of a pair that the summary's floor may claim, so that a small max_length still shows the document.
@@ -45,7 +46,7 @@ def _frame(tokenizer: Any) -> tuple[list[list[int]], list[int] | None]:
     return [ids[:first], ids[first + 1 : second], ids[second + 1 :]], five
 
 
-class TokenFeatures:
+class TokenFeatures(Features):
     """Token ids of each text, joined, cut and padded pair by pair.
 
     ``tokenizer`` is a transformers tokenizer; ``max_length`` the tokens of a pair, special ones included;
@@ -75,9 +76,6 @@ class TokenFeatures:
             return []
         encoded = self.tokenizer([readable(text) for text in texts], add_special_tokens=False, verbose=False)
         return [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
-
-    def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
-        pass
 
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
         document, summary = cut_lengths(documents, summaries, self._room, self.min_summary)

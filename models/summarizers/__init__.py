@@ -1,26 +1,17 @@
 """Systems that write summaries: an extractor over sentence vectors, and language models."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from negsample.errors import InputError
 
-
-class Summarizer(Protocol):
-    """Documents in, a summary of each out."""
-
-    def summarize(self, documents: Sequence[str]) -> list[str]:
-        """Summaries, in order."""
-        ...
-
-    def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
-        """Write a folder that ``load_summarizer`` reads, with ``facts`` beside, its ``config.json`` last."""
-        ...
+if TYPE_CHECKING:
+    from negsample.models.summarizers.extractor import Extractor
+    from negsample.models.summarizers.language_model import LanguageSummarizer
 
 
-def load_summarizer(model: str) -> Summarizer:
+def load_summarizer(model: str) -> "Extractor | LanguageSummarizer":
     """The summarizer in a folder (``negsample reinforce`` writes them), or a language model by folder or hub id.
 
     Raises InputError where there is none, or it can't be read.

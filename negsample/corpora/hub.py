@@ -90,7 +90,9 @@ def _pairs(
                 f"--{role}-field"
             )
         fields += found
-    yield from pairs_from(itertools.chain([first], rows), corpus.name, *fields, options, skipped, unique_ids=False)
+    document, summary = fields
+    rows = itertools.chain([first], rows)
+    yield from pairs_from(rows, corpus.name, document, summary, options, skipped, unique_ids=False)
 
 
 LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}

@@ -290,10 +290,10 @@ def embedding_map(measured: Measured) -> Table:
     if len(sources) < 2:
         raise InputError(f"the map is of two data sets' headlines, and there are {len(sources)}; repeat --data FILE")
     (one, other), left = sources[:2], [source.name for source in sources[2:]]
-    texts = [[row.summary for row in source.rows if row.summary] for source in (one, other)]
+    texts, others = ([row.summary for row in source.rows if row.summary] for source in (one, other))
     encoder = make_encoder(measured.spec.parts["USE"])
-    drawn = map_texts(*texts, encoder, names=(one.name, other.name), pool="whole", seed=measured.seed)
-    records = [Record(source.name, "headlines", len(own)) for source, own in zip((one, other), texts, strict=True)]
+    drawn = map_texts(texts, others, encoder, names=(one.name, other.name), pool="whole", seed=measured.seed)
+    records = [Record(one.name, "headlines", len(texts)), Record(other.name, "headlines", len(others))]
     notes = (f"not drawn: {', '.join(left)}",) if left else ()
     more, pictures = {"encoder": encoder.name, "weights": encoder.fingerprint}, {f"{measured.spec.name}.svg": drawn}
     return measured.table(records, head="data", digits=0, notes=notes, pictures=pictures, more=more)

@@ -42,9 +42,9 @@ class Asked:
 
     data: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    config: str | None = None
     parts: tuple[str, ...] = ()
     human: tuple[str, ...] = ()
+    config: str | None = None
     rouge_alone: bool = False
     keep_models: bool = False
     bootstrap: int = 1000
@@ -123,7 +123,10 @@ def measure(
     metrics, not_run = spec.metrics()
     extra = tuple(name for name in TRIVIAL if name != "cosine") if spec.kind == "correlations" else ()
     specs = {**metrics, **{name: name for name in extra}}
-    makers = {**models, **{label: partial(make_metric, text) for label, text in specs.items()}}
+    makers: dict[str, Callable[[], Scorer]] = {
+        **models,
+        **{label: partial(make_metric, text) for label, text in specs.items()},
+    }
     rows = [row for source in sources for row in source.rows]
     texts = digest(*((row.documents, row.summary, row.references) for row in rows)).hex()
     columns: dict[str, np.ndarray] = {}
@@ -206,8 +209,8 @@ def _figures(
 ) -> list[AgreementFigure]:
     """The agreement of every metric, and of ``more`` columns before them, at the table's level by its coefficients."""
     spec, table = measured.spec, replace(table, metrics={**more, **table.metrics})
-    asked = {"levels": [spec.level], "coefficients": spec.coefficients}
-    return agreement(table, **asked, bootstrap=bootstrap, seed=measured.seed)
+    levels, coefficients = [spec.level], spec.coefficients
+    return agreement(table, levels=levels, coefficients=coefficients, bootstrap=bootstrap, seed=measured.seed)
 
 
 def figure_record(

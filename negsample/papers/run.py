@@ -37,7 +37,9 @@ def run_table(name: str, asked: Asked, out: Path, say: Callable[[str], None] = p
     takes = [key for key in (*TAKES[spec.kind], "smoke") if key != "parts" or spec.parts]
     for key, value in asdict(asked).items():
         if value != getattr(Asked, key) and key not in takes:
-            raise InputError(f"{called[key]}: {name} has no such option; it has {', '.join(map(called.get, takes))}")
+            raise InputError(
+                f"{called[key]}: {name} has no such option; it has {', '.join(called[key] for key in takes)}"
+            )
     if asked.data and asked.smoke:
         raise InputError("--smoke makes its own data; leave --data out")
     spec, watch = spec.with_parts(asked.parts), Stopwatch()

@@ -144,11 +144,12 @@ def run_grid(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]
                 figure, column = figures[cell.folder, name], str(cell.config.encoder)
                 about = {"recipe": str(recipe), "head": head, "encoder": column, "seconds": found["seconds"]}
                 about |= {"figure": cell.figure, "epochs": len(found["epochs"])}
-                own = {"n": figure["n"], "reason": figure["reason"], "about": about}
-                records.append(Record(f"{recipe} {head}", column, *percent(figure), **own))
+                (value, low, high), row = percent(figure), f"{recipe} {head}"
+                reason = figure["reason"]
+                records.append(Record(row, column, value, low, high, figure["n"], reason=reason, about=about))
     (data,) = about_domains(done).values()
-    about = f"{', '.join(data['corpora'])}{describe_part(data)}, {grid.negatives} negative(s) a pair; seed {grid.seed}."
-    table = spec.table(records, about=f"{about} Test split.", head="recipe, head", digits=1, more={"data": data})
+    read = f"{', '.join(data['corpora'])}{describe_part(data)}, {grid.negatives} negative(s) a pair; seed {grid.seed}."
+    table = spec.table(records, about=f"{read} Test split.", head="recipe, head", digits=1, more={"data": data})
     seconds = sum(found["seconds"] for _, found in done.finished)
     return table, {"config": settings.as_dict(), "seed": grid.seed, "data": data, "cell_seconds": seconds}
 
@@ -288,7 +289,7 @@ def tac2010_table(measured: Measured, models: Sequence[Cell], nist: Mapping[str,
     )
 
 
-def _record(figure: AgreementFigure, **own: object) -> Record:
+def _record(figure: AgreementFigure, **own: Any) -> Record:
     column = f"{figure.coefficient}:{figure.human}"
     return figure_record(figure, figure.p, column=column, section=figure.level, **own)
 

@@ -208,8 +208,8 @@ class Transfer:
                 time.sleep(POLL_SECONDS)
             # After five seconds, then once a minute.
             if looks * POLL_SECONDS % 60 == 5:
-                told = f"waiting for other processes to end their trainings ({len(waited)} left)"
-                tell(f"{self.out}: {told}", error=True)
+                left = f"waiting for other processes to end their trainings ({len(waited)} left)"
+                tell(f"{self.out}: {left}", error=True)
         self.finished = [(cell, finished[cell.folder]) for cell in self.cells]
 
     def _train(self, cell: Cell, finished: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -281,7 +281,8 @@ class Transfer:
                 scores[target] = outputs_of(accelerator, config, parts, tests[target], folder, name)["score"]
             path = self.place(cell) / "scores" / f"{file_name(target)}.npy"
             np.save(path, scores[target].astype(np.float32), allow_pickle=False)
-        told = [(split.labels, scores[name], split.kind_of) for name, split in tests.items()]
+        labels, values = (np.concatenate(own) for own in ([s.labels for s in tests.values()], list(scores.values())))
+        kinds = np.concatenate([split.kind_of for split in tests.values()]).tolist()
         found = {
             "recipe": str(cell.recipe),
             "head": cell.head.label,
@@ -299,7 +300,7 @@ class Transfer:
                 name: figures(split.labels, scores[name], split.document_of, resamples=0)
                 for name, split in tests.items()
             },
-            "by_kind": by_kind(*(np.concatenate(columns) for columns in zip(*told, strict=True))),
+            "by_kind": by_kind(labels, values, kinds),
             "cut": cut_of(parts, {**splits, **{f"test {target}": split for target, split in tests.items()}}),
             **facts,
             "training": {key: value for key, value in config.as_dict().items() if key != "corpus"},

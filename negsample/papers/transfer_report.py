@@ -69,8 +69,9 @@ def _records(grid: Transfer) -> Iterator[Record]:
         shots = f", then {cell.shots} pairs of {cell.target}" if cell.shots else ""
         section = f"{cell.recipe}, {cell.head.label}, {size_title(cell.size)}: {_TOLD[told] or TITLES[cell.figure]}"
         reason = one["reason"] if told == "value" else ""
-        row, place = f"{cell.source.name}{shots}", {"section": section, "reason": reason, "about": about}
-        yield Record(row, target, *percent(figure), n=one["n"], **place)
+        value, low, high = percent(figure)
+        row, n = f"{cell.source.name}{shots}", one["n"]
+        yield Record(row, target, value, low, high, n, section=section, reason=reason, about=about)
 
 
 def percent(figure: Mapping[str, Any]) -> list[float | None]:
@@ -124,9 +125,10 @@ def compare_on(
     statistic, labels = {**BINARY, **GRADED}[figure], np.asarray(labels, np.float64)
     resamples = [np.arange(len(labels)), *document_resamples(documents, seed, RESAMPLES)]
     # A model's figure on all examples, then on each resample.
+    seeds = {key: [np.asarray(one, np.float64) for one in each] for key, each in scores.items()}
     values = {
-        key: np.array([np.mean([statistic(labels[rows], np.float64(one)[rows]) for one in each]) for rows in resamples])
-        for key, each in scores.items()
+        key: np.array([np.mean([statistic(labels[rows], one[rows]) for one in each]) for rows in resamples])
+        for key, each in seeds.items()
     }
     found: dict[Any, dict[str, Any]] = {}
     for key, own in values.items():

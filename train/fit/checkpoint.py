@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import nn
@@ -40,18 +40,6 @@ class Position:
         return self.loss_sum / max(1, self.loss_count)
 
 
-class Memory(Protocol):
-    """Something beside network and optimiser that a run depends on: plain values out, and in again (a reward)."""
-
-    def state(self) -> dict[str, Any]:
-        """What it is now."""
-        ...
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from ``state``."""
-        ...
-
-
 def save_weights(network: nn.Module, path: Path) -> None:
     """Write the weights of ``network`` to ``path``, whole or not at all."""
     from safetensors.torch import save_model
@@ -64,12 +52,11 @@ def save_weights(network: nn.Module, path: Path) -> None:
 class Checkpoints:
     """The checkpoints of a run in ``work``, and the best weights of ``network``. Every process calls its methods.
 
-    What ``accelerator`` has prepared is saved whole, and the state of ``memory``, each process' own.
+    What ``accelerator`` has prepared is saved whole, and where there is a ``memory`` beside (a reward) its ``state()``, plain
+    values, each process' own.
     """
 
-    def __init__(
-        self, accelerator: "Accelerator", work: Path, network: nn.Module, memory: Memory | None = None
-    ) -> None:
+    def __init__(self, accelerator: "Accelerator", work: Path, network: nn.Module, memory: Any = None) -> None:
         self._accelerator, self._work, self.network, self._memory = accelerator, work, network, memory
 
     def resume(self) -> Position:

@@ -8,11 +8,12 @@ import contextlib
 import ctypes
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from negsample.errors import InputError
 from negsample.models.features import Features
@@ -21,31 +22,18 @@ from negsample.seeds import seed_from
 from negsample.train.config import TrainConfig
 from negsample.train.data import BatchOrder, Split, redrawn, share
 from negsample.train.fit.checkpoint import PRINTED, Callbacks, Checkpoints, Position, TrainingLog
-from negsample.train.fit.losses import GROUPED, LOSSES, Loss
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 B = TypeVar("B")
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""(logits [B], labels [B], documents int [B]) → losses [B]."""
 # mallopt's names for its parameters (malloc.h), their defaults, and what a run sets them to.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _DEFAULT, _TRIM, _MMAP = 128 << 10, 1 << 28, 1 << 25
 # No loss and no weight of a training that goes well is so large.
 _MOST = 1e6
-
-
-class Kept(Protocol):
-    """Where the loop leaves what must not be lost (``Checkpoints``), and the network that it is of."""
-
-    network: nn.Module
-
-    def save(self, position: Position) -> None:
-        """Keep all that is needed to go on at ``position``."""
-        ...
-
-    def keep_best(self, epoch: int) -> None:
-        """Keep the weights as the best so far."""
-        ...
 
 
 def run_epochs(
@@ -56,7 +44,7 @@ def run_epochs(
     batches: Callable[[int, int], Iterable[B]],
     step: Callable[[B], tuple[float, int]],
     validate: Callable[[], float],
-    kept: Kept,
+    kept: Checkpoints,
     steps: int,
     checkpoint_every: int,
 ) -> None:
@@ -153,6 +141,41 @@ def fit(
         steps=steps, checkpoint_every=config.checkpoint_every,
     )  # fmt: skip
     kept.load_best(position.best_epoch)
+
+
+def bce(logits: Tensor, labels: Tensor, documents: Tensor) -> Tensor:
+    """Binary cross-entropy of ``sigmoid(logits)`` with labels in [0, 1] (Bao et al. 2021 §3.2, cross pairing)."""
+    return functional.binary_cross_entropy_with_logits(logits, labels, reduction="none")
+
+
+def mse(logits: Tensor, labels: Tensor, documents: Tensor) -> Tensor:
+    """Squared error of ``sigmoid(logits)`` with labels in [0, 1] (Bao et al. 2021 §3.2, mutation)."""
+    return (torch.sigmoid(logits) - labels) ** 2
+
+
+def ranking(logits: Tensor, labels: Tensor, documents: Tensor) -> Tensor:
+    """Within a document, a better-labelled example should score higher than a worse one (see docs/recipes.md).
+
+    An example's loss is its squared error (which anchors the scale that differences alone leave open) plus the mean of
+    log(1 + exp(worse − it)) over the examples of its document with a lower label; just the former where there are none.
+    """
+    order = torch.argsort(documents, stable=True)
+    _, sizes = torch.unique_consecutive(documents[order], return_counts=True)
+    # One row a document, padded: [G, K]. Pairs are then compared within rows only, never across the whole split.
+    width = int(sizes.max())
+    real = torch.arange(width, device=logits.device) < sizes[:, None]
+    scores = torch.zeros(real.shape, dtype=logits.dtype, device=logits.device).masked_scatter(real, logits[order])
+    grades = torch.zeros(real.shape, dtype=labels.dtype, device=logits.device).masked_scatter(real, labels[order])
+    better = (grades[:, :, None] > grades[:, None, :]) & real[:, :, None] & real[:, None, :]
+    margins = functional.softplus(scores[:, None, :] - scores[:, :, None]) * better
+    mean = margins.sum(2) / better.sum(2).clamp(min=1)
+    losses = torch.zeros_like(logits).scatter(0, order, mean[real])
+    return losses + mse(logits, labels, documents)
+
+
+LOSSES: dict[str, Loss] = {"bce": bce, "mse": mse, "ranking": ranking}
+# Losses that compare the examples of a document with each other, which must then stand in one batch.
+GROUPED = frozenset({"ranking"})
 
 
 def train_step(

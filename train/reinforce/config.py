@@ -2,15 +2,15 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from negsample.errors import InputError
 from negsample.models.summarizers.budget import Budget
-from negsample.settings import make_settings, number, read_settings
-from negsample.train.config import Reading
+from negsample.settings import number, read_settings
+from negsample.train.config import Training
 
 # What the trained one is compared with.
 OTHERS = ("start", "lead", "oracle")
@@ -18,7 +18,7 @@ _BAND = re.compile(r"(\d+)-(\d+)")
 
 
 @dataclass(frozen=True)
-class ReinforceConfig(Reading):
+class ReinforceConfig(Training):
     """Everything that decides a training by a reward.
 
     Data: what is read, as of ``train``; ``references: false`` for a corpus of documents alone; ``unsupervised``, a
@@ -73,11 +73,8 @@ class ReinforceConfig(Reading):
     samples: int = number(1, least=1)
     ml_learning_rate: float | None = number(None, above=0)
     learning_rate: float | None = number(None, above=0)
-    patience: int = number(3, least=1)
     batch_size: int = number(16, least=1)
-    gradient_accumulation: int = number(1, least=1)
     max_gradient_norm: float = number(2.0, least=0)
-    mixed_precision: Literal["no", "bf16", "fp16"] = "no"
     checkpoint_every: int = number(100, least=1)
     system: str = "trained"
     metrics: list[str] = dataclasses.field(default_factory=lambda: ["rouge1", "rouge2", "rougeL", "words"])
@@ -127,11 +124,6 @@ class ReinforceConfig(Reading):
     def budget(self) -> Budget:
         """The extractor's."""
         return Budget(self.words, self.sentences)
-
-
-def make_reinforce_config(values: Mapping[str, Any]) -> ReinforceConfig:
-    """Return a checked configuration from plain values. Raises InputError as ``make_settings``."""
-    return make_settings(ReinforceConfig, values, "configuration")
 
 
 def read_reinforce_config(path: str | Path | None, words: Sequence[str] = ()) -> ReinforceConfig:

@@ -1,11 +1,16 @@
 """A whole training by a reward: corpora → policy → test summaries → model folder."""
 
 import contextlib
+import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from negsample.corpora import describe_skipped, load_pairs
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
 from negsample.io.run_record import Stopwatch
@@ -14,14 +19,16 @@ from negsample.models.encoders import make_encoder
 from negsample.models.summarizers.budget import Budget, lead
 from negsample.models.summarizers.extractor import Extractor, Score
 from negsample.models.summarizers.language_model import STAND_INS, LanguageSummarizer, Limits, stand_in
-from negsample.records import Source
+from negsample.negatives.split import SPLITS, Shares, assign
+from negsample.records import Source, document_key
+from negsample.seeds import digest
+from negsample.sentences import headline_of, story_of
 from negsample.terminal import say
-from negsample.train.config import TrainConfig
+from negsample.train.data import corpus_options
 from negsample.train.fit.checkpoint import read_epochs
 from negsample.train.fit.loop import own_state
 from negsample.train.job import WORK, finish, hold_folder, make_accelerator, told_after
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.data import need_documents, read_sources
 from negsample.train.reinforce.loop import START, Policy, RewardFunction, fit, score
 
 if TYPE_CHECKING:
@@ -51,14 +58,72 @@ def reinforce(
     the run finished. Raises InputError for anything wrong with the configuration, the corpus or the folder.
     """
     watch = Stopwatch()
-    accelerator = make_accelerator(
-        TrainConfig(mixed_precision=config.mixed_precision, gradient_accumulation=config.gradient_accumulation)
-    )
+    accelerator = make_accelerator(config)
     with contextlib.ExitStack() as held:
         if not hold_folder(accelerator, out, config, held, what="a training by a reward", resume=resume):
             return None
         with own_state():
             return _run(accelerator, config, reward, oracle, out, watch, smoke, say)
+
+
+def read_sources(config: ReinforceConfig) -> tuple[dict[str, list[Source]], list[Source], dict[str, Any]]:
+    """The documents of each split, those without references (``unsupervised``), and what ``run.json`` says of them.
+
+    A document that comes again with another summary has several references. Raises InputError as ``load_pairs``, and for
+    fewer than three documents.
+    """
+    skipped: Counter[str] = Counter()
+    found: dict[str, tuple[str, list[str]]] = {}
+    for name in config.corpora():
+        for document, summary in _texts(config, name, skipped, documents_alone=not config.references):
+            references = found.setdefault(document_key(document), (document, []))[1]
+            if summary is not None and summary not in references:
+                references.append(summary)
+    keys = sorted(found)
+    shares = Shares(1 - config.validation_share - config.test_share, config.validation_share, config.test_share)
+    split = assign(np.array([bytes.fromhex(key) for key in keys]), np.arange(len(keys)), config.seed, shares)
+    sources = {
+        name: [
+            Source(key, found[key][0], tuple(found[key][1])) for key, part in zip(keys, split, strict=True) if part == n
+        ]
+        for n, name in enumerate(SPLITS)
+    }
+    held_out = {source.id for name in ("validation", "test") for source in sources[name]}
+    extra: dict[str, Source] = {}
+    if config.unsupervised is not None:
+        for document, _ in _texts(config, config.unsupervised, skipped, documents_alone=True):
+            key = document_key(document)
+            # Of the test documents too: Scialom et al. 2019 train on those, and so may a user, who then names them.
+            extra.setdefault(key, Source(f"{key}-alone", document))
+    about = {
+        "documents": {name: len(own) for name, own in sources.items()},
+        "unsupervised": len(extra),
+        "unsupervised_held_out": sum(key in held_out for key in extra),
+        "fingerprint": digest(*(part for key in keys for part in (key, *found[key][1]))).hex(),
+        "skipped": describe_skipped(skipped),
+    }
+    return sources, list(extra.values()), about
+
+
+def _texts(
+    config: ReinforceConfig, name: str, skipped: Counter[str], documents_alone: bool
+) -> list[tuple[str, str | None]]:
+    # Where there is no summary field, the document stands in for it and is forgotten.
+    field = (config.document_field or "document") if documents_alone else config.summary_field
+    options = dataclasses.replace(corpus_options(config), summary_field=field)
+    pairs = ((pair.document, None if documents_alone else pair.summary) for pair in load_pairs(name, options, skipped))
+    if not config.headlines:
+        return list(pairs)
+    found = []
+    for document, summary in pairs:
+        story, headline = story_of(document), None if summary is None else headline_of(summary)
+        if not story or headline == "":
+            skipped["a story or headline without a sentence"] += 1
+        elif headline is not None and len(headline) < config.headline_characters:
+            skipped[f"a headline of fewer than {config.headline_characters} characters"] += 1
+        else:
+            found.append((story, headline))
+    return found
 
 
 def make_policy(config: ReinforceConfig, oracle: Score) -> Policy:
@@ -86,8 +151,11 @@ def _run(
 ) -> dict[str, Any]:
     work = out / WORK
     sources, alone, about = read_sources(config)
-    if config.ml_epochs:
-        need_documents(sources["train"], "training by maximum likelihood")
+    if config.ml_epochs and not any(source.references for source in sources["train"]):
+        raise InputError(
+            "training by maximum likelihood needs references, and no document has one; set references=false or give "
+            "summaries"
+        )
     policy = make_policy(config, oracle)
     calibrate(config, policy, reward, sources["train"])
     # Language models share weights between layers, of which Accelerate speaks at every checkpoint.

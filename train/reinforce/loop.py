@@ -1,21 +1,21 @@
 """Training by a reward: maximum likelihood first, then the mixed loss, resumable at any step."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from negsample.models.summarizers import Summarizer
+from negsample.models.summarizers.extractor import Extractor
+from negsample.models.summarizers.language_model import LanguageSummarizer
 from negsample.records import Source
-from negsample.seeds import seed_from
+from negsample.seeds import generator, seed_from
 from negsample.terminal import say
-from negsample.train.fit.checkpoint import Callbacks, Checkpoints, Memory, TrainingLog, save_weights
+from negsample.train.fit.checkpoint import Callbacks, Checkpoints, TrainingLog, save_weights
 from negsample.train.fit.loop import run_epochs
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.data import epoch_order
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -24,44 +24,26 @@ if TYPE_CHECKING:
 START = "start.safetensors"
 
 
-class Policy(Summarizer, Protocol):
-    """A summarizer that can be trained by a reward.
-
-    ``network(inputs, sequences)`` gives the log probability [B] of sequences int64 [B, T] (negative after their end) for
-    the documents in ``inputs``.
-    """
-
-    @property
-    def network(self) -> nn.Module:
-        """What is trained."""
-        ...
-
-    def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
-        """What the network takes of the documents."""
-        ...
-
-    def targets(self, sources: Sequence[Source]) -> Tensor:
-        """The sequences that maximum likelihood learns, int64 [B, T]; nothing but negative ones without references."""
-        ...
-
-    def decode(
-        self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
-    ) -> Tensor:
-        """Sequences drawn by the random numbers that ``draw`` and a document's id decide; without, the most probable."""
-        ...
-
-    def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
-        """The summaries that sequences mean."""
-        ...
+# What can be trained by a reward. ``network(inputs, sequences)`` gives the log probability [B] of sequences int64 [B, T]
+# (negative after their end) for the documents in ``inputs``.
+Policy = Extractor | LanguageSummarizer
 
 
-class RewardFunction(Memory, Protocol):
+class RewardFunction(Protocol):
     """What the loop asks of a reward (``negsample.rewards.Reward``); its numbers are always defined."""
 
     def score(
         self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]
     ) -> np.ndarray:
         """Rewards float64 [n]."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """What it has learned, as plain values."""
+        ...
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go on from ``state``."""
         ...
 
     def report(self) -> dict[str, float | None]:
@@ -163,6 +145,18 @@ def fit(
         accelerator.wait_for_everyone()
     phase(last, rewarded=True)
     kept.load_best(position.best_epoch)
+
+
+def epoch_order(train: Sequence[Source], alone: Sequence[Source], share: float, seed: int, epoch: int) -> list[Source]:
+    """The documents of an epoch in a random order; ``alone`` make up ``share`` of them where there are any."""
+    order = [train[i] for i in generator(seed, "reinforce", "order", epoch).permutation(len(train))]
+    if not alone:
+        return order
+    rng = generator(seed, "reinforce", "alone", epoch)
+    wanted = max(1, round(len(order) * share / (1 - share)))
+    rounds = [rng.permutation(len(alone)) for _ in range(-(-wanted // len(alone)))]
+    order += [alone[i] for i in np.concatenate(rounds)[:wanted]]
+    return [order[i] for i in rng.permutation(len(order))]
 
 
 def gamma_at(config: ReinforceConfig, epoch: int, batch: int, batches: int) -> float:

@@ -1,4 +1,4 @@
-"""InferSent's forward pass against an LSTM written out in numpy, and its files."""
+"""InferSent's forward pass against PyTorch's LSTM over one sentence, and its files."""
 
 import math
 
@@ -27,29 +27,13 @@ def weights(width=WIDTH, dim=DIM):
     }
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def lstm_states(words, state, way):
-    """Hidden states [t, width] of one direction (a cell with forget gate; gates in the order i, f, g, o)."""
-    w_in, w_rec, b_in, b_rec = (
-        state[f"enc_lstm.{name}{way}"].double().numpy()
-        for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    )
-    hidden, cell, states = np.zeros(WIDTH), np.zeros(WIDTH), []
-    for word in words[::-1] if way else words:
-        gates = w_in @ word + b_in + w_rec @ hidden + b_rec
-        i, f, g, o = gates.reshape(4, WIDTH)
-        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
-        hidden = sigmoid(o) * np.tanh(cell)
-        states.append(hidden)
-    return np.array(states)
-
-
 def expected(tokens, vectors, state):
-    words = np.array([vectors[token] for token in tokens])
-    return np.concatenate([lstm_states(words, state, way).max(axis=0) for way in ("", "_reverse")])
+    """The maximum over the states of PyTorch's LSTM, one sentence at a time."""
+    lstm = torch.nn.LSTM(DIM, WIDTH, batch_first=True, bidirectional=True)
+    lstm.load_state_dict({name.removeprefix("enc_lstm."): value for name, value in state.items()})
+    with torch.no_grad():
+        words = torch.tensor([[vectors[token] for token in tokens]], dtype=torch.float32)
+        return lstm(words)[0].amax(dim=1)[0].numpy()
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """The Universal Sentence Encoders: the loader, on SavedModels that the tests export themselves, and the packaged one."""
 
+import hashlib
+import shutil
 import sys
 
 import numpy as np
@@ -70,9 +72,8 @@ TEXTS = ["naïve words here", "", "a b c d", "x " * 300]
 WANTED = [[16, 30], [0, 0], [7, 40], [600, 3000]]
 
 
-@pytest.mark.parametrize("kind", ["callable", "signature"])
-@pytest.mark.parametrize("name", ["use", "use-large"])
-def test_a_local_folder(kind, name, export):
+@pytest.mark.parametrize(("name", "kind"), [("use", "callable"), ("use-large", "signature")])
+def test_a_local_folder_and_its_copy(name, kind, export, tmp_path):
     encoder = make_encoder(f"{name}:{export(kind)}")
     assert (encoder.name, encoder.unit, encoder.dim) == (name, "sentence", 2)
     vectors = encoder.encode(TEXTS * 50)
@@ -80,15 +81,10 @@ def test_a_local_folder(kind, name, export):
     assert vectors.tolist() == WANTED * 50
     assert [encoder.encode([text])[0].tolist() for text in TEXTS] == WANTED
     assert encoder.encode([]).shape == (0, 2)
-
-
-def test_saving_and_loading(export, tmp_path):
-    encoder = make_encoder(f"use:{export()}")
     saved = encoder.save(tmp_path)
     again = load_encoder(saved, tmp_path)
     assert again.encode(TEXTS).tolist() == WANTED
-    assert again.fingerprint == encoder.fingerprint
-    assert make_encoder(f"use:{export(weight=11.0)}").fingerprint != encoder.fingerprint
+    assert again.fingerprint == encoder.fingerprint != make_encoder(f"{name}:{export(kind, 11.0)}").fingerprint
     (tmp_path / "saved_model" / "saved_model.pb").write_bytes(b"damaged")
     with pytest.raises(InputError, match="cannot load it"):
         load_encoder(saved, tmp_path)
@@ -103,22 +99,14 @@ def test_folders_of_another_kind(export, tmp_path):
         make_encoder(f"use:{export('nan')}")
 
 
-def test_a_handle_that_cannot_be_fetched(tensorflow, tmp_path, monkeypatch):
+def test_a_handle_is_fetched_or_lies_in_the_hubs_cache(export, tmp_path, monkeypatch):
     monkeypatch.setenv("TFHUB_CACHE_DIR", str(tmp_path))
     with pytest.raises(InputError, match="use:/path/to/folder"):
         make_encoder("use:http://127.0.0.1:9/encoder/4")
-
-
-def test_a_handle_in_the_hubs_cache(tensorflow, export, tmp_path, monkeypatch):
-    import hashlib
-    import shutil
-
     # tensorflow-hub keeps a module under the SHA-1 of its handle; so a test can put one there without the network.
-    monkeypatch.setenv("TFHUB_CACHE_DIR", str(tmp_path))
     handle = "https://tfhub.dev/google/universal-sentence-encoder/4"
     shutil.copytree(export(), tmp_path / hashlib.sha1(handle.encode()).hexdigest())
-    encoder = make_encoder("use")
-    assert encoder.encode(TEXTS).tolist() == WANTED
+    assert make_encoder("use").encode(TEXTS).tolist() == WANTED
 
 
 def test_the_packaged_multilingual_one(tmp_path):

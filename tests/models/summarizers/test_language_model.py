@@ -97,5 +97,5 @@ def test_what_is_no_model_or_too_small_is_told(summarizer: LanguageSummarizer, t
     with pytest.raises(InputError, match="room for 16 tokens"):
         LanguageSummarizer.load(str(tmp_path / "out"), Limits(512, 100))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"empty: .*give one"):
+    with pytest.raises(InputError, match="empty"):
         LanguageSummarizer.load(str(tmp_path / "empty"))

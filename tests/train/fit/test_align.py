@@ -12,18 +12,16 @@ from tests_support import story
 from tiny_lm import build
 
 from negsample.errors import InputError
-from negsample.models.align.alignment import SALIENCE
-from negsample.models.align.aspects import ASPECTS, MATCHES, feature_set
+from negsample.models.align.aspects import feature_set
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
-from negsample.models.heads.align import untrained
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
 from negsample.train.config import make_config
 from negsample.train.data import Split
-from negsample.train.fit import align, align_features
-from negsample.train.fit.align import beginning, compare_untrained, rank, ranking_loss
-from negsample.train.fit.align_features import ComputedFeatures, compute_features
+from negsample.train.fit import align_features
+from negsample.train.fit.align import beginning, compare_untrained, rank
+from negsample.train.fit.align_features import compute_features
 from negsample.train.job import train
 
 ALONE = Accelerator(cpu=True)
@@ -78,35 +76,6 @@ def test_figures_beside_the_untrained_head() -> None:
     assert rows[0]["untrained"] == pytest.approx(2 / 3)
     assert rows[0]["gain"] == pytest.approx(1 / 3)
     assert 0 <= rows[0]["low"] <= rows[0]["high"] <= 0.5
-
-
-def test_a_copy_stands_beside_its_own_original() -> None:
-    # One document with two summaries, each followed by its copy, which is worse.
-    split = split_of(["original", "swap", "original", "swap"], [1, 0.5, 1, 0.5], [0, 0, 0, 0])
-    logits = np.tile(np.array([[1.0], [0.5], [0.2], [0.1]], np.float32), 5)
-    assert [row["trained"] for row in compare_untrained(split, logits, -logits, 0)] == [1.0, 1.0]
-
-
-def test_the_loss_is_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    split = split_of(["original", "swap", "original", "swap", "entity"], [1, 0.5, 1, 0.4, 0.2], [0, 0, 1, 1, 1])
-    rng = np.random.default_rng(0)
-    network = untrained()
-    computed = ComputedFeatures(
-        rng.random((5, len(feature_set())), np.float32),
-        np.ones((5, len(ASPECTS)), bool),
-        rng.random((15, SALIENCE), np.float32),
-        rng.random((15, len(MATCHES)), np.float32),
-        np.array([0, 1, 3, 6, 10, 15]),
-    )
-    sizes: list[int] = []
-    network.mix.register_forward_hook(lambda module, given, found: sizes.append(len(found)))
-    losses = []
-    for block in (512, 2):
-        monkeypatch.setattr(align, "_BLOCK", block)
-        logits = align.forward(network, computed, np.arange(5))
-        losses.append(float(ranking_loss(logits, split.labels, rank(split), np.arange(5)).detach()))
-    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
-    assert sizes == [5, 2, 2, 1]
 
 
 class Texts:

@@ -3,7 +3,6 @@
 import copy
 import itertools
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from tests_support import story
 from negsample.errors import InputError
 from negsample.models.align.judge import Judge, JudgeNetwork, load_judge
 from negsample.models.language.networks import load_pretrained
-from negsample.negatives import NEGATIVES
 from negsample.sentences import split_sentences
 from negsample.train.fit import judge as judges
 from negsample.train.fit.judge import Group, Stretches, group_loss, train_judge
@@ -61,26 +59,6 @@ def test_groups_depend_on_seed_aspect_and_number_alone() -> None:
     chinese = "今天天气很好我们都出去了。我们去公园散步看花{}。公园里有很多人在跑步。晚上我们一起回家吃饭。"
     stretches = Stretches([chinese.format(number) for number in range(9)], 0)
     assert {group.aspect for group in stretches.batch(0)} == {"form", "coherence"}
-
-
-def test_every_kind_of_damage_reaches_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, set[str]] = {"form": set(), "coherence": set()}
-    stretches, real = Stretches(DOCUMENTS, 1), NEGATIVES.get
-
-    class Watching:
-        def get(self, kind: str) -> Callable[..., object]:
-            def make(*arguments: object) -> object:
-                made = real(kind)(*arguments)
-                seen[aspect].add(kind)
-                return made
-
-            return make
-
-    monkeypatch.setattr(judges, "NEGATIVES", Watching())
-    for aspect in seen:
-        for number in range(80):
-            stretches.group(aspect, number)
-    assert seen == {aspect: set(kinds) for aspect, kinds in judges.KINDS.items()}
 
 
 def test_calibration_gives_each_mark_mean_0_and_spread_1_over_its_own_texts(judge: Judge) -> None:
@@ -160,15 +138,6 @@ def test_documents_without_stretches_are_refused(sentences: str, told: str, judg
     documents = [sentences.format(number) for number in range(12)]
     with pytest.raises(InputError, match=told):
         train_judge(ALONE, judge, documents, DOCUMENTS, 1, 0, tmp_path)
-
-
-def test_held_out_documents_of_no_use_are_as_good_as_none(judge: Judge, tmp_path: Path) -> None:
-    short, found = ["A lamp was sold."] * 12, []
-    for name, held_out in (("short", short), ("none", [])):
-        (tmp_path / name).mkdir()
-        found.append(train_judge(ALONE, copy.deepcopy(judge), DOCUMENTS, held_out, 1, 0, tmp_path / name))
-    assert found[0] == found[1]
-    assert set(found[0]) == {"form", "coherence"}
 
 
 class Together:

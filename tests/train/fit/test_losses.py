@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.train.fit.losses import LOSSES
+from negsample.train.fit.loop import LOSSES
 
 
 def run(name, logits, labels, documents):

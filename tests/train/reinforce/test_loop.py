@@ -19,8 +19,8 @@ from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
 from negsample.records import Source
 from negsample.rewards import Reward
-from negsample.train.reinforce.config import ReinforceConfig, make_reinforce_config
-from negsample.train.reinforce.data import epoch_order
+from negsample.settings import make_settings
+from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.reinforce.loop import fit, gamma_at, mixed, self_critical, step
 
 SOURCES = [Source(f"d{n}", document, (summary,)) for n, (document, summary) in enumerate(map(story, range(24)))]
@@ -56,7 +56,7 @@ def last_sentence(document: str, summary: str) -> float:
 
 def config_of(**values: Any) -> ReinforceConfig:
     settings = {"batch_size": 6, "sentences": 1, "seed": 3, "checkpoint_every": 2} | values
-    return make_reinforce_config(settings).resolved()
+    return make_settings(ReinforceConfig, settings, "settings").resolved()
 
 
 def extract_policy(budget: Budget | None = None) -> Extractor:
@@ -175,28 +175,6 @@ def test_a_batch_in_parts_is_the_same_step(tmp_path: Path, kind: str) -> None:
         assert all(torch.allclose(whole[name], own[name], rtol=0, atol=1e-6) for name in whole)
 
 
-def test_a_tiny_language_model_learns_a_copying_reward(language: LanguageSummarizer, tmp_path: Path) -> None:
-    def copied(document: str, summary: str) -> float:
-        words = summary.split()
-        return sum(word in document.split() for word in words) / len(words) if words else 0.0
-
-    with torch.no_grad():
-        # Its random weights are sure of what comes first; smaller ones leave something to try.
-        for name, weight in language.network.named_parameters():
-            if "norm" not in name:
-                weight.mul_(0.3)
-    settings = config_of(
-        sentences=None, policy="abstract", model="x", ml_epochs=0, epochs=12, gamma=1.0, learning_rate=0.01,
-        samples=4, batch_size=16, patience=20,
-    )  # fmt: skip
-    work = _made(tmp_path / "w")
-    fit(Accelerator(cpu=True), settings, language, Shared(copied), COPIES, [], COPIES[:4], work, quiet)
-    made = language.summarize([source.document for source in COPIES])
-    after = np.mean([copied(source.document, text) for source, text in zip(COPIES, made, strict=True)])
-    # No word stands in two kinds of documents: who writes without reading earns a quarter at most.
-    assert after > 0.4
-
-
 def test_the_losses_gradient_is_that_worked_out_by_hand() -> None:
     # Two steps over two tokens, p = (¼, ¾) at each; the sample is (first, second), and earns 0.6 more than the greedy one.
     logits = torch.tensor([[0.0, math.log(3)], [0.0, math.log(3)]], requires_grad=True)
@@ -216,13 +194,3 @@ def test_gamma_rises_evenly_to_its_end() -> None:
     settings = config_of(gamma=0.5, gamma_end=0.9, epochs=2)
     found = [gamma_at(settings, epoch, batch, 3) for epoch in range(2) for batch in range(3)]
     assert found == pytest.approx([0.5, 0.58, 0.66, 0.74, 0.82, 0.9])
-
-
-def test_the_share_of_documents_without_references_is_kept_and_each_is_used() -> None:
-    alone = [Source(f"a{n}", "x.") for n in range(5)]
-    order = epoch_order(SOURCES, alone, 0.25, 0, 0)
-    assert len(order) == 32
-    assert sum(not source.references for source in order) == 8
-    assert {source.id for source in order} == {source.id for source in [*SOURCES, *alone]}
-    assert order != epoch_order(SOURCES, alone, 0.25, 0, 1)
-    assert order == epoch_order(SOURCES, alone, 0.25, 0, 0)

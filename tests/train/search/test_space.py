@@ -24,7 +24,6 @@ def search(tmp_path, text, more="objective: pearson"):
     [
         ("learning_rate: {low: 1e-5, high: 0.01, log: true}", {"learning_rate": 2e-4}, {"learning_rate": 2e-4}),
         ("batch_size: {low: 8, high: 32, step: 8}", {"batch_size": 24}, {"batch_size": 24}),
-        ("freeze_encoder: {choices: [true, false]}", {"freeze_encoder": True}, {"freeze_encoder": True}),
         # The first range whose condition holds, each a parameter of its own.
         (
             f"head: {{choices: [fc, lstm, cls]}}, {RATES}",
@@ -67,19 +66,14 @@ def test_what_is_drawn(tmp_path, space, params, drawn):
         ("heads: {choices: [fc]}", "space: unknown key 'heads'; did you mean head?"),
         ("head: {choice: [fc]}", "head: unknown key 'choice'; did you mean choices?"),
         ("head: {choices: [fcc]}", "head: no head is called 'fcc'"),
-        ("head: {choices: []}", "head: choices"),
         ("head: {choices: [fc, fc]}", "head: choices: 'fc' is given twice"),
         ("head: {low: 1, high: 2}", "head: is not a number"),
-        ("head: {choices: [fc], low: 1}", "space: head: "),
-        ("epochs: {low: 3}", "space: epochs: "),
         ("epochs: {low: 3, high: 1}", "space: epochs: "),
         ("epochs: {low: 1, high: 2.5}", "space: epochs: high"),
-        ("learning_rate: {low: 0, high: 1, log: true}", "space: learning_rate: "),
         ("learning_rate: {low: fast, high: 1}", "learning_rate: low"),
         ("batch_size: {low: 0, high: 8}", "space: batch_size: batch_size must be at least 1"),
         ("mixed_precision: {choices: [bf16]}", "mixed_precision: can't differ between trials"),
         ("recipe: {crosspairs: {low: 0, high: 1}}", "no negative is called 'crosspairs'"),
-        ("recipe: {crosspair: {low: -1, high: 1}}", "recipe: crosspair"),
         ("recipe: {crosspair: 1}", "recipe: no weight has a range"),
         ("epochs: {low: 1, high: 2, when: {haed: fc}}", "when: unknown key 'haed'; did you mean head"),
         (f"epochs: {{low: 1, high: 2, when: {{head: fc}}}}, {HEADS}", "epochs: when: head stands below"),
@@ -88,7 +82,7 @@ def test_what_is_drawn(tmp_path, space, params, drawn):
     ],
 )
 def test_a_space_that_is_refused(tmp_path, space, place):
-    _refused(tmp_path, f"space: {{{space}}}\nobjective: accuracy", place)
+    refused(tmp_path, f"space: {{{space}}}", place)
 
 
 @pytest.mark.parametrize(
@@ -96,22 +90,16 @@ def test_a_space_that_is_refused(tmp_path, space, place):
     [
         ("spaces: {}", "unknown key 'spaces'; did you mean space?"),
         (f"train: {{head: fc}}\n{FC}", "space: head"),
-        (f"train: {{haed: fc}}\n{FC}", "train: unknown key 'haed'"),
         (f"train: {{recipe: delet}}\n{FC}", "no recipe is called 'delet'"),
         (f"{FC}\nobjective: acuracy", "objective"),
-        (f"{FC}\nobjective: {{agreement: {{judgments: [a]}}}}", "agreement: human"),
         (f"{FC}\nobjective: {{agreement: {{judgments: [a, b, c], human: [x, y]}}}}", "agreement: human"),
         (f"{FC}\nobjective: {{agreement: {{judgments: a, human: x, level: summery}}}}", "agreement: level"),
         (f"{FC}\nseed: -1", "seed"),
         (f"{FC}\nsampler: tpee", "sampler: none is called 'tpee'; did you mean tpe?"),
-        (f"{FC}\nsampler: {{name: [tpe]}}", "sampler"),
         # What optuna finds when a method is made, and when it works.
         (f"{FC}\nsampler: {{name: tpe, n_startup: 3}}", "sampler tpe, options n_startup: 3: "),
-        (f"{FC}\nsampler: {{name: tpe, n_startup_trials: x}}", "sampler tpe, options n_startup_trials: 'x': "),
         (f"{FC}\nsampler: {{name: tpe, n_ei_candidates: 0}}", "sampler tpe, options n_ei_candidates: 0: "),
-        (f"{FC}\nsampler: {{name: qmc, qmc_type: 3}}", "sampler qmc"),
         (f"{FC}\npruner: {{name: percentile}}", "pruner percentile"),
-        (f"{FC}\npruner: {{name: median, n_warmup_steps: soon}}", "pruner median, options n_warmup_steps: 'soon': "),
         (
             f"{FC}\npruner: {{name: hyperband, reduction_factor: 3.5}}",
             "pruner hyperband, options reduction_factor: 3.5: ",
@@ -119,14 +107,14 @@ def test_a_space_that_is_refused(tmp_path, space, place):
         # Losses of different functions are not compared.
         ("space: {loss: {choices: [bce, mse]}}\nobjective: validation_loss", "objective: "),
         ("space: {loss: {choices: [bce, mse]}}\npruner: median", "pruner: "),
-        ("space: {recipe: {choices: [crosspair, delete]}}\nobjective: validation_loss", "objective: "),
     ],
 )
 def test_a_file_that_is_refused(tmp_path, text, place):
-    _refused(tmp_path, text if "objective" in text else f"{text}\nobjective: accuracy", place)
+    refused(tmp_path, text, place)
 
 
-def _refused(tmp_path, text, place):
+def refused(tmp_path, text, place):
+    text = text if "objective" in text else f"{text}\nobjective: accuracy"
     with pytest.raises(InputError) as caught:
         search(tmp_path, text, "")
     assert "search.yaml: " in str(caught.value)
@@ -135,33 +123,14 @@ def _refused(tmp_path, text, place):
 
 
 @pytest.mark.parametrize(
-    "method",
-    [
-        "sampler: {name: tpe, n_startup_trials: 4, group: true, multivariate: true, prior_weight: 1, gamma: null}",
-        "sampler: {name: qmc, scramble: true, qmc_type: halton}",
-        "pruner: {name: percentile, percentile: 12.5}",
-        "pruner: {name: successive-halving, min_resource: auto}",
-        "pruner: {name: hyperband, max_resource: 9}",
-    ],
-)
-@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning", "ignore::FutureWarning")
-def test_options_of_the_right_type_are_taken(tmp_path, method):
-    found = search(tmp_path, f"{method}\n{FC}")
-    found.make_sampler(0)
-    found.make_pruner()
-
-
-@pytest.mark.parametrize(
     ("text", "graded"),
     [
         ("train: {recipe: delete}\nspace: {head: {choices: [fc]}}", {True}),
-        ("train: {recipe: {crosspair: 1, delete: 0}}\nspace: {head: {choices: [fc]}}", {False}),
         ("space: {recipe: {choices: [crosspair, delete]}}", {True, False}),
         # Without the condition the recipe is the default, crosspair.
         (f"space: {{{HEADS}, recipe: {{choices: [add, delete], when: {{head: fc}}}}}}", {True, False}),
         (f"space: {{recipe: {{{CROSSPAIR}, delete: 0}}}}", {False}),
         # A weight of exactly 0 is never drawn from an unbroken range.
-        (f"space: {{recipe: {{{CROSSPAIR}, delete: {{low: 0, high: 1}}}}}}", {True}),
         (f"space: {{recipe: {{{CROSSPAIR}, delete: {{low: 0, high: 1, step: 0.5}}}}}}", {True, False}),
         # Where delete has no weight, there is no recipe at all.
         ("space: {recipe: {delete: {choices: [0, 1]}}}", {True}),
@@ -171,7 +140,7 @@ def test_accuracy_needs_a_recipe_that_is_not_graded(tmp_path, text, graded):
     text = text.replace("train: {", "train: {loss: bce, ") if "train" in text else f"train: {{loss: bce}}\n{text}"
     assert not any("accuracy" in note for note in search(tmp_path, text).notes())
     if graded == {True}:
-        _refused(tmp_path, f"{text}\nobjective: accuracy", "objective: accuracy is not defined for graded labels")
+        refused(tmp_path, f"{text}\nobjective: accuracy", "objective: accuracy is not defined for graded labels")
     else:
         notes = search(tmp_path, text, "objective: accuracy").notes()
         assert sum("have no accuracy, and fail" in note for note in notes) == (True in graded)
