@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -284,7 +285,7 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
     """Measure the agreement of ``columns``, [n] each, with all human scores of the n rows of ``source``."""
     people = list(dict.fromkeys(name for row in source.rows for name in row.scores))
     table = judged_table(source.name, source.rows, people, {column.name: column.values for column in columns})
-    options = {"bootstrap": settings.bootstrap, "seed": settings.seed}
+    options: dict[str, Any] = {"bootstrap": settings.bootstrap, "seed": settings.seed}
     figures = fg.agreement(table, levels=settings.levels, **options)
     pairs = len(columns) * (len(columns) - 1) // 2
     # As many exchanges as tell all pairs apart, as far as memory goes.
