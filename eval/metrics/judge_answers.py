@@ -60,7 +60,8 @@ def read_score(text: str) -> Read | None:
 
 def _read(text: str) -> Read | None:
     for way in _WAYS:
-        given, unreal = [], []
+        given: list[Read] = []
+        unreal: list[Read] = []
         for found in way.finditer(text):
             # Of the alternatives of a way one was taken: its groups are the number and, perhaps, what it is out of.
             number, *of = (group for group in range(1, way.groups + 1) if found[group])
