@@ -94,7 +94,9 @@ def test_statistics_and_system_means_by_hand(tmp_path):
     measured = made(tmp_path, replace(MADE, kind="statistics", rows="words  words", printed=printed), source)
     expected = dict(zip(names, (2, 1.5, 2.0, 5.0, 0.3, 0.9, 0.6 / 2**0.5, 1.5, 3, 6, 3, 1.0), strict=True))
     assert {record.row: record.value for record in judged.statistics(measured).records} == pytest.approx(expected)
-    means = {(record.row, record.column): record.value for record in judged.systems(measured).records}
+    means = {
+        (record.row, record.column): record.value for record in judged.systems(replace(measured, spec=MADE)).records
+    }
     assert means == pytest.approx(
         {("1", "people: kept"): 0.3, ("2", "people: kept"): 0.9, ("1", "words"): 1.5, ("2", "words"): 3.0}
     )
