@@ -123,7 +123,8 @@ class EmbeddingCache:
         """Bring the vectors of ``names`` into memory, as far as they are there."""
         if len(self._kept) * (4 * self.dim + _BESIDE) > _KEPT_BYTES:
             self._kept = {}
-        self._kept.update(self._select("key, vector", [name for name in names if name not in self._kept]))
+        missing = self._select("key, vector", [name for name in names if name not in self._kept])
+        self._kept.update((key, vector) for key, vector in missing)
 
     def _select(self, columns: str, names: Sequence[bytes]) -> list[tuple[bytes, ...]]:
         wanted = list(dict.fromkeys(names))

@@ -292,7 +292,7 @@ class Estimator:
             for start in range(0, len(items), _CHUNK):
                 part = slice(start, start + _CHUNK)
                 values[part], cut[part] = self._ask_chunk(items[part], batch_size, ask, width)
-            lacking = np.isnan(values).any(axis=1)
+            lacking = np.asarray(np.isnan(values).any(axis=1))
             reasons = [
                 reason(item.document, item.summary) if gone else None for item, gone in zip(items, lacking, strict=True)
             ]

@@ -103,7 +103,7 @@ def figures(
     ]
     found: dict[str, dict[str, Any]] = {}
     for column, (name, statistic) in enumerate(statistics.items()):
-        value: float | None = statistic(labels, scores)
+        value: Any = statistic(labels, scores)
         low, high, _ = percentile_interval(np.array([row[column] for row in drawn]))
         reason = ONE_DOCUMENT if resamples and low is None else ""
         if not np.isfinite(value):

@@ -51,7 +51,7 @@ def save_folder(
     draft.mkdir()
     try:
         settings = parts.features.save(draft)
-        encoder = getattr(parts.network, "encoder", None)
+        encoder: Any = getattr(parts.network, "encoder", None)
         if hasattr(encoder, "config"):
             encoder.config.save_pretrained(draft / "encoder")  # the tokenizer is there already
         save_model(parts.network, str(draft / "model.safetensors"))
@@ -90,8 +90,9 @@ def load_folder(folder: Path, precision: str = "float32") -> tuple[Parts, dict[s
         raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
     assert parts.network is not None
     load_weights(parts.network, folder, description["weights_sha256"])
-    if precision == "bf16" and hasattr(parts.network, "encoder"):
-        to_bf16(parts.network.encoder)
+    encoder: Any = getattr(parts.network, "encoder", None)
+    if precision == "bf16" and encoder is not None:
+        to_bf16(encoder)
     return parts, description
 
 

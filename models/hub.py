@@ -144,7 +144,7 @@ def _card(folder: Path, name: str, description: dict[str, Any], languages: Seque
         datasets=[found for corpus in corpora if (found := _dataset(corpus))] or None,
         model_name=name.partition("/")[2],
         eval_results=[
-            EvalResult(metric_type=metric, metric_value=value, **about)
+            EvalResult(metric_type=metric, metric_value=value, **about)  # type: ignore[arg-type]
             for metric, value in values.items()
             if value is not None
         ]

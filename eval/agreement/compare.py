@@ -212,9 +212,7 @@ def compare_systems(
     return result
 
 
-def _pairwise_p(
-    scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutations: int, seed: int
-) -> list[float | None]:
+def _pairwise_p(scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutations: int, seed: int) -> list[float]:
     """Two-sided paired permutation p of each two systems; the same sign patterns for all."""
     n = len(scores)
     first, second = [i for i, _ in pairs], [j for _, j in pairs]

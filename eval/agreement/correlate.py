@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -326,7 +327,7 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
     columns = [column.take(range(len(source.rows))) for column in columns]
     people = list(dict.fromkeys(name for row in source.rows for name in row.scores))
     table = judged_table(source.name, source.rows, people, {column.name: column.values for column in columns})
-    options = {"bootstrap": settings.bootstrap, "seed": settings.seed}
+    options: dict[str, Any] = {"bootstrap": settings.bootstrap, "seed": settings.seed}
     figures = fg.agreement(table, levels=settings.levels, **options)
     labelled = replace(table, human={name: table.human[name] for name in labels})
     figures += fg.agreement(

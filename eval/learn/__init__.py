@@ -165,9 +165,9 @@ def learn_from(
         [word_count(row.summary) for row in rows],
     )
     results = []
-    for target, *parts in zip(targets, tasks, fits, apart, strict=False):
+    for target, task, fit, held in zip(targets, tasks, fits, apart, strict=False):
         name = f"people_{target.name}" if target.name in {"score", *aspects} else target.name
-        results.append(_measured(table, target.name, name, *parts, found, settings))
+        results.append(_measured(table, target.name, name, task, fit, held, found, settings))
     # The fitted score is, over the rows, where the unfitted one was, and spreads as far.
     before, overall = tasks[-1].inputs[:, 0], fits[-1].weights
     spread = float(before.std()) or 1.0

@@ -123,7 +123,7 @@ def score_vectors(
         return None
 
     def similarity(summary: str, target: str) -> float:
-        return sum(alike(table[summary], table[target]) for table in tables) / len(tables)  # type: ignore[arg-type]
+        return sum(alike(*(table[text] for text in (summary, target))) for table in tables) / len(tables)  # type: ignore[arg-type, misc]
 
     return collect(compare_with_targets(item, against, references, problem, similarity) for item in items)
 

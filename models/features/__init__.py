@@ -25,6 +25,7 @@ class Features(Protocol):
 
     def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
         """Learn from the training split's lengths (units; int [n] each) what has to be learned (padding)."""
+        return
 
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
         """Units of each pair after cutting, from the units of its texts (int [n] each): int64 [n]; the cost of a pair."""

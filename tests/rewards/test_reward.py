@@ -2,6 +2,7 @@
 
 import logging
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ def test_what_is_wrong_is_named(spec: str, options: dict[str, Any], fault: str) 
 
 
 def test_the_papers_sums_have_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("negsample.rewards.terms.make_metric", lambda name: make_metric("words").called(name))
+    monkeypatch.setattr("negsample.rewards.terms.make_metric", lambda name: replace(make_metric("words"), name=name))
     terms, scaled = make_terms("QA_learned(model=org/qa)")
     assert not scaled
     assert [(term.name.partition("(")[0], term.weight) for term in terms] == [

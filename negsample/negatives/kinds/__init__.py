@@ -1,1 +1,1 @@
-"""The kinds of negatives: each is one function here, and one line of ``NEGATIVES``."""
+"""The kinds of negatives: each is one function here, and one line of ``NEGATIVES`` in ``negsample.negatives``."""

@@ -73,7 +73,7 @@ def load(url):
 
 
 def test_two_workers_one_killed_and_resumed(url, config, tmp_path):
-    stub, out = Stub(tmp_path / "log", 0.05), tmp_path / "out"
+    stub, out = Stub(tmp_path / "log", 0.15), tmp_path / "out"
     first, second = (start_worker(config, url, TRIALS, out, stub) for _ in range(2))
     # The first is killed in the middle of a trial, after at least three trials.
     wait_for(lambda: len(stub.lines("end")) >= 3)
