@@ -17,6 +17,10 @@ class Reading(Settings):
 
     ``corpus`` (a name or a list), ``corpus_config`` (of one on the hub), the names of its fields, ``limit`` (pairs read
     from each corpus, the first), ``sample`` (of these a random number, or a share below 1; by ``seed``), ``on_bad``.
+
+    ``train_split``, ``validation_split``, ``test_split``: the corpus' own splits by name (of Newsroom, a hub's corpus or a
+    folder like one), ``limit`` and ``sample`` then of each; the held-out two may be corpora with a path or ending, and
+    ``train_split`` left out where ``corpus`` is what is trained on. Without them documents are split anew, by ``seed``.
     """
 
     corpus: str | list[str] = "sample"
@@ -25,11 +29,22 @@ class Reading(Settings):
     summary_field: str | None = None
     limit: int | None = number(None, least=1)
     sample: int | float | None = None
+    train_split: str | None = None
+    validation_split: str | None = None
+    test_split: str | None = None
     on_bad: Literal["stop", "skip"] = "stop"
     seed: int = 0
 
     def check(self) -> None:
         check_sample(self.sample, "sample")
+        named = [split for split in self.splits if split]
+        if len(set(named)) < len(named) or (named and not (self.validation_split and self.test_split)):
+            raise InputError("train_split, validation_split, test_split: give at least the last two, and none twice")
+
+    @property
+    def splits(self) -> tuple[str | None, str | None, str | None]:
+        """The corpus' own splits."""
+        return self.train_split, self.validation_split, self.test_split
 
     def corpora(self) -> list[str]:
         """Return the corpora as a list."""

@@ -22,13 +22,14 @@ import numpy as np
 
 from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
 from negsample.errors import InputError
-from negsample.io.files import appears, atomic_json
+from negsample.io.files import appears, atomic_json, has_known_ending
 from negsample.io.lines import display, is_pipe
 from negsample.io.read import read_examples
 from negsample.negatives.generate import generate
 from negsample.negatives.recipe import Recipe
+from negsample.negatives.split import Shares, assign
 from negsample.recent import Recent
-from negsample.records import Pair
+from negsample.records import Pair, document_key
 from negsample.seeds import digest, generator
 from negsample.train.config import Reading, TrainConfig
 
@@ -54,10 +55,59 @@ def corpus_options(config: Reading) -> CorpusOptions:
     return CorpusOptions(config=config.corpus_config, **same)
 
 
-def pairs_of(config: Reading, skipped: Counter[str]) -> Iterator[Pair]:
-    """The pairs of ``config``'s corpora, one corpus after the other; ``skipped`` counts records passed over, by reason."""
-    for name in config.corpora():
-        yield from load_pairs(name, corpus_options(config), skipped)
+def reading(config: Reading) -> list[tuple[int, str, CorpusOptions]]:
+    """What is read: of which of ``SPLITS`` (its number; 0 where documents are split anew), which corpus, and how.
+
+    What is held out comes first.
+    """
+    options, found = corpus_options(config), []
+    for number, split in reversed(list(enumerate(config.splits))) if config.test_split else [(0, None)]:
+        alone = split is not None and number > 0 and ("/" in split or has_known_ending(split))
+        own = options if alone else dataclasses.replace(options, split=split)
+        found += [(number, name, own) for name in ([str(split)] if alone else config.corpora())]
+    return found
+
+
+class Parting:
+    """Which split each document goes to: that of ``config``'s own splits which it stands in, else as ``assign`` says."""
+
+    def __init__(self, config: Reading) -> None:
+        self.config = config
+        self._held: dict[bytes, int] = {}
+
+    def takes(self, number: int, skipped: Counter[str], *texts: str) -> bool:
+        """Whether a document with its summary, read of split ``number``, counts; not where one of them is held out by a
+        split that was read before, which ``skipped`` counts."""
+        # As numpy gives keys back: without zero bytes at their end.
+        keys = [bytes.fromhex(document_key(text)).rstrip(b"\0") for text in texts] if self.config.test_split else []
+        if any(self._held.get(key, number) != number for key in keys):
+            skipped["document or summary is in a held-out split too"] += 1
+            return False
+        if number:
+            self._held.update(dict.fromkeys(keys, number))
+        return True
+
+    def part(self, keys: np.ndarray, groups: np.ndarray, shares: Shares | None = None) -> np.ndarray:
+        """The split of each document, once all is read; arguments and result as of ``assign``."""
+        if not self.config.test_split:
+            return assign(keys, groups, self.config.seed, shares)
+        part = np.array([self._held.get(key, 0) for key in keys.tolist()], np.uint8)
+        if lacking := set(range(len(SPLITS))) - set(part.tolist()):
+            raise InputError(
+                f"{SPLITS[min(lacking)]}_split: every document of it is in another split too; name another"
+            )
+        return part
+
+
+def pairs_of(config: Reading, skipped: Counter[str], parting: Parting | None = None) -> Iterator[Pair]:
+    """The pairs of ``config``'s corpora, one corpus after the other; ``skipped`` counts records passed over, by reason.
+
+    ``parting``, a new one, then knows the split of each.
+    """
+    parting = parting or Parting(config)
+    for number, name, options in reading(config):
+        pairs = load_pairs(name, options, skipped)
+        yield from (pair for pair in pairs if parting.takes(number, skipped, pair.document, pair.summary))
 
 
 def find_corpora(config: Reading) -> None:
@@ -65,11 +115,11 @@ def find_corpora(config: Reading) -> None:
 
     Raises InputError for one that is not there, can't be read, or can be read once only (standard input, a pipe).
     """
-    for name in config.corpora():
+    for _, name, options in reading(config):
         if is_pipe(name):
             raise InputError(f"corpus: {display(name)} can be read once only, and is needed more often; give a file")
         # Without sampling, which would read it to its end.
-        next(load_pairs(name, dataclasses.replace(corpus_options(config), sample=None)), None)
+        next(load_pairs(name, dataclasses.replace(options, sample=None)), None)
 
 
 def amounts(config: TrainConfig) -> dict[str, Any]:
@@ -81,13 +131,15 @@ def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str
     """Write the examples of ``config``'s corpora to ``folder``; return what was made of what, as plain values."""
     shutil.rmtree(folder, ignore_errors=True)
     skipped: Counter[str] = Counter()
-    report = generate(pairs_of(config, skipped), recipe, folder, **amounts(config))
+    parting = Parting(config)
+    pairs = pairs_of(config, skipped, parting)
+    report = generate(pairs, recipe, folder, **amounts(config), part=parting.part)
     return {**read_of(config, skipped), **report}
 
 
 def read_of(config: Reading, skipped: Counter[str]) -> dict[str, Any]:
     """Return what was read of ``config``'s corpora, and passed over, as plain values."""
-    read = {"corpora": config.corpora(), "limit": config.limit, "sample": config.sample}
+    read = {"corpora": config.corpora(), "limit": config.limit, "sample": config.sample, "own_splits": config.splits}
     return {**read, "skipped": dict(skipped), "skipped_text": describe_skipped(skipped)}
 
 

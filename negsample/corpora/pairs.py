@@ -76,12 +76,13 @@ def sampled(pairs: Iterable[Pair], sample: int | float, seed: int) -> Iterator[P
 
 
 def describe_part(read: Mapping[str, Any]) -> str:
-    """Say which part of each corpus is read, by ``limit`` and ``sample`` in ``read``: ``", a sample of 30000 pairs of each"``."""
-    limit, sample = read.get("limit"), read.get("sample")
+    """Say which part of each corpus is read, by ``limit``, ``sample``, ``own_splits``: ``", a sample of 300 pairs of each"``."""
+    limit, sample, splits = read.get("limit"), read.get("sample"), list(filter(None, read.get("own_splits") or ()))
+    own = f", with its own splits ({', '.join(splits)})" if splits else ""
     if sample is None:
-        return f", the first {limit} pairs of each" if limit else ""
+        return own + (f", the first {limit} pairs of each" if limit else "")
     number = f"{int(sample)} pairs" if sample >= 1 else f"a share of {sample:g}"
-    return f", a sample of {number} of {f'the first {limit} pairs of ' if limit else ''}each"
+    return f"{own}, a sample of {number} of {f'the first {limit} pairs of ' if limit else ''}each"
 
 
 def describe_skipped(skipped: Counter[str]) -> str:

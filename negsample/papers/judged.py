@@ -31,7 +31,8 @@ from negsample.registry import suggestion
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
-from negsample.text import word_count
+from negsample.sentences import split_sentences
+from negsample.text import word_count, word_tokens
 
 LETTERS = {"pearson": "P", "spearman": "S", "kendall": "τ"}
 
@@ -323,24 +324,30 @@ def systems(measured: Measured) -> Table:
 
 
 def statistics(measured: Measured) -> Table:
-    """Systems, lengths in words, and the systems' scores: a column for each data set and human score."""
-    records = []
+    """Of systems, lengths in words, and the systems' scores what is printed: a column for each data set and human score."""
+    records, printed = [], {record.row for record in measured.spec.printed_records()}
     for source, table in zip(measured.sources, measured.tables, strict=True):
         by_document = {row.document_id: row for row in source.rows}.values()
         articles = [len({row.document_id for row in source.rows if row.system == name}) for name in table.system_names]
         for human, values in table.human.items():
             means = np.array([mean for mean in _system_means(table, values) if mean is not None])
+            words = Counter(word for row in source.rows for word in word_tokens(row.summary))
             figures = {
+                "summaries": len(source.rows),
+                "words": words.total(),
+                "types": len(words),
                 "systems": len(means),
                 "reference-length": _mean_words(text for row in by_document for text in row.references),
                 "summary-length": _mean_words(row.summary for row in source.rows),
+                "summary-sentences": float(np.mean([len(split_sentences(row.summary)) for row in source.rows])),
                 "document-length": _mean_words(text for row in by_document for text in row.documents),
                 "lowest-system": float(means.min()) if len(means) else None,
                 "highest-system": float(means.max()) if len(means) else None,
                 "sd-of-systems": float(means.std(ddof=1)) if len(means) > 1 else None,
                 "articles-a-system": float(np.mean(articles)) if articles else None,
             }
-            records += [Record(name, f"{table.dataset} {human}", value) for name, value in figures.items()]
+            column = f"{table.dataset} {human}"
+            records += [Record(name, column, value) for name, value in figures.items() if name in printed]
     return measured.table(records)
 
 

@@ -134,7 +134,8 @@ def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -
 def _data(corpora: Sequence[str], stands: Mapping[str, str]) -> dict[str, Any]:
     """What replaces a configuration's data, and how exactly numbers are kept."""
     names = list(dict.fromkeys(stands[name] for name in corpora))
-    unset = dict.fromkeys(("document_field", "summary_field", "corpus_config", "sample"))
+    splits = ("train_split", "validation_split", "test_split")
+    unset = dict.fromkeys(("document_field", "summary_field", "corpus_config", "sample", *splits))
     return {"corpus": names[0] if len(names) == 1 else names, **unset, "mixed_precision": "no"}
 
 

@@ -20,7 +20,8 @@ from negsample.train.job import loss_of
 MIXTURE = "mixture"
 DOMAIN_KEYS = tuple(key for key in field_types(Reading) if key != "seed")
 # What neither ``train`` nor a head may say.
-_ELSEWHERE = ("corpus", "corpus_config", "document_field", "summary_field", "recipe")
+_SPLITS = ("train_split", "validation_split", "test_split")
+_ELSEWHERE = ("corpus", "corpus_config", "document_field", "summary_field", *_SPLITS, "recipe")
 # What must be the same for all heads, since they learn from and are tested on the same examples.
 COMMON = ("limit", "sample", "on_bad", "negatives", "redraws", "vocabulary", "seed", "log_examples")
 _Sizes = tuple[int | Literal["all"], ...]

@@ -17,12 +17,12 @@ from negsample.io.files import atomic_json, replacing
 from negsample.negatives.generate import generate
 from negsample.negatives.index import fingerprint, index_of
 from negsample.negatives.recipe import Recipe
-from negsample.negatives.split import SPLITS, Shares, assign
+from negsample.negatives.split import SPLITS, Shares
 from negsample.progress import track
 from negsample.records import Pair, document_key
 from negsample.seeds import digest
 from negsample.train.config import TrainConfig
-from negsample.train.data import amounts, make_examples, pairs_of, read_of
+from negsample.train.data import Parting, amounts, make_examples, pairs_of, read_of
 
 _TRAIN, _VALIDATION, _TEST, _NONE = range(4)
 # Fewer validation documents than this say little about when to stop.
@@ -60,10 +60,10 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
         with np.load(path, allow_pickle=False) as stored:
             return DomainSplit(stored["rows"], stored["part"])
     skipped: Counter[str] = Counter()
-    names = ", ".join(config.corpora())
-    index = index_of(track(pairs_of(config, skipped), f"reading {names}"))
+    names, parting = ", ".join(config.corpora()), Parting(config)
+    index = index_of(track(pairs_of(config, skipped, parting), f"reading {names}"))
     try:
-        part = assign(index.key[index.first[:-1]], index.group, config.seed)[index.document]
+        part = parting.part(index.key[index.first[:-1]], index.group)[index.document]
     except InputError as error:
         raise InputError(f"{names}: {error}") from error
     facts = {
@@ -73,8 +73,10 @@ def split_domain(config: TrainConfig, folder: Path) -> DomainSplit:
         "documents": len(index.group),
         "splits": {name: int(np.sum(part == number)) for number, name in enumerate(SPLITS)},
         "fingerprint": fingerprint(index),
+        "split_fingerprints": {name: fingerprint(index, part == number) for number, name in enumerate(SPLITS)},
     }
-    if about.is_file() and json.loads(about.read_text(encoding="utf-8"))["fingerprint"] != facts["fingerprint"]:
+    key = "split_fingerprints"
+    if about.is_file() and json.loads(about.read_text(encoding="utf-8"))[key] != facts[key]:
         raise InputError(f"{names}: {_CHANGED}")
     rows = np.empty(len(index.number), _ROW)
     rows["key"], rows["summary"] = index.key, index.summary
@@ -166,7 +168,8 @@ def target_examples(config: TrainConfig, recipe: Recipe, domain: Path, folder: P
     if (folder / "about.json").is_file():
         return
     made = make_examples(config, recipe, folder)
-    if made["fingerprint"] != json.loads((domain / "about.json").read_text(encoding="utf-8"))["fingerprint"]:
+    now = {name: split["fingerprint"] for name, split in made["splits"].items()}
+    if now != json.loads((domain / "about.json").read_text(encoding="utf-8"))["split_fingerprints"]:
         raise InputError(f"{', '.join(config.corpora())}: {_CHANGED}")
     for name in ("train", "validation"):
         (folder / f"{name}.jsonl.gz").unlink()

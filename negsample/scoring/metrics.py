@@ -39,6 +39,7 @@ METRICS = Registry(
         "bartscore": "negsample.eval.metrics.language_models:bartscore",
         "mlm": "negsample.eval.metrics.language_models:mlm",
         "perplexity": "negsample.eval.metrics.language_models:perplexity",
+        "judge": "negsample.eval.metrics.judge:judge",
         "learned": "negsample.eval.metrics.learned:learned",
         "external": "negsample.eval.metrics.external:external",
     },

@@ -87,12 +87,16 @@ def test_people_among_themselves_and_the_learned_metric(tmp_path, monkeypatch):
 
 def test_statistics_and_system_means_by_hand(tmp_path):
     source = by_hand([("a", "1", "one", 0.2), ("b", "1", "one two", 0.4), ("a", "2", "one two three", 0.9)])
-    measured = made(tmp_path, replace(MADE, kind="statistics", rows="words  words"), source)
     names = ("systems", "reference-length", "summary-length", "document-length")
     names += ("lowest-system", "highest-system", "sd-of-systems", "articles-a-system")
-    expected = dict(zip(names, (2, 1.5, 2.0, 5.0, 0.3, 0.9, 0.6 / 2**0.5, 1.5), strict=True))
+    names += ("summaries", "words", "types", "summary-sentences")
+    printed = "\n".join(["statistic hand~kept", *(f"{name} 1" for name in names)])
+    measured = made(tmp_path, replace(MADE, kind="statistics", rows="words  words", printed=printed), source)
+    expected = dict(zip(names, (2, 1.5, 2.0, 5.0, 0.3, 0.9, 0.6 / 2**0.5, 1.5, 3, 6, 3, 1.0), strict=True))
     assert {record.row: record.value for record in judged.statistics(measured).records} == pytest.approx(expected)
-    means = {(record.row, record.column): record.value for record in judged.systems(measured).records}
+    means = {
+        (record.row, record.column): record.value for record in judged.systems(replace(measured, spec=MADE)).records
+    }
     assert means == pytest.approx(
         {("1", "people: kept"): 0.3, ("2", "people: kept"): 0.9, ("1", "words"): 1.5, ("2", "words"): 3.0}
     )

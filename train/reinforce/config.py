@@ -22,8 +22,9 @@ class ReinforceConfig(Training):
     """Everything that decides a training by a reward.
 
     Data: what is read, as of ``train``; ``references: false`` for a corpus of documents alone; ``unsupervised``, a
-    further corpus of which only the documents are read, and ``unsupervised_share`` of each epoch's documents that
-    come from it (Scialom et al. 2019 §4.2.2: 0.5); ``validation_share`` and ``test_share`` of the documents.
+    further corpus (or one of the corpus' own splits, by its name) of which only the documents are read, and
+    ``unsupervised_share`` of each epoch's documents that come from it (Scialom et al. 2019 §4.2.2: 0.5);
+    ``validation_share`` and ``test_share`` of the documents, where these are split anew.
     ``headlines`` (Moeed et al. 2020): of a document only the first five sentences, of a summary the first line (the
     first sentence, where it is one line), left out where it has fewer than ``headline_characters``.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from negsample.corpora import describe_skipped, load_pairs
+from negsample.corpora import CorpusOptions, describe_skipped, load_pairs
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
 from negsample.io.run_record import Stopwatch
@@ -19,12 +19,12 @@ from negsample.models.encoders import make_encoder
 from negsample.models.summarizers.budget import Budget, lead
 from negsample.models.summarizers.extractor import Extractor, Score
 from negsample.models.summarizers.language_model import STAND_INS, LanguageSummarizer, Limits, stand_in
-from negsample.negatives.split import SPLITS, Shares, assign
+from negsample.negatives.split import SPLITS, Shares
 from negsample.records import Source, document_key
 from negsample.seeds import digest
 from negsample.sentences import headline_of, story_of
 from negsample.terminal import say
-from negsample.train.data import corpus_options
+from negsample.train.data import Parting, corpus_options, reading
 from negsample.train.fit.checkpoint import read_epochs
 from negsample.train.fit.loop import own_state
 from negsample.train.job import WORK, finish, hold_folder, make_accelerator, told_after
@@ -74,14 +74,17 @@ def read_sources(config: ReinforceConfig) -> tuple[dict[str, list[Source]], list
     """
     skipped: Counter[str] = Counter()
     found: dict[str, tuple[str, list[str]]] = {}
-    for name in config.corpora():
-        for document, summary in _texts(config, name, skipped, documents_alone=not config.references):
+    parting, read = Parting(config), reading(config)
+    for number, name, options in read:
+        for document, summary in _texts(config, name, options, skipped, documents_alone=not config.references):
+            if not parting.takes(number, skipped, document, *filter(None, [summary])):
+                continue
             references = found.setdefault(document_key(document), (document, []))[1]
             if summary is not None and summary not in references:
                 references.append(summary)
     keys = sorted(found)
     shares = Shares(1 - config.validation_share - config.test_share, config.validation_share, config.test_share)
-    split = assign(np.array([bytes.fromhex(key) for key in keys]), np.arange(len(keys)), config.seed, shares)
+    split = parting.part(np.array([bytes.fromhex(key) for key in keys]), np.arange(len(keys)), shares)
     sources = {
         name: [
             Source(key, found[key][0], tuple(found[key][1])) for key, part in zip(keys, split, strict=True) if part == n
@@ -90,8 +93,12 @@ def read_sources(config: ReinforceConfig) -> tuple[dict[str, list[Source]], list
     }
     held_out = {source.id for name in ("validation", "test") for source in sources[name]}
     extra: dict[str, Source] = {}
-    if config.unsupervised is not None:
-        for document, _ in _texts(config, config.unsupervised, skipped, documents_alone=True):
+    # A split by its name, or a corpus of its own.
+    alone = [(name, options) for _, name, options in read if options.split and options.split == config.unsupervised]
+    if config.unsupervised is not None and not alone:
+        alone = [(config.unsupervised, corpus_options(config))]
+    for name, options in alone:
+        for document, _ in _texts(config, name, options, skipped, documents_alone=not options.split):
             key = document_key(document)
             # Of the test documents too: Scialom et al. 2019 train on those, and so may a user, who then names them.
             extra.setdefault(key, Source(f"{key}-alone", document))
@@ -99,18 +106,20 @@ def read_sources(config: ReinforceConfig) -> tuple[dict[str, list[Source]], list
         "documents": {name: len(own) for name, own in sources.items()},
         "unsupervised": len(extra),
         "unsupervised_held_out": sum(key in held_out for key in extra),
-        "fingerprint": digest(*(part for key in keys for part in (key, *found[key][1]))).hex(),
+        "fingerprint": digest(
+            *(text for key, number in zip(keys, split, strict=True) for text in (key, SPLITS[number], *found[key][1]))
+        ).hex(),
         "skipped": describe_skipped(skipped),
     }
     return sources, list(extra.values()), about
 
 
 def _texts(
-    config: ReinforceConfig, name: str, skipped: Counter[str], documents_alone: bool
+    config: ReinforceConfig, name: str, options: CorpusOptions, skipped: Counter[str], documents_alone: bool
 ) -> list[tuple[str, str | None]]:
     # Where there is no summary field, the document stands in for it and is forgotten.
     field = (config.document_field or "document") if documents_alone else config.summary_field
-    options = dataclasses.replace(corpus_options(config), summary_field=field)
+    options = dataclasses.replace(options, summary_field=field)
     pairs = ((pair.document, None if documents_alone else pair.summary) for pair in load_pairs(name, options, skipped))
     if not config.headlines:
         return list(pairs)
@@ -151,6 +160,8 @@ def _run(
 ) -> dict[str, Any]:
     work = out / WORK
     sources, alone, about = read_sources(config)
+    if about["skipped"] and accelerator.is_main_process:
+        say(about["skipped"])
     if config.ml_epochs and not any(source.references for source in sources["train"]):
         raise InputError(
             "training by maximum likelihood needs references, and no document has one; set references=false or give "
