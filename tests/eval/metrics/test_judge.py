@@ -105,6 +105,7 @@ def test_the_expected_score_by_hand() -> None:
     ]
     # 4 has .6 and 2 has .2 of the .8 that digits have; what stands after the score is not one.
     assert expected_score(tokens) == pytest.approx((4 * 0.6 + 2 * 0.2) / 0.8)
+    assert expected_score([Token("4", [("4", -9999.0)])]) is None
     for text in ("10", "3.5", "four"):
         assert expected_score([Token(text, [(text, 0.0)])]) is None
 
@@ -382,9 +383,7 @@ def test_commands_take_a_judge(tmp_path: Path) -> None:
         command_line("score", path, "--metric", judge, "-o", out, check=0)
         scored = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
         assert [row["score"] for row in scored] == [1 + k % 3 for k in range(12)]
-        ran = command_line(
-            "correlate", "--judgments", path, "--metric", judge, "--out", tmp_path / "agreement", check=0
-        )
+        ran = command_line("compare", path, "--metric", judge, "--bootstrap", 10, check=0)
         assert "judge(model=tiny" in ran.stdout
         assert "0 answers, 12 more from earlier runs" in ran.stderr
         assert len(service.asked) == 12
