@@ -22,7 +22,8 @@ from negsample.eval.agreement.columns import (
     score_columns,
     score_file_column,
 )
-from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, judged_table
+from negsample.eval.agreement.labels import RATES, Limits, measure_limits
+from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, is_good, judged_table
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import HALVES
@@ -42,7 +43,7 @@ _DRAWN_MOST = 20_000_000  # draws × documents held at once
 class Settings:
     """What was asked for; ``human`` empty means all, ``half`` None both halves (and rows of none).
 
-    ``columns``: as of `load_judgments`; ``precision``: what the models compute in.
+    ``columns``: as of `load_judgments`; ``precision``: what the models compute in; ``max_missed``: as of `measure_limits`.
     """
 
     judgments: tuple[str, ...]
@@ -54,22 +55,26 @@ class Settings:
     columns: tuple[str, ...] = ()
     levels: tuple[str, ...] = LEVELS
     precision: str = "float32"
+    max_missed: float | None = None
     bootstrap: int = 1000
     seed: int = 0
 
     def shown_levels(self) -> list[str]:
-        """The levels in the order in which they are shown."""
-        return [level for level in MAIN_COEFFICIENT if level in self.levels]
+        """The levels in the order in which they are shown; ``label`` only beside human scores of two values."""
+        return [level for level in MAIN_COEFFICIENT if level in ("label", *self.levels)]
 
 
 @dataclass(frozen=True)
 class Source:
-    """The judged rows of one data set. ``missing``: a line for each reason why judgments could not be used."""
+    """The judged rows of one data set. ``missing``: a line for each reason why judgments could not be used. ``tuning``: rows of
+    the half that was not asked for, by which limits are chosen.
+    """
 
     name: str
     spec: str
     rows: tuple[Judged, ...]
     missing: tuple[str, ...]
+    tuning: tuple[Judged, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,8 @@ class Line:
 @dataclass(frozen=True)
 class Measured:
     """One data set: its figures, every two metrics compared, who beats whom by (human, level), verdicts by (human, metric,
-    level, coefficient), article sampling by (human, metric), and the summaries on which metric and people lie furthest apart.
+    level, coefficient), article sampling by (human, metric), the summaries on which metric and people lie furthest apart, and
+    by human the limits on scores for labels.
     """
 
     source: Source
@@ -96,6 +102,7 @@ class Measured:
     verdicts: dict[tuple[str, str, str, str], sg.BaselineVerdict]
     sampling: dict[tuple[str, str], list[fg.SampleSize]]
     apart: dict[tuple[str, str], list[fg.Apart]]
+    limits: dict[str, Limits]
 
     def figure(self, human: str, metric: str, level: str, coefficient: str) -> fg.AgreementFigure | None:
         """Return the figure asked for, or None where that level was not computed."""
@@ -120,6 +127,19 @@ class Measured:
         ]
         value = {name: -2.0 if figure.value is None else figure.value for name, figure in figures[lead].items()}
         return sorted(found, key=lambda line: (-value[line.column.name], line.column.name))
+
+    def limit_lines(self, human: str) -> list[tuple[ScoreColumn, list[fg.AgreementFigure], sg.BaselineVerdict | None]]:
+        """Return each metric with its `RATES` at its limit, highest balanced accuracy first; [] where none was measured."""
+        of = {(f.metric, f.coefficient): f for f in self.limits[human].figures} if human in self.limits else {}
+        found = [
+            (
+                column,
+                [of[column.name, rate] for rate in RATES],
+                self.verdicts.get((human, column.name, "limit", RATES[0])),
+            )
+            for column in (self.columns if of else ())
+        ]
+        return sorted(found, key=lambda line: 1.0 if line[1][0].value is None else -line[1][0].value)
 
     def _headline(self, human: str) -> list[fg.AgreementFigure]:
         return [f for f in self.figures if f.human == human and MAIN_COEFFICIENT[f.level] == f.coefficient]
@@ -172,6 +192,8 @@ def correlate(settings: Settings) -> Correlation:
     Raises InputError for whatever is wrong with the settings or the files, before the long work where it can be seen.
     """
     check_resamples(settings.bootstrap)
+    if settings.max_missed is not None and not 0 <= settings.max_missed < 1:
+        raise InputError(f"--max-missed {settings.max_missed:g}: give a share of the bad, at least 0 and below 1")
     if not settings.judgments:
         raise InputError("no judgments; give --judgments FILE, or one of the published sets as NAME:PATH")
     for option, given, known in (
@@ -182,8 +204,8 @@ def correlate(settings: Settings) -> Correlation:
             if name not in known:
                 raise InputError(f"--{option} {name}: {suggestion(name, list(known))}")
     sources, notes = _chosen(load_sources(settings.judgments, settings.columns), settings)
-    rows = [row for source in sources for row in source.rows]
-    owners = [source.name for source in sources for _ in source.rows]
+    rows = [row for source in sources for row in (*source.rows, *source.tuning)]
+    owners = [source.name for source in sources for _ in (*source.rows, *source.tuning)]
     matched = [score_file_column(argument, rows, owners) for argument in settings.scores]
     from_files = [column for column, _ in matched]
     scorers, missed = make_scorers(settings.models, settings.metrics, baselines=True, precision=settings.precision)
@@ -198,7 +220,7 @@ def correlate(settings: Settings) -> Correlation:
 
     measured, start = [], 0
     for source in sources:
-        part = range(start, start + len(source.rows))
+        part = range(start, start + len(source.rows) + len(source.tuning))
         start = part.stop
         measured.append(measure(source, [column.take(part) for column in columns], settings))
     notes += [f"{column.name}: {column.note}" for column in columns if column.note]
@@ -257,7 +279,11 @@ def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], li
             # What has no half may be of either.
             if count := sum(not row.half for row in source.rows):
                 notes.append(f"{source.name}: left out {count} × judged summary without a half")
-        sources = [replace(source, rows=tuple(r for r in source.rows if r.half == half)) for source in sources]
+        parts = ([[r for r in source.rows if r.half == own] for own in (half, "tune")] for source in sources)
+        sources = [
+            replace(source, rows=tuple(own), tuning=tuple(tune) if half == "report" else ())
+            for source, (own, tune) in zip(sources, parts, strict=True)
+        ]
         notes += [f"{source.name}: left out, for no row has half: {half}" for source in sources if not source.rows]
         sources = [source for source in sources if source.rows]
     if wanted:
@@ -266,13 +292,17 @@ def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], li
             if name not in known:
                 raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
         for k, source in enumerate(sources):
-            scores = ({name: row.scores[name] for name in row.scores if name in wanted} for row in source.rows)
-            rows = (replace(row, scores=own) for row, own in zip(source.rows, scores, strict=True))
-            sources[k] = replace(source, rows=tuple(rows))
+            rows, tuning = (
+                tuple(replace(r, scores={name: r.scores[name] for name in r.scores if name in wanted}) for r in part)
+                for part in (source.rows, source.tuning)
+            )
+            sources[k] = replace(source, rows=rows, tuning=tuning)
         without = [source for source in sources if not any(row.scores for row in source.rows)]
         score = " or ".join(wanted)
         notes += [f"{source.name}: left out, for none of its judgments has the score {score}" for source in without]
         sources = [source for source in sources if source not in without]
+    # The other half is scored only where a limit is to be chosen by it.
+    sources = [source if _labels(source) else replace(source, tuning=()) for source in sources]
     halves = Counter(row.half for source in sources for row in source.rows if row.scores)
     if half is None and halves["tune"]:
         told = f"{halves['tune']} of {halves.total()} judged summaries have half: tune, for choosing settings by"
@@ -281,12 +311,28 @@ def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], li
     return sources, notes
 
 
+def _labels(source: Source) -> list[str]:
+    """The human scores of two values."""
+    rows = (*source.rows, *source.tuning)
+    names = dict.fromkeys(name for row in source.rows for name in row.scores)
+    return [name for name in names if is_good(np.array([row.scores.get(name, np.nan) for row in rows])) is not None]
+
+
 def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) -> Measured:
-    """Measure the agreement of ``columns``, [n] each, with all human scores of the n rows of ``source``."""
+    """Measure the agreement of ``columns``, [n] each, with all human scores of the n rows of ``source``, those by which limits
+    are chosen last.
+    """
+    rows, labels = (*source.rows, *source.tuning), _labels(source)
+    every_row = judged_table(source.name, rows, labels, {column.name: column.values for column in columns})
+    columns = [column.take(range(len(source.rows))) for column in columns]
     people = list(dict.fromkeys(name for row in source.rows for name in row.scores))
     table = judged_table(source.name, source.rows, people, {column.name: column.values for column in columns})
     options: dict[str, Any] = {"bootstrap": settings.bootstrap, "seed": settings.seed}
     figures = fg.agreement(table, levels=settings.levels, **options)
+    labelled = replace(table, human={name: table.human[name] for name in labels})
+    figures += fg.agreement(
+        labelled, levels=("label",), coefficients=("auc",), bootstrap=settings.bootstrap, seed=settings.seed
+    )
     pairs = len(columns) * (len(columns) - 1) // 2
     # As many exchanges as tell all pairs apart, as far as memory goes.
     most = max(PERMUTATIONS, min(_DRAWS_PER_PAIR * pairs, _DRAWN_MOST // len(table.document_names)))
@@ -294,8 +340,16 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
         (human, level): sg.compare_metrics(
             table, human, level=level, permutations=PERMUTATIONS if level == "system" else most, **options
         )
-        for human, level in track(list(product(people, settings.levels)), f"{source.name}: comparing")
+        for human, level in track(
+            [*product(people, settings.levels), *product(labels, ["label"])], f"{source.name}: comparing"
+        )
     }
+    limits, halves = {}, np.array([row.half for row in rows])
+    for human in labels:
+        own = measure_limits(every_row, human, halves, max_missed=settings.max_missed, permutations=most, **options)
+        limits[human] = own
+        figures += own.figures
+        compared[human, "limit"] = list(own.comparisons)
     beats = {key: sg.beats_matrix(found, sg.TESTS[key[1]]) for key, found in compared.items() if found}
     every = list(product(people, table.metrics))
     sampling = {}
@@ -308,9 +362,10 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
         tuple(figures),
         tuple(comparison for found in compared.values() for comparison in found),
         beats,
-        sg.baseline_verdicts(figures, beats),
+        sg.baseline_verdicts([figure for figure in figures if figure.coefficient not in RATES[1:]], beats),
         {key: sizes for key, sizes in sampling.items() if any(size.mean is not None for size in sizes)},
         {(human, metric): fg.furthest_apart(table, metric, human) for human, metric in every},
+        limits,
     )
 
 

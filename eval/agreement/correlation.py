@@ -76,7 +76,7 @@ def partial(xy: np.ndarray, xz: np.ndarray, yz: np.ndarray) -> np.ndarray:
 
 
 def p_value(x: np.ndarray, y: np.ndarray, value: float, coefficient: str) -> float:
-    """Two-sided p of the hypothesis of no correlation, rows taken as independent.
+    """Two-sided p of the hypothesis of no correlation, rows taken as independent; of an AUC the Mann–Whitney test.
 
     Pearson and Spearman: t = r √((n − 2)/(1 − r²)) with n − 2 degrees of freedom. Kendall: `scipy.stats.kendalltau`
     (exact for small samples without ties, else normal). ``value`` is the coefficient already computed.
@@ -85,6 +85,9 @@ def p_value(x: np.ndarray, y: np.ndarray, value: float, coefficient: str) -> flo
 
     if coefficient == "kendall":
         return float(stats.kendalltau(x, y).pvalue)
+    if coefficient == "auc":
+        good = y == y.max()
+        return float(stats.mannwhitneyu(x[good], x[~good]).pvalue)
     n = len(x)
     if abs(value) >= 1:
         return 0.0
@@ -110,7 +113,9 @@ def weighted_pooled(
         step = max(1, _CHUNK // max(1, values.size))
         for start in range(0, len(weights), step):
             part = slice(start, start + step)
-            if coefficient == "pearson":
+            if coefficient == "auc":
+                result[part] = _weighted_auc(values, documents, weights[part], pairs)
+            elif coefficient == "pearson":
                 result[part] = _weighted_pearson(values, documents, weights[part])[:, first, second]
             else:
                 result[part] = _weighted_spearman(values, documents, weights[part], pairs)
@@ -165,6 +170,21 @@ def _weighted_spearman(
         product = spread[i] * spread[j]
         root = np.sqrt(np.where(product > 0, product, np.nan))
         result[:, p] = np.einsum("nb,nb->b", ranks[i], weighted[j]) / root
+    return result
+
+
+def _weighted_auc(
+    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
+) -> np.ndarray:
+    """Share of the pairs (good, bad) in which the good one, the higher value of column j, is higher in column i; ties half."""
+    rows, result = weights.T[documents], np.empty((len(weights), len(pairs)))
+    for p, (i, j) in enumerate(pairs):
+        order = np.argsort(values[i], kind="stable")
+        _, starts = np.unique(values[i][order], return_index=True)
+        is_good = (values[j] == values[j].max())[order, None]
+        good, bad = (np.add.reduceat(rows[order] * side, starts, axis=0) for side in (is_good, ~is_good))
+        below, number = np.cumsum(bad, axis=0) - bad / 2, good.sum(axis=0) * bad.sum(axis=0)
+        result[:, p] = (good * below).sum(axis=0) / np.where(number > 0, number, np.nan)
     return result
 
 

@@ -36,11 +36,11 @@ SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 class AgreementFigure:
     """One correlation: metric × human score × level × coefficient.
 
-    ``value``, ``low``, ``high`` in [−1, 1] and ``p`` in [0, 1], or None where undefined (``reason`` says why there is
-    no ``value``). ``n``, ``documents``, ``systems``: what was used. ``left_out``: reason → how many rows, documents,
-    systems or resamples. ``uneven``: systems (system level) without a row on a document that another one has a row on;
-    their means are used all the same. ``given_length``: the partial correlation given the number of words, of the same
-    coefficient at the same level; ``given_reason`` says why there is none.
+    ``value``, ``low``, ``high`` in [−1, 1] (AUC and rates: [0, 1]) and ``p`` in [0, 1], or None where undefined (``reason``
+    says why there is no ``value``). ``n``, ``documents``, ``systems``: what was used. ``left_out``: reason → how many rows,
+    documents, systems or resamples. ``uneven``: systems (system level) without a row on a document that another one has a
+    row on; their means are used all the same. ``given_length``: the partial correlation given the number of words, of the
+    same coefficient at the same level; ``given_reason`` says why there is none.
     """
 
     dataset: str
@@ -109,6 +109,10 @@ def _correlations(
     """Of P pairs: values [P], the same given the number of words [P], resampled values [B, P], and, at the summary level,
     values per document [D, P].
     """
+    if level == "label":
+        point = lv.block_correlations(block, level, coefficient, pairs)
+        samples = lv.resampled_correlations(block, level, coefficient, pairs, resamples)
+        return point, np.full(len(pairs), np.nan), samples, None
     words = len(block.values) - 1
     # Each correlation with the number of words is computed once, however many pairs need it.
     wanted = list(dict.fromkeys([*pairs, *((k, words) for pair in pairs for k in pair)]))
@@ -239,6 +243,8 @@ def _why_not_given(defined: bool, level: str, block: lv.Block) -> str:
     """Why there is no partial correlation given the number of words."""
     if not defined:
         return "no correlation to begin with"
+    if level == "label":
+        return "an AUC has no partial form"
     words = block.values[-1]
     if np.ptp(words) == 0:
         return "all summaries have the same number of words"

@@ -16,8 +16,21 @@ from negsample.text import word_count
 
 LEVELS = ("pooled", "summary", "system")
 # The coefficient of each level that is shown first and by which metrics are compared.
-MAIN_COEFFICIENT = {"summary": "spearman", "pooled": "pearson", "system": "spearman"}
-SYMBOLS = {"pearson": "r", "spearman": "ρ", "kendall": "τ"}
+# ``label`` (all rows) and ``limit`` (`labels`) are there for human scores of two values, whichever levels are asked for.
+MAIN_COEFFICIENT = {
+    "label": "auc",
+    "summary": "spearman",
+    "pooled": "pearson",
+    "system": "spearman",
+    "limit": "balanced_accuracy",
+}
+SYMBOLS = {
+    "pearson": "r",
+    "spearman": "ρ",
+    "kendall": "τ",
+    "auc": "AUC",
+    "balanced_accuracy": "balanced accuracy",
+}
 MIN_ROWS = 3  # a document or a pool with fewer rows has no correlation
 MIN_ROWS_PARTIAL = 6  # a document with fewer rows has no partial correlation
 MIN_SYSTEMS = 4  # fewer systems have no system level
@@ -73,6 +86,12 @@ def make_table(
         {name: np.asarray(column, dtype=np.float64) for name, column in metrics.items()},
         np.asarray(words, dtype=np.float64),
     )
+
+
+def is_good(labels: np.ndarray) -> np.ndarray | None:
+    """[n]: which of ``labels`` (NaN where missing) are the higher of their two values; None where they haven't two."""
+    values = np.unique(labels[~np.isnan(labels)])
+    return labels == values[1] if len(values) == 2 else None
 
 
 def judged_table(
@@ -140,7 +159,9 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def block_correlations(block: Block, level: str, coefficient: str, pairs: Pairs) -> np.ndarray:
-    """[len(pairs)]: the pooled or system-level correlations of pairs of columns, NaN where undefined."""
+    """[len(pairs)]: the label, pooled or system-level correlations of pairs of columns, NaN where undefined."""
+    if level == "label":
+        return np.array([_auc(block.values[i], block.values[j]) for i, j in pairs])
     if level == "pooled" and coefficient == "kendall" and block.values.shape[1] >= MIN_ROWS:
         # By scipy, which takes n log n comparisons; the matrix takes n². NaN where a side is constant.
         from scipy.stats import kendalltau
@@ -151,6 +172,14 @@ def block_correlations(block: Block, level: str, coefficient: str, pairs: Pairs)
     else:
         matrix = correlation_matrix(block.values, coefficient)
     return np.array([matrix[i, j] for i, j in pairs])
+
+
+def _auc(scores: np.ndarray, labels: np.ndarray) -> float:
+    """Area under the curve of two labels, ties half; NaN where it is undefined or the scores are constant."""
+    from sklearn.metrics import roc_auc_score
+
+    good = is_good(labels)
+    return np.nan if good is None or np.ptp(scores) == 0 else float(roc_auc_score(good, scores))
 
 
 def resampled_correlations(

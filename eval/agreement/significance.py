@@ -25,8 +25,9 @@ from negsample.seeds import generator
 
 ALPHA = 0.05
 # Williams is exact where rows are independent (systems); the permutation keeps a document's rows together.
-TESTS = {"summary": "permutation", "pooled": "permutation", "system": "williams"}
+TESTS = {level: "williams" if level == "system" else "permutation" for level in MAIN_COEFFICIENT}
 WILLIAMS_SUMMARY = "the Williams test is not defined for a mean of per-document correlations"
+WILLIAMS_LABELS = "the Williams test compares correlations"
 WILLIAMS_FEW = "the Williams test needs at least four rows or systems"
 WILLIAMS_DEGENERATE = "the two metrics determine each other"
 
@@ -143,7 +144,7 @@ def _compared(
     if level == "summary":
         per_document = lv.document_correlations(block, coefficient, with_human)
     else:
-        every = list(combinations(range(human + 1), 2))
+        every = with_human if level == "label" else list(combinations(range(human + 1), 2))
         point = dict(zip(every, lv.block_correlations(block, level, coefficient, every).tolist(), strict=True))
         every_sample = lv.resampled_correlations(block, level, coefficient, with_human, resamples)
     for i, j in pairs:
@@ -171,12 +172,14 @@ def _compared(
             drawn = swapped_differences(block, level, i, j, keep, both)
             values["p_permutation"] = permutation_p(first - second, drawn, exact)
         rows = len(block.known_systems()) if level == "system" else n
-        between = np.nan if level == "summary" else point[min(i, j), max(i, j)]
-        test = williams(first, second, between, rows) if level != "summary" and rows >= 4 else None
+        between = np.nan if level in ("summary", "label") else point[min(i, j), max(i, j)]
+        test = williams(first, second, between, rows) if not np.isnan(between) and rows >= 4 else None
         if test is not None:
             values |= {f"williams_{name}": value for name, value in test._asdict().items()}
         elif level == "summary":
             values["williams_reason"] = WILLIAMS_SUMMARY
+        elif level == "label":
+            values["williams_reason"] = WILLIAMS_LABELS
         else:
             values["williams_reason"] = WILLIAMS_FEW if rows < 4 else WILLIAMS_DEGENERATE
         yield values
@@ -198,6 +201,8 @@ def swapped_differences(
         difference = per_document[:, 0] - per_document[:, 1]
         defined = ~np.isnan(difference)
         return (2 * keep[:, defined] - 1) @ difference[defined] / defined.sum()
+    if level == "label":
+        return (2 * keep - 1) @ _auc_shares(block, i, j)
     known = block.systems >= 0 if level == "system" else slice(None)
     a, b, human = standardised(block.values[[i, j, -1]][:, known])
     if level == "pooled":
@@ -220,6 +225,24 @@ def swapped_differences(
 
     matrices = lv.stacked(means, len(keep), 3, s, MAIN_COEFFICIENT[level])
     return matrices[:, 0, 2] - matrices[:, 1, 2]
+
+
+def _auc_shares(block: lv.Block, i: int, j: int) -> np.ndarray:
+    """[D]: what each document adds to AUC of column ``i`` − AUC of column ``j``; where its labels change places, it is taken off.
+
+    The scale is that of ranks. For a pair (good, bad) of documents c and d, of signs s and t (1: kept, −1: exchanged), the
+    difference of the exchanged columns has no term in s t: it is a sum of a part times s and a part times t.
+    """
+    from scipy.stats import rankdata
+
+    a, b = rankdata(block.values[[i, j]], axis=-1)
+    good = block.values[-1] == block.values[-1].max()
+    parts = np.empty(len(a))
+    for side, sign in ((good, 1), (~good, -1)):
+        others = np.sort(np.concatenate([a[~side], b[~side]]))
+        below = [np.searchsorted(others, c[side]) + np.searchsorted(others, c[side], side="right") for c in (a, b)]
+        parts[side] = sign * (below[0] - below[1]) / 4
+    return np.bincount(block.documents, parts, block.total_documents) / (good.sum() * (~good).sum())
 
 
 def _pearson_of_sums(sums: np.ndarray, n: int) -> np.ndarray:

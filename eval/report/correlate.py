@@ -77,6 +77,10 @@ def _dataset(data: Measured) -> dict[str, Any]:
             {"human": human, "level": level, "coefficient": MAIN_COEFFICIENT[level], **asdict(matrix)}
             for (human, level), matrix in data.beats.items()
         ],
+        "limits": [
+            {name: getattr(limits, name) for name in ("human", "how", "bad", "values")}
+            for limits in data.limits.values()
+        ],
         "article_sampling": [
             {"human": human, "metric": metric, "coefficient": "pearson", "sizes": [asdict(size) for size in sizes]}
             for (human, metric), sizes in data.sampling.items()
@@ -143,26 +147,34 @@ def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
 
 def correlation_page(result: Correlation) -> str:
     """Return the page of an agreement, as HTML."""
-    levels = result.settings.shown_levels()
-    datasets = [(data, [_human(data, human, levels) for human in data.table.human]) for data in result.datasets]
+    shown = result.settings.shown_levels()
+    datasets = [(data, [_human(data, human, shown) for human in data.table.human]) for data in result.datasets]
+    levels = [*result.settings.levels, *["label"] * any(data.limits for data in result.datasets)]
     return render("correlate.html.j2", result=result, levels=levels, level_title=level_title, datasets=datasets)
 
 
-def _human(data: Measured, human: str, levels: Sequence[str]) -> dict[str, Any]:
+def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
     lines = data.lines(human)
+    levels = [level for level in shown if level in lines[0].figures]
+    limits = data.limit_lines(human)
     figures = {level: [line.figures[level] for line in lines] for level in levels}
     asked = [column.name for column in data.columns if column.kind != "baseline"]
     drawn = data.subjects(human, _DRAWN)
     return {
         "name": human,
         "lines": lines,
+        "levels": levels,
+        "limits": limits,
+        "limits_scale": plots.shared_scale(
+            [end for _, (f, *_), _ in limits for end in (f.value, f.low, f.high)], zero=True
+        ),
         "scales": {
             level: plots.shared_scale([end for f in found for end in (f.value, f.low, f.high)], zero=True)
             for level, found in figures.items()
         },
         "matrices": [
             _matrix(data, human, level, [line.column.name for line in lines])
-            for level in levels
+            for level in (*levels, "limit")
             if (human, level) in data.beats
         ],
         "scatters": [drawing for metric in drawn if (drawing := _scatter(data, human, metric))],

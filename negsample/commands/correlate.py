@@ -1,15 +1,19 @@
 """``negsample correlate``."""
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from negsample.commands import options
-from negsample.number_text import number
+from negsample.number_text import number, short
 from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
-    from negsample.eval.agreement.correlate import Correlation
+    from negsample.eval.agreement.columns import ScoreColumn
+    from negsample.eval.agreement.correlate import Correlation, Measured
+    from negsample.eval.agreement.figures import AgreementFigure
+    from negsample.eval.agreement.significance import BaselineVerdict
 
 
 def correlate(
@@ -28,6 +32,10 @@ def correlate(
     half: Annotated[str | None, Option(help="Only judgments of this half.", metavar="tune|report")] = None,
     scores_columns: options.ScoresColumns = None,
     level: Annotated[str, Option(help="Levels, separated by commas.")] = "pooled,summary,system",
+    max_missed: Annotated[
+        float | None,
+        Option(help="0/1 labels: the limit is to miss no more than this share of the bad.", metavar="SHARE"),
+    ] = None,
     precision: options.Precision = "float32",
     bootstrap: options.Bootstrap = 1000,
     seed: options.Seed = 0,
@@ -51,6 +59,7 @@ def correlate(
         columns=options.names(scores_columns),
         levels=options.names(level),
         precision=precision,
+        max_missed=max_missed,
         bootstrap=bootstrap,
         seed=seed,
     )
@@ -62,26 +71,61 @@ def correlate(
     say(f"\nreport: {out}/report.html   figures: {out}/agreement.csv, agreement.json   scores: {out}/scores.parquet")
 
 
+def _name(column: "ScoreColumn") -> str:
+    return column.name + (" (sign turned)" if column.turned else "")
+
+
+def _beside(column: "ScoreColumn", verdict: "BaselineVerdict | None") -> str:
+    return verdict.text if verdict else "baseline" if column.kind == "baseline" else ""
+
+
+def _with_span(figure: "AgreementFigure") -> str:
+    return number(figure.value) + (
+        "" if figure.low is None else f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
+    )
+
+
+def _print_limits(data: "Measured", human: str) -> None:
+    limits = data.limits[human]
+    rows = [
+        (
+            _name(column),
+            short(limits.values[column.name]),
+            *map(_with_span, figures),
+            str(figures[0].n),
+            _beside(column, verdict),
+        )
+        for column, figures, verdict in data.limit_lines(human)
+    ]
+    if not rows:
+        say(f"  {human}, limits: {limits.how}")
+        return
+    rows.append(("constant: all bad", "–", "0.500", number(limits.bad), "1.000", "1.000", "", "baseline"))
+    head = ("metric", "bad is under", "balanced accuracy", "precision of bad", "recall of bad", "false alarms", "n")
+    title = f"{data.source.name} · {human}: limits {limits.how}"
+    say_table((*head, "beside trivial"), rows, title=title, texts=("metric", "beside trivial"))
+
+
 def print_correlation(result: "Correlation") -> None:
-    """A table for each data set and human score, then what was left out, then the average ranks."""
+    """Tables for each data set and human score, then what was left out, then the average ranks."""
     from negsample.eval.agreement.levels import level_title
 
-    levels = result.settings.shown_levels()
-    titles = (title for level in levels for title in (level_title(level), "n", "given length"))
-    head = ("metric", *titles, "beside trivial")
     for data in result.datasets:
         for human in data.table.human:
-            rows = []
-            for line in data.lines(human):
+            lines, rows = data.lines(human), []
+            levels = [level for level in result.settings.shown_levels() if level in lines[0].figures]
+            for line in lines:
                 cells = []
                 for figure in (line.figures[level] for level in levels):
-                    span = "" if figure.low is None else f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
-                    cells += [number(figure.value) + span, str(figure.n), number(figure.given_length)]
-                name = line.column.name + (" (sign turned)" if line.column.turned else "")
-                beside = "baseline" if line.column.kind == "baseline" else ""
-                rows.append((name, *cells, line.verdict.text if line.verdict else beside))
+                    cells += [_with_span(figure), str(figure.n)]
+                    cells += [number(figure.given_length)] if figure.level != "label" else []
+                rows.append((_name(line.column), *cells, _beside(line.column, line.verdict)))
+            titles = ((level_title(level), "n", "given length")[: 2 if level == "label" else 3] for level in levels)
+            head = ("metric", *chain(*titles), "beside trivial")
             title = f"{data.source.name} · {human} ({data.head()})"
             say_table(head, rows, title=title, texts=("metric", "beside trivial"))
+            if human in data.limits:
+                _print_limits(data, human)
             for reason in data.reasons(human):
                 say(f"  {reason}")
             say()
