@@ -20,7 +20,7 @@ import torch
 from common import made_text
 
 from negsample.models.align.judge import new_judge
-from negsample.models.embedding_cache import EmbeddingCache
+from negsample.models.align.reader import Reader
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
@@ -60,7 +60,7 @@ def align_scorer(judged: bool, folder: Path, *, bf16: bool = False) -> tuple[Ali
         if judge is not None:
             to_bf16(judge.network.encoder)
     features = AlignFeatures(encoder, judge)
-    features.reader.cache = EmbeddingCache(features.reader.states, folder)
+    features.reader = Reader(encoder, folder)
     return features, untrained(features.sources)
 
 

@@ -89,7 +89,9 @@ def expected_score(tokens: Iterable[Token]) -> float | None:
                 return None
             likely = [(_digit(text), math.exp(log)) for text, log in token.likely]
             shares = [(digit, share) for digit, share in likely if digit]
-            return sum(digit * share for digit, share in shares) / sum(share for _, share in shares)
+            # A service may say of an unlikely token only that it is: its probability is then 0.
+            total = sum(share for _, share in shares)
+            return sum(digit * share for digit, share in shares) / total if total else None
     return None
 
 

@@ -1,21 +1,28 @@
 """From texts to what the alignment compares: sentence vectors and word vectors, each sentence encoded once."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, pieces, read_words
 from negsample.models.batching import longest_first
-from negsample.models.embedding_cache import EmbeddingCache
+from negsample.models.embedding_cache import EmbeddingCache, cache_root
 from negsample.models.encoders import Encoder
 from negsample.recent import Recent
 
-# Bytes of word vectors that are kept for sentences that may come again.
-_KEPT = 384 << 20
+if TYPE_CHECKING:
+    from negsample.models.align.alignment import DocumentView
+
+# Bytes of word vectors of sentences that may come again, and words of documents whose summaries may still come (about 300 MB
+# of vectors).
+_KEPT = (384 << 20, 400_000)
 _ROWS, _TOKENS = 64, 8192
 # Sentences of a batch are at least this share as long as its longest: padding costs as much as words.
 _ALIKE = 0.7
@@ -62,7 +69,7 @@ class WordStates:
     A word's vector is the mean of the last states of its tokens, scaled to unit length, read in its own sentence.
     """
 
-    def __init__(self, encoder: Any) -> None:
+    def __init__(self, encoder: Any, most: int) -> None:
         if not hasattr(encoder, "sentence_vectors"):
             raise InputError(
                 f"encoder {encoder.name!r} has no token vectors, which head align compares; take a sentence-transformer"
@@ -78,7 +85,7 @@ class WordStates:
         self._shift = len(encoder.prompt)
         # Of each text: its words, their vectors, and its own vector.
         self.recent: Recent[str, tuple[Words, np.ndarray, np.ndarray]] = Recent(
-            _KEPT, lambda entry: entry[1].nbytes + entry[2].nbytes
+            most, lambda entry: entry[1].nbytes + entry[2].nbytes
         )
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
@@ -158,16 +165,29 @@ def _word_vectors(text: str, states: np.ndarray, offsets: np.ndarray, weigh: Ter
 
 
 class Reader:
-    """Reads texts; sentence vectors go through the embedding cache, word vectors are kept at half precision."""
+    """Reads texts; sentence vectors go through the embedding cache, word vectors are kept at half precision.
 
-    def __init__(self, encoder: Encoder, cache: EmbeddingCache | None = None) -> None:
-        self.states = WordStates(encoder)
+    Threads may share one: ``alone`` is held while it reads, and by whoever asks ``views``, the documents that are kept for
+    summaries still to come. ``kept``: bytes of word vectors and words of documents; ``folder``: of the embedding cache;
+    ``on_disk`` false: sentence vectors stay in memory too.
+    """
+
+    def __init__(
+        self, encoder: Encoder, folder: Path | None = None, *, kept: tuple[int, int] = _KEPT, on_disk: bool = True
+    ) -> None:
+        self.alone = threading.RLock()
+        self.states = WordStates(encoder, kept[0])
+        self.views: Recent[bytes, DocumentView] = Recent(kept[1], lambda view: len(view.text.forms))
         self.cache: EmbeddingCache | WordStates = (
-            cache if cache is not None else EmbeddingCache(cast("Encoder", self.states))
+            EmbeddingCache(cast("Encoder", self.states), folder) if on_disk else self.states
         )
 
     def read(self, texts: Sequence[str]) -> list[Text]:
         """Return the texts, in order; sentences that several of them share are encoded once."""
+        with self.alone:
+            return self._read(texts)
+
+    def _read(self, texts: Sequence[str]) -> list[Text]:
         split = [pieces(text) for text in texts]
         cuts = self.states.cuts(list(dict.fromkeys(piece.text for own in split for piece in own)))
         split = [[part for piece in own for part in piece.split(cuts.get(piece.text, [piece.text]))] for own in split]
@@ -198,3 +218,19 @@ class Reader:
                 [np.zeros((0, self.states.model.width), np.float16), *(vectors for _, vectors in parts)]
             ),
         )
+
+
+# Readers live as long as what reads with them.
+_SHARED: WeakValueDictionary[tuple[str, ...], Reader] = WeakValueDictionary()
+_SHARING = threading.Lock()
+
+
+def shared_reader(encoder: Any) -> Reader:
+    """The one reader of this process for what reads with ``encoder``'s weights on its device, so that models that compare
+    the same texts read them once. A fingerprint tells precisions apart. Raises InputError as ``WordStates``."""
+    device = getattr(getattr(encoder, "model", None), "device", None)
+    which = (encoder.fingerprint, str(device), str(cache_root()))
+    with _SHARING:
+        reader = _SHARED.get(which) or Reader(encoder)
+        _SHARED[which] = reader
+    return reader

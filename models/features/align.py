@@ -14,23 +14,20 @@ from negsample.models.align.alignment import Alignment, DocumentView, align, vie
 from negsample.models.align.aspects import ASPECTS, MATCHES, SOURCES, feature_set, matches, row, values
 from negsample.models.align.evidence import Evidence
 from negsample.models.align.judge import Judge
-from negsample.models.align.reader import Reader, Text
+from negsample.models.align.reader import Reader, Text, shared_reader
 from negsample.models.batching import pad
 from negsample.models.embedding_cache import key
 from negsample.models.features import Features
 from negsample.models.kernels import pack
-from negsample.recent import Recent
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder
 
-# Words of documents that are kept for summaries still to come (about 300 MB of vectors).
-_KEPT_WORDS = 400_000
 # In a service, whose documents are new ones: bytes of word vectors of sentences, and words of documents.
 _SERVED = (64 << 20, 50_000)
 # Where the same documents come again and again, as they do to a reward: bytes of word vectors of sentences, for which two
-# thousand articles take 650 MB. One fewer than come round, and every one is read anew.
-_COMING_AGAIN = 1 << 30
+# thousand articles take 650 MB. One fewer than come round, and every one is read anew. Words of documents as ever.
+_COMING_AGAIN = (1 << 30, 400_000)
 # Bytes of text that count as one unit of a batch.
 _BYTES = 64
 # What reads a summary alone marks one without a word like this: lower than any other.
@@ -77,8 +74,7 @@ class AlignFeatures(Features):
         self.judge = judge
         self.evidence = evidence
         self._copy_lm = copy_lm
-        self.reader = Reader(encoder)
-        self._views: Recent[bytes, DocumentView] = Recent(_KEPT_WORDS, lambda kept: len(kept.text.forms))
+        self.reader = shared_reader(encoder)
 
     @property
     def sources(self) -> list[str]:
@@ -99,12 +95,11 @@ class AlignFeatures(Features):
 
     def stay_in_memory(self) -> None:
         """Keep what is read in memory alone, within closer bounds, and nothing of it in the embedding cache on disk."""
-        self.reader.cache = self.reader.states
-        self.reader.states.recent.most, self._views.most = _SERVED
+        self.reader = Reader(self.encoder, kept=_SERVED, on_disk=False)
 
     def expect_again(self) -> None:
         """Keep more of what is read, for documents that come again."""
-        self.reader.states.recent.most = _COMING_AGAIN
+        self.reader = Reader(self.encoder, kept=_COMING_AGAIN)
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for text in texts]
@@ -117,14 +112,17 @@ class AlignFeatures(Features):
         """The views and alignments of pairs."""
         names = [key(text) for text in documents]
         texts = dict(zip(names, documents, strict=True))
-        new = self._views.missing(names)
-        read = self.reader.read([*(texts[name] for name in new), *summaries])
-        self._views.add(new, map(view, read[: len(new)]))
+        with self.reader.alone:
+            views = self.reader.views
+            new = views.missing(names)
+            read = self.reader.read([*(texts[name] for name in new), *summaries])
+            views.add(new, map(view, read[: len(new)]))
+            found = views.find(names)
+            views.trim(least=1)
         pairs = []
-        for document, summary in zip(self._views.find(names), read[len(new) :], strict=True):
+        for document, summary in zip(found, read[len(new) :], strict=True):
             worded = bool(document.text.forms and summary.forms)
             pairs.append(PairView(document, summary, align(document, summary) if worded else None))
-        self._views.trim(least=1)
         return pairs
 
     def read_in_part(self, documents: Sequence[np.ndarray]) -> np.ndarray:

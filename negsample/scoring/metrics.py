@@ -40,6 +40,7 @@ METRICS = Registry(
         "mlm": "negsample.eval.metrics.language_models:mlm",
         "perplexity": "negsample.eval.metrics.language_models:perplexity",
         "judge": "negsample.eval.metrics.judge:judge",
+        "judge-pairs": "negsample.eval.metrics.judge_pairs:judge_pairs",
         "learned": "negsample.eval.metrics.learned:learned",
         "external": "negsample.eval.metrics.external:external",
     },

@@ -18,6 +18,7 @@ from negsample.commands import options
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.models import load, ready
+from negsample.models.align.reader import Reader
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
 
@@ -100,7 +101,7 @@ def test_threads_may_share_an_estimator(
     for shared, alone in ((Estimator.load(), estimator), (load(fitted_model), load(fitted_model))):
         features = shared.parts.features
         assert isinstance(features, AlignFeatures)
-        features._views.most, features.reader.states.recent.most = 20, 10_000  # what one has read another forgets
+        features.reader = Reader(features.encoder, kept=(10_000, 20))  # what one has read another forgets
         with ThreadPoolExecutor(8) as pool:
             found = list(pool.map(partial(go, shared), range(8)))
         expected = alone.score(documents, summaries)

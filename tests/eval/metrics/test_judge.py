@@ -105,6 +105,7 @@ def test_the_expected_score_by_hand() -> None:
     ]
     # 4 has .6 and 2 has .2 of the .8 that digits have; what stands after the score is not one.
     assert expected_score(tokens) == pytest.approx((4 * 0.6 + 2 * 0.2) / 0.8)
+    assert expected_score([Token("4", [("4", -9999.0)])]) is None
     for text in ("10", "3.5", "four"):
         assert expected_score([Token(text, [(text, 0.0)])]) is None
 
@@ -149,7 +150,7 @@ def test_an_answer_without_a_score_is_asked_once_more_and_then_missing() -> None
         assert found.scores[1] == 2
         assert np.isnan(found.scores[[0, 2]]).all()
         assert found.reasons[0] == found.reasons[2]
-        assert "named no score" in str(found.reasons[0])
+        assert "asked twice" in str(found.reasons[0])
         assert len(service.asked) == 6
         assert ask(service.url, ITEMS[:3]).reasons == found.reasons
         assert len(service.asked) == 6
@@ -382,9 +383,65 @@ def test_commands_take_a_judge(tmp_path: Path) -> None:
         command_line("score", path, "--metric", judge, "-o", out, check=0)
         scored = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
         assert [row["score"] for row in scored] == [1 + k % 3 for k in range(12)]
-        ran = command_line(
-            "correlate", "--judgments", path, "--metric", judge, "--out", tmp_path / "agreement", check=0
-        )
+        ran = command_line("compare", path, "--metric", judge, "--bootstrap", 10, check=0)
         assert "judge(model=tiny" in ran.stdout
         assert "0 answers, 12 more from earlier runs" in ran.stderr
         assert len(service.asked) == 12
+
+
+# --- two summaries
+
+
+def test_pairs_in_both_orders() -> None:
+    """The service prefers what is good, then whatever is A."""
+
+    def replies(request: dict[str, Any], _: int) -> Reply:
+        text = request["messages"][0]["content"]
+        a, b = (re.findall(f"summary {letter}>\n(.*)\n", text)[0] for letter in "AB")
+        how = ("{}", "**{}**", "Summary {}", "{} is better than the other", '{{"answer": "{}"}}')[
+            len(service.asked) % 5
+        ]
+        return Reply("Neither" if "unclear" in a + b else how.format("B" if "good" in b and "good" not in a else "A"))
+
+    items = [
+        Item("d", "good", ("bad",)),
+        Item("d", "bad", ("good",)),
+        Item("d", "bad", ("poor",)),
+        Item("d", "bad", ("good", "poor")),
+        Item("d", "unclear", ("good",)),
+        Item("d", "good"),
+    ]
+    with serving(replies) as service:
+        scorer = make_metric(f"judge-pairs(model=tiny,url={service.url},retries=0)")
+        found = scorer.score(items)
+        assert found.scores[:4].tolist() == [1, 0, 0.5, 0.25]
+        assert "did not answer with A or B" in str(found.reasons[4])
+        assert "no reference" in str(found.reasons[5])
+        asked = len(service.asked)
+        assert scorer.score(items[:4]).scores.tolist() == [1, 0, 0.5, 0.25]
+        assert len(service.asked) == asked
+
+
+def test_two_systems_by_their_files(tmp_path: Path) -> None:
+    for name, lines in {"source": ["d 1", "d 2"], "a": ["good", "bad"], "b": ["bad", "poor"]}.items():
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+    def replies(request: dict[str, Any], _: int) -> Reply:
+        return Reply("B" if "summary B>\ngood" in request["messages"][0]["content"] else "A")
+
+    with serving(replies) as service:
+        judge = f"judge-pairs(model=tiny,url={service.url},rubric=fluency)"
+        ran = command_line(
+            "score",
+            "-s",
+            tmp_path / "source",
+            "-t",
+            tmp_path / "a",
+            "--reference",
+            tmp_path / "b",
+            "--metric",
+            judge,
+            check=0,
+        )
+    assert "0.75" in ran.stdout
+    assert "1 of 2 choices changed with the order" in ran.stderr

@@ -1,6 +1,10 @@
 """The untrained head over the packaged MiniLM, on texts whose faults are known."""
 
-from collections.abc import Callable
+import gc
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,8 @@ from lead_damage import lead, shares_that_fall
 from negsample.corpora import load_pairs
 from negsample.models.align.aspects import values
 from negsample.models.align.explain import explain
+from negsample.models.align.reader import WordStates
+from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
 from negsample.negatives import ASPECT_OF, ASPECTS, NEGATIVES
@@ -226,11 +232,50 @@ def test_what_stays_in_memory_stays_within_bounds(features: AlignFeatures) -> No
     alone = AlignFeatures(features.encoder)
     alone.stay_in_memory()
     states = alone.reader.states
-    states.recent.most, alone._views.most = 50_000, 60
+    states.recent.most, alone.reader.views.most = 50_000, 60
     alone.view_pairs([f"{DOCUMENT} It was day {number}." for number in range(5)], [SUMMARY] * 5)
     assert sum(vectors.nbytes + own.nbytes for _, vectors, own in states.recent.kept.values()) == states.recent.used
     assert states.recent.used <= 50_000
-    assert [view.text.pieces[-1] for view in alone._views.kept.values()] == ["It was day 4."]
+    assert [view.text.pieces[-1] for view in alone.reader.views.kept.values()] == ["It was day 4."]
+
+
+def test_models_that_read_alike_read_a_text_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NEGSAMPLE_CACHE", str(tmp_path))
+    seen: list[str] = []
+    encode = WordStates.encode
+
+    def counted(states: WordStates, texts: Sequence[str]) -> np.ndarray:
+        seen.extend(texts)
+        return encode(states, texts)
+
+    monkeypatch.setattr(WordStates, "encode", counted)
+    made = [AlignFeatures(make_encoder("sentence-transformer")) for _ in range(3)]
+    pairs = [DOCUMENT, *(document for document, _ in OTHERS)], [SUMMARY, *(summary for _, summary in OTHERS)]
+    found = made[0].compare(*pairs)
+    count = len(seen)
+    assert 0 < count == len(set(seen))
+    for one, other in zip(found, made[1].compare(*pairs), strict=True):
+        np.testing.assert_array_equal(one.features, other.features)
+    assert len(seen) == count
+    # What a service reads is its own.
+    made[2].stay_in_memory()
+    made[2].compare(*pairs)
+    assert len(seen) == 2 * count
+    shared = made[0].reader
+    assert made[1].reader is shared is not made[2].reader
+    # Threads of several models forget what the others have read.
+    shared.states.recent.most, shared.views.most = 10_000, 20
+    with ThreadPoolExecutor(6) as pool:
+        again = list(pool.map(lambda number: made[number % 2].compare(*pairs), range(12)))
+    for compared in again:
+        for one, other in zip(found, compared, strict=True):
+            np.testing.assert_allclose(one.features, other.features, atol=2e-3)
+    # Nobody reads with it: it is gone.
+    gone = weakref.ref(shared)
+    made.clear()
+    del shared
+    gc.collect()
+    assert gone() is None
 
 
 def test_every_damage_lowers_the_overall_score_of_a_lead(features: AlignFeatures) -> None:
