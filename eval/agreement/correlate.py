@@ -372,9 +372,9 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
         {(human, metric): fg.furthest_apart(table, metric, human) for human, metric in every},
         limits,
         {
-            human: own
+            human: some
             for human in people
-            if (own := among_people(table, source.rows, human, settings.levels, **options))
+            if (some := among_people(table, source.rows, human, settings.levels, **options))
         },
     )
 

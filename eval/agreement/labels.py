@@ -110,8 +110,8 @@ def measure_limits(
     for name, found in called.items():
         rows = ~np.isnan(found)
         of = sums(found, rows)
-        used = (
-            rows.sum(),
+        n, documents, systems = (
+            int(rows.sum()),
             len(np.unique(table.documents[rows])),
             len(np.unique(table.systems[rows & (table.systems >= 0)])),
         )
@@ -124,7 +124,7 @@ def measure_limits(
             low, high = (None, None) if why else percentile_interval(samples)[:2]
             shown = None if why else float(value), low, high, None
             about = table.dataset, human, name, "limit", rate
-            figures.append(AgreementFigure(*about, *shown, *map(int, used), left_out=left_out, reason=why))
+            figures.append(AgreementFigure(*about, *shown, n, documents, systems, left_out=left_out, reason=why))
     keep, exact = patterns(generator(seed, "permutation", table.dataset, "limit"), total, permutations)
     comparisons = []
     for first, second in combinations(called, 2):
