@@ -136,7 +136,8 @@ class Judged:
 
     ``documents`` has one text, or several for a multi-document set (an estimator's score is then the mean over them);
     ``scores`` maps the name of a human score to its value, higher is better; ``half`` is ``"tune"``, ``"report"`` or
-    ``""``. ``ratings``: of a score that several annotators gave, what each of them gave, where that is known.
+    ``""``. ``ratings``: of a score that several annotators gave, what each of them gave, where that is known; None in the
+    place of one who gave none.
     """
 
     document_id: str
@@ -147,4 +148,4 @@ class Judged:
     scores: Mapping[str, float] = field(default_factory=dict)
     dataset: str = ""
     half: str = ""
-    ratings: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    ratings: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)

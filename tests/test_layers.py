@@ -37,7 +37,7 @@ def layer_of(module: str) -> str:
         return part
     if part == "settings":
         return "io"
-    return "commands" if part in ("serve", "papers", "ray", "cli") else "base"
+    return "commands" if part in ("serve", "papers", "ray", "cli", "pytest_plugin", "summary_quality") else "base"
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:

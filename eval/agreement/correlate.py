@@ -24,6 +24,7 @@ from negsample.eval.agreement.columns import (
 )
 from negsample.eval.agreement.labels import RATES, Limits, measure_limits
 from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, is_good, judged_table
+from negsample.eval.agreement.people import People, among_people
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import HALVES
@@ -90,7 +91,7 @@ class Line:
 class Measured:
     """One data set: its figures, every two metrics compared, who beats whom by (human, level), verdicts by (human, metric,
     level, coefficient), article sampling by (human, metric), the summaries on which metric and people lie furthest apart, and
-    by human the limits on scores for labels.
+    by human the limits on scores for labels, and the agreement among annotators.
     """
 
     source: Source
@@ -103,6 +104,7 @@ class Measured:
     sampling: dict[tuple[str, str], list[fg.SampleSize]]
     apart: dict[tuple[str, str], list[fg.Apart]]
     limits: dict[str, Limits]
+    people: dict[str, People]
 
     def figure(self, human: str, metric: str, level: str, coefficient: str) -> fg.AgreementFigure | None:
         """Return the figure asked for, or None where that level was not computed."""
@@ -157,6 +159,9 @@ class Measured:
             why = [figure.reason] if figure.value is None else []
             for reason in (*why, *(f"left out {count} × {reason}" for reason, count in figure.left_out.items())):
                 told.setdefault(f"{figure.level} level: {reason}", []).append(figure.metric)
+        if human in self.people:
+            found = self.people[human]
+            told[f"people: {found.reason or found.text}"] = [column.name for column in self.columns]
         every = len(self.columns)
         return [reason if len(of) == every else f"{reason} ({', '.join(of)})" for reason, of in told.items()]
 
@@ -366,6 +371,11 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
         {key: sizes for key, sizes in sampling.items() if any(size.mean is not None for size in sizes)},
         {(human, metric): fg.furthest_apart(table, metric, human) for human, metric in every},
         limits,
+        {
+            human: own
+            for human in people
+            if (own := among_people(table, source.rows, human, settings.levels, **options))
+        },
     )
 
 

@@ -60,7 +60,7 @@ def _judged(row: Row, essays: tuple[str, ...]) -> Judged:
     if not low <= len(split_sentences(text)) <= high:
         raise RecordError(row.where, f"an essay that is not of {low} to {high} sentences")
     score = finite(row.fields["domain1_score"])
-    ratings = tuple(n for name in RATERS if (n := finite(row.fields.get(name))) is not None)
+    ratings = tuple(finite(row.fields.get(name)) for name in RATERS)
     return Judged(
         name_field(row, "essay_id"),
         "student",
@@ -69,7 +69,7 @@ def _judged(row: Row, essays: tuple[str, ...]) -> Judged:
         essays,
         {} if score is None else {"score": score},
         f"asap-{row.fields['essay_set'].strip()}",
-        ratings={"score": ratings} if ratings else {},
+        ratings={"score": ratings} if any(n is not None for n in ratings) else {},
     )
 
 

@@ -17,23 +17,24 @@ from negsample.registry import suggestion
 HALVES = ("tune", "report")
 # Fields that hold no human score, whatever is in them.
 _FIELDS = frozenset(
-    "id document_id doc_id system document documents summary references reference dataset half index".split()
+    "id document_id doc_id system document documents summary references reference dataset half index annotators".split()
 ) | {"Unnamed: 0"}
 
 
 def load(path: str, unusable: Unusable, columns: Sequence[str] = ()) -> list[Judged]:
     """Read rows with the fields ``document_id`` (or ``doc_id``), ``system``, ``document`` (or ``documents``, a list),
     ``summary``, ``scores`` (name → number, or a list of the annotators' numbers, which are averaged); optional
-    ``references`` (a list), ``dataset``, ``half``.
+    ``references`` (a list), ``dataset``, ``half``, ``annotators`` (name → a list of their numbers, null where one gave none):
+    their mean is the score where ``scores`` has none of that name.
 
-    In CSV and TSV the lists and ``scores`` are JSON text. Where no row has ``scores``, each human score has a field of its
-    own: those named ``columns``, else every other field of which most values are numbers, which is told. A score that is
-    not a finite number is left out of its row and counted; a row that lacks a field, or has no score left, is left out and
-    counted. Raises InputError for a column that there is not.
+    In CSV and TSV the lists, ``scores`` and ``annotators`` are JSON text. Where no row has either, each human score has a
+    field of its own: those named ``columns``, else every other field of which most values are numbers, which is told. A
+    score that is not a finite number is left out of its row and counted; a row that lacks a field, or has no score left, is
+    left out and counted. Raises InputError for a column that there is not.
     """
     dataset = Path(path).name.split(".")[0]
     rows = list(read_rows(path))
-    if columns or not any("scores" in row.fields for row in rows):
+    if columns or not any("scores" in row.fields or "annotators" in row.fields for row in rows):
         columns = _score_columns(path, rows, columns, unusable)
     judged = partial(_judged, dataset=dataset, columns=columns, unusable=unusable)
     return Collector(unusable).read(rows, judged)
@@ -76,15 +77,17 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
     half = row.fields.get("half") or ""
     if half not in ("", *HALVES):
         raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
-    given = {name: row.fields.get(name) for name in columns} if columns else _scores(row)
+    rated = _object(row, "annotators")
+    given = {name: row.fields.get(name) for name in columns} if columns else rated | _object(row, "scores")
     scores: dict[str, float] = {}
-    ratings: dict[str, tuple[float, ...]] = {}
+    ratings: dict[str, tuple[float | None, ...]] = {}
     for name, value in given.items():
-        if isinstance(value, list) and (numbers := [n for each in value if (n := finite(each)) is not None]):
-            if len(numbers) < len(value):
+        own = value if isinstance(value, list) else rated.get(name)
+        if isinstance(own, list) and (numbers := [n for each in own if (n := finite(each)) is not None]):
+            if len(numbers) < sum(name not in rated or each is not None for each in own):
                 unusable.note(f"a rating of {name!r} is missing or not a number", row.where)
-            ratings[name] = tuple(numbers)
-            value = math.fsum(numbers) / len(numbers)
+            ratings[name] = tuple(map(finite, own))
+            value = math.fsum(numbers) / len(numbers) if isinstance(value, list) else value
         number = finite(value)
         if number is not None:
             scores[name] = number
@@ -103,12 +106,12 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
     )
 
 
-def _scores(row: Row) -> dict[str, Any]:
-    """The object in the field ``scores``, or its JSON text; {} where there is none."""
-    value = row.fields.get("scores") or {}
+def _object(row: Row, name: str) -> dict[str, Any]:
+    """The object in the field ``name``, or its JSON text; {} where there is none."""
+    value = row.fields.get(name) or {}
     if isinstance(value, str):
         with suppress(ValueError):
             value = json.loads(value)
     if not isinstance(value, dict):
-        raise RecordError(row.where, "field 'scores' is not an object")
+        raise RecordError(row.where, f"field {name!r} is not an object")
     return value

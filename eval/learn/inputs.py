@@ -50,7 +50,9 @@ def targets_of(rows: Sequence[Judged], names: Sequence[str]) -> tuple[list[Targe
                 raise
             left_out.append(f"left out: {error}")
             continue
-        found.append(Target(name, values, _weights([row.ratings.get(name, ()) for row in rows])))
+        found.append(
+            Target(name, values, _weights([[n for n in row.ratings.get(name, ()) if n is not None] for row in rows]))
+        )
     return found, left_out
 
 

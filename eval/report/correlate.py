@@ -81,6 +81,7 @@ def _dataset(data: Measured) -> dict[str, Any]:
             {name: getattr(limits, name) for name in ("human", "how", "bad", "values")}
             for limits in data.limits.values()
         ],
+        "people": [{"human": human, **asdict(people)} for human, people in data.people.items()],
         "article_sampling": [
             {"human": human, "metric": metric, "coefficient": "pearson", "sizes": [asdict(size) for size in sizes]}
             for (human, metric), sizes in data.sampling.items()
@@ -165,6 +166,7 @@ def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
         "lines": lines,
         "levels": levels,
         "limits": limits,
+        "ceiling": data.people[human].ceiling if human in data.people else {},
         "limits_scale": plots.shared_scale(
             [end for _, (f, *_), _ in limits for end in (f.value, f.low, f.high)], zero=True
         ),

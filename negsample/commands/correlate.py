@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from negsample.eval.agreement.columns import ScoreColumn
     from negsample.eval.agreement.correlate import Correlation, Measured
     from negsample.eval.agreement.figures import AgreementFigure
+    from negsample.eval.agreement.people import Ceiling
     from negsample.eval.agreement.significance import BaselineVerdict
 
 
@@ -79,7 +80,7 @@ def _beside(column: "ScoreColumn", verdict: "BaselineVerdict | None") -> str:
     return verdict.text if verdict else "baseline" if column.kind == "baseline" else ""
 
 
-def _with_span(figure: "AgreementFigure") -> str:
+def _with_span(figure: "AgreementFigure | Ceiling") -> str:
     return number(figure.value) + (
         "" if figure.low is None else f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
     )
@@ -120,6 +121,10 @@ def print_correlation(result: "Correlation") -> None:
                     cells += [_with_span(figure), str(figure.n)]
                     cells += [number(figure.given_length)] if figure.level != "label" else []
                 rows.append((_name(line.column), *cells, _beside(line.column, line.verdict)))
+            if human in data.people and (ceiling := data.people[human].ceiling):
+                pairs = ([_with_span(ceiling[level]) if level in ceiling else "", ""] for level in levels)
+                gaps = ([] if level == "label" else [""] for level in levels)
+                rows.append(("one annotator", *chain(*chain(*zip(pairs, gaps, strict=True))), "others' mean"))
             titles = ((level_title(level), "n", "given length")[: 2 if level == "label" else 3] for level in levels)
             head = ("metric", *chain(*titles), "beside trivial")
             title = f"{data.source.name} · {human} ({data.head()})"

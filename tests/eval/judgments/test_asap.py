@@ -37,7 +37,7 @@ def test_rows(tmp_path: Path) -> None:
     assert (row.document_id, row.system, row.dataset) == ("5978", "student", "asap-3")
     assert row.summary == FIVE.replace("shop", "café")
     assert row.scores == {"score": 2.0}
-    assert row.ratings == {"score": (1.0, 2.0)}
+    assert row.ratings == {"score": (1.0, 2.0, None)}
     assert row.references == row.documents == ("The setting is cruel – and the rider thirsts.",)
     assert unusable == {"an essay that is not of 5 to 15 sentences": 2, "no usable human score": 1}
     (folder / "references" / "3-second.txt").write_text("Another sample.", encoding="utf-8")
