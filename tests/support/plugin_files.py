@@ -42,7 +42,7 @@ class Means(nn.Module):
 
     takes = "rows"
 
-    def __init__(self, dim, max_document, max_summary):
+    def __init__(self, dim, max_document, max_summary, unit):
         super().__init__()
         self.hidden = nn.Linear(3 * dim, 8)
         self.output = nn.Linear(8, 1)
