@@ -131,7 +131,6 @@ def measure_limits(
         rows = ~np.isnan(called[first] + called[second])
         one, two = (sums(called[name], rows) for name in (first, second))
         values_of = [float(_rates(of.sum(axis=0))[0]) for of in (one, two)]
-        values_of = [float(_rates(of.sum(axis=0))[0]) for of in (one, two)]
         documents = len(np.unique(table.documents[rows]))
         plain = MetricsComparison(
             table.dataset,
