@@ -221,16 +221,16 @@ class Reader:
 
 
 # Readers live as long as what reads with them.
-_SHARED: WeakValueDictionary[tuple[str, ...], Reader] = WeakValueDictionary()
+_SHARED: WeakValueDictionary[tuple[object, ...], Reader] = WeakValueDictionary()
 _SHARING = threading.Lock()
 
 
-def shared_reader(encoder: Any) -> Reader:
-    """The one reader of this process for what reads with ``encoder``'s weights on its device, so that models that compare
-    the same texts read them once. A fingerprint tells precisions apart. Raises InputError as ``WordStates``."""
+def shared_reader(encoder: Any, kept: tuple[int, int] = _KEPT) -> Reader:
+    """The one reader of this process that keeps as much, for what reads with ``encoder``'s weights on its device, so that models
+    that compare the same texts read them once. A fingerprint tells precisions apart. Raises InputError as ``WordStates``."""
     device = getattr(getattr(encoder, "model", None), "device", None)
-    which = (encoder.fingerprint, str(device), str(cache_root()))
+    which = (encoder.fingerprint, str(device), str(cache_root()), kept)
     with _SHARING:
-        reader = _SHARED.get(which) or Reader(encoder)
+        reader = _SHARED.get(which) or Reader(encoder, kept=kept)
         _SHARED[which] = reader
     return reader

@@ -99,7 +99,7 @@ class AlignFeatures(Features):
 
     def expect_again(self) -> None:
         """Keep more of what is read, for documents that come again."""
-        self.reader = Reader(self.encoder, kept=_COMING_AGAIN)
+        self.reader = shared_reader(self.encoder, _COMING_AGAIN)
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         return [np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8) for text in texts]
