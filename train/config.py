@@ -81,8 +81,9 @@ class TrainConfig(Training):
     ``mixed_precision`` (``no``, ``bf16``, ``fp16``), ``checkpoint_every`` steps, ``log_examples`` (write the ids each
     step saw to ``training.jsonl``). ``seed`` decides everything random.
 
-    Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps; false: the frozen
-    variant, trained in seconds), ``lm`` (a causal language model or an encoder–decoder: folder, hub id, ``gguf:FILE`` or
+    Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps, and one of support, for
+    ``support_steps``; false: the frozen variant, trained in seconds),
+    ``lm`` (a causal language model or an encoder–decoder: folder, hub id, ``gguf:FILE`` or
     ``packaged``; it reads the document too, in the frame ``lm_prompt`` and at most ``lm_tokens`` tokens of it, and speaks
     for all aspects; ``copy_lm``: the model folder gets a copy of it; refused with other heads), ``epochs: 0`` (the
     untrained sum, without a judge); ``batch_size`` counts documents; of the other settings of optimisation it heeds
@@ -115,6 +116,7 @@ class TrainConfig(Training):
     log_examples: bool = False
     judges: bool = True
     judge_steps: int = number(200, least=1)
+    support_steps: int = number(400, least=1)
     lm: str | None = None
     lm_prompt: str | None = None
     lm_tokens: int = number(2048, least=1)

@@ -78,6 +78,9 @@ FEATURES: tuple[Feature, ...] = (
     Feature("judged_form", ("form",), +1, -0.15, 0.55, source="judge"),
     Feature("weakest_form", ("form",), +1, -1.05, 0.8, source="judge"),
     Feature("judged_coherence", ("coherence",), +1, -1.0, 0.6, source="judge"),
+    # What the support judge says of its sentences beside what the document has of them, in the mean and of the least.
+    Feature("judged_support", ("support",), +1, 0.0, 1.0, source="support"),
+    Feature("least_support", ("support",), +1, -1.0, 1.0, source="support"),
     # What a language model that has read the document says (``evidence``), on the scale of real summaries.
     Feature("lm_mean", ("coverage", "support", "form"), +1, 0.0, 1.0, source="evidence"),
     Feature("lm_lowest", ("coherence", "form"), +1, 0.0, 1.0, source="evidence", weight=1.5),
@@ -87,8 +90,8 @@ FEATURES: tuple[Feature, ...] = (
     Feature("lm_explained", ("coverage",), +1, 0.0, 1.0, source="evidence", weight=0.5),
     Feature("lm_unexplained", ("support",), +1, 0.0, 1.0, source="evidence"),
 )
-SOURCES = {source: tuple(f.name for f in FEATURES if f.source == source) for source in ("judge", "evidence")}
-"""Models that a head may have → their features; the judge reads the summary alone, ``evidence`` the document too."""
+SOURCES = {source: tuple(f.name for f in FEATURES if f.source == source) for source in ("judge", "support", "evidence")}
+"""Models that a head may have → their features; ``judge`` reads the summary alone, ``support`` and ``evidence`` both texts."""
 _LOWEST = 0.1
 _SHORT = 5
 # Words (English) that a text can hardly begin with: they point back.

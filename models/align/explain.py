@@ -12,6 +12,7 @@ from torch import nn
 from negsample.models.align.alignment import Alignment, DocumentView
 from negsample.models.align.aspects import matches, repeated_runs, telling_facts
 from negsample.models.align.reader import Text
+from negsample.models.align.support import Verdict
 from negsample.models.align.words import read_words
 from negsample.scoring.scorer import values_at
 from negsample.text import as_written
@@ -20,14 +21,18 @@ if TYPE_CHECKING:
     from negsample.models.features.align import AlignFeatures
     from negsample.scoring.scorer import Columns
 
-# A summary word is called unsupported where it is not in the document and its best match is below this; a number or a
+# A summary word is a doubtful one where it is not in the document and its best match is below this; a number or a
 # name wherever it is not in the document. Function words are left out.
 _UNSUPPORTED = 0.7
 _TELLING = 0.25
+# A support judge marks a word that it holds to be wrong rather than right.
+_WRONG = 0.0
 # Two sentences of a summary that are more alike than this say the same.
 _SAME, _MOST_ALIKE = 0.85, 1000
 # A salient document sentence is called missing below this match.
 _COVERED = 0.6
+# Or where no sentence of the summary is so like it: what was said in other words was said.
+_SAID_ALIKE = 0.7
 _MOST_MISSING = 3
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
@@ -40,10 +45,12 @@ def explain(
     ``score`` and ``aspects`` (null where missing, then ``reason``); ``document``: for each sentence ``covered`` (its best
     match, [0, 1]), ``said`` (whether that is enough), ``by`` (which summary sentence, from 0) and ``weight`` (its share of
     the salience); ``missing``: the places of salient sentences that the summary leaves out; ``summary``: for each sentence
-    ``support`` ([0, 1]), ``rests_on`` (place of the document sentence), ``unsupported`` words, and ``faults``
+    ``support`` ([0, 1]), ``rests_on`` (place of the document sentence), ``unsupported`` words, ``own_words`` (not the
+    document's, yet borne out: only a support judge can tell them apart), ``doubt`` (how likely such a judge holds it to be
+    untrue, [0, 1]; null without one) and ``faults``
     (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else ``"short"``); ``repetitions``: pairs of
-    alike sentences, and runs of three words said again. ``unsupported_at`` and ``repeated_at`` are where these words and
-    runs stand: [start, stop] in characters of ``sentence``.
+    alike sentences, and runs of three words said again. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where
+    these words and runs stand: [start, stop] in characters of ``sentence``.
     """
     pair = features.view_pairs([document], [summary])[0]
     told: dict[str, Any] = {
@@ -57,23 +64,27 @@ def explain(
     weights = _salience(network, document_view)
     # The mean of the match by word vectors and by word forms.
     covered = np.clip(matches(document_view, read, found)[:, 1:].mean(axis=1), 0, 1)
+    said = (covered >= _COVERED) | (found.likeness >= _SAID_ALIKE)
     likely = np.argsort(-weights, kind="stable")[: max(1, len(weights) // 4)]
     source = document_view.text.pieces
     told["document"] = [
         {
             "sentence": show(0, len(sentence)),
             "covered": round(float(covered[n]), 4),
-            "said": bool(covered[n] >= _COVERED),
+            "said": bool(said[n]),
             "by": int(found.said_by[n]),
             "weight": round(float(weights[n]), 4),
         }
         for n, (sentence, show) in enumerate(zip(source, as_written(document, source), strict=True))
     ]
-    told["missing"] = [int(n) for n in likely if covered[n] < _COVERED][:_MOST_MISSING]
+    told["missing"] = [int(n) for n in likely if not said[n]][:_MOST_MISSING]
     runs = repeated_runs(read)
     again = {word for places in runs.values() for words in places for word in words}
+    judge = features.support
+    verdicts = judge.verdicts([(source, read.pieces)])[0] if judge is not None else [None] * len(read.pieces)
     told["summary"] = [
-        _sentence(document_view, read, found, m, again, show) for m, show in enumerate(as_written(summary, read.pieces))
+        _sentence(document_view, read, found, m, again, verdict, show)
+        for m, (verdict, show) in enumerate(zip(verdicts, as_written(summary, read.pieces), strict=True))
     ]
     told["repetitions"] = {"sentences": _alike(read.vectors), "phrases": list(runs)}
     return told
@@ -94,13 +105,14 @@ def _sentence(
     alignment: Alignment,
     place: int,
     again: Collection[int],
+    verdict: Verdict | None,
     show: Callable[[int, int], str],
 ) -> dict[str, Any]:
     """What is told of sentence ``place``; ``show`` gives a part of it as the user wrote it, ``again``: repeated words."""
     own = summary.stretch(place, place + 1)
     (piece,), (ends,), (whole,) = own.pieces, own.ends, own.whole
     spans = read_words(piece, lambda _: 0.0).spans
-    first = int(np.searchsorted(summary.place, place))
+    before = int(np.searchsorted(summary.place, place))
     faults = []
     if not ends:
         faults.append("no end mark")
@@ -108,13 +120,20 @@ def _sentence(
         faults.append("short" if ends else "fragment")
     if _doubled([piece[begin:stop].lower() for begin, stop in spans]):
         faults.append("a word stands twice in a row")
-    weak = (alignment.support[first : first + len(spans)] < _UNSUPPORTED) & (own.weights > _TELLING)
-    doubtful = zip(own.forms, telling_facts(own) | weak, spans, strict=True)
-    unsupported = list(
-        dict.fromkeys(_whole(piece, *span) for form, bad, span in doubtful if bad and form not in document.terms)
+    weak = (alignment.support[before : before + len(spans)] < _UNSUPPORTED) & (own.weights > _TELLING)
+    new = np.array([form not in document.terms for form in own.forms], bool)
+    wrong, facts = np.zeros(len(spans), bool), telling_facts(own) & new
+    if verdict is None:
+        wrong = weak & new
+    else:
+        for begin, stop, mark in verdict.marks:
+            wrong |= [mark > _WRONG and first < stop and begin < last for first, last in spans]
+    unsupported, apart = (
+        list(dict.fromkeys(_whole(piece, *span) for span, there in zip(spans, which, strict=True) if there))
+        for which in (wrong | facts, weak & new & ~wrong & ~facts)
     )
     # Words that follow one another are one stretch.
-    said = enumerate(word for word in range(len(spans)) if first + word in again)
+    said = enumerate(word for word in range(len(spans)) if before + word in again)
     runs = [[word for _, word in run] for _, run in groupby(said, lambda item: item[1] - item[0])]
     return {
         "sentence": show(0, len(piece)),
@@ -122,6 +141,9 @@ def _sentence(
         "rests_on": int(alignment.rests_on[place]),
         "unsupported": list(dict.fromkeys(show(begin, stop) for begin, stop in unsupported)),
         "unsupported_at": [_shown_at(show, *span) for span in unsupported],
+        "own_words": list(dict.fromkeys(show(begin, stop) for begin, stop in apart)),
+        "own_words_at": [_shown_at(show, *span) for span in apart],
+        "doubt": None if verdict is None else round(verdict.probability, 4),
         "repeated_at": [_shown_at(show, spans[run[0]][0], spans[run[-1]][1]) for run in runs],
         "faults": faults,
     }

@@ -15,6 +15,7 @@ from negsample.models.align.aspects import ASPECTS, MATCHES, SOURCES, feature_se
 from negsample.models.align.evidence import Evidence
 from negsample.models.align.judge import Judge
 from negsample.models.align.reader import Reader, Text, shared_reader
+from negsample.models.align.support import SupportJudge
 from negsample.models.batching import pad
 from negsample.models.embedding_cache import key
 from negsample.models.features import Features
@@ -56,7 +57,7 @@ class PairView:
 class AlignFeatures(Features):
     """Features of ``negsample.models.align`` from ``encoder``'s sentence and word vectors.
 
-    ``judge``, ``evidence``: None where a head goes without (the frozen variant has no judge). A text is kept as its
+    ``judge``, ``evidence``, ``support``: None where a head goes without (the frozen variant has no judge). A text is kept as its
     UTF-8 bytes and read when a batch asks for it; a document's view is remembered while its summaries go by.
     """
 
@@ -67,19 +68,21 @@ class AlignFeatures(Features):
         encoder: "Encoder",
         judge: Judge | None = None,
         evidence: Evidence | None = None,
+        support: SupportJudge | None = None,
         *,
         copy_lm: bool = False,
     ) -> None:
         self.encoder = encoder
         self.judge = judge
         self.evidence = evidence
+        self.support = support
         self._copy_lm = copy_lm
         self.reader = shared_reader(encoder)
 
     @property
     def sources(self) -> list[str]:
         """What gives features beside the alignment (``SOURCES``)."""
-        models = {"judge": self.judge, "evidence": self.evidence}
+        models = {"judge": self.judge, "support": self.support, "evidence": self.evidence}
         return [name for name, there in models.items() if there is not None]
 
     def untouched(self) -> "AlignFeatures":
@@ -89,9 +92,10 @@ class AlignFeatures(Features):
         return made
 
     def to(self, device: torch.device | None) -> None:
-        """Let the judge read on ``device``, where one is given; the encoder and the language model chose their own."""
-        if self.judge is not None and device is not None:
-            pack(self.judge.network.to(device))
+        """Let the judges read on ``device``, where one is given; the encoder and the language model chose their own."""
+        for judge in (self.judge, self.support):
+            if judge is not None and device is not None:
+                pack(judge.network.to(device))
 
     def stay_in_memory(self) -> None:
         """Keep what is read in memory alone, within closer bounds, and nothing of it in the embedding cache on disk."""
@@ -140,10 +144,12 @@ class AlignFeatures(Features):
         return [self._compared(pair, told) for pair, told in zip(pairs, self._told(pairs, summaries), strict=True)]
 
     def _told(self, pairs: Sequence[PairView], summaries: Sequence[str]) -> list[dict[str, float]]:
-        """For each pair, by name, what the judge and the language model say of it."""
+        """For each pair, by name, what the judges and the language model say of it."""
         found: dict[str, list[float]] = {}
         if self.judge is not None:
             found.update(zip(SOURCES["judge"], self.judge.readings(summaries).T.tolist(), strict=True))
+        if self.support is not None:
+            found.update(zip(SOURCES["support"], self.support.readings(pairs).T.tolist(), strict=True))
         if self.evidence is not None:
             found.update(zip(SOURCES["evidence"], self.evidence.marks(pairs).T.tolist(), strict=True))
         return [{name: column[i] for name, column in found.items()} for i in range(len(summaries))]
@@ -184,8 +190,10 @@ class AlignFeatures(Features):
 
     def save(self, folder: Path) -> dict[str, Any]:
         judge = self.judge.save(folder / "judge") if self.judge is not None else None
+        support = self.support.save(folder / "support") if self.support is not None else None
         evidence = self.evidence.save(folder / "evidence", self._copy_lm) if self.evidence is not None else None
-        return {"encoder": self.encoder.save(folder / "encoder"), "judge": judge, "evidence": evidence}
+        encoder = self.encoder.save(folder / "encoder")
+        return {"encoder": encoder, "judge": judge, "support": support, "evidence": evidence}
 
 
 def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:

@@ -83,7 +83,9 @@ def lines(told: dict[str, Any]) -> list[str]:
     for place, item in enumerate(told["summary"]):
         out.append(f"  s{place} {item['support']:.2f} ← d{item['rests_on']}  {shorten(item['sentence'], 90)}")
         if item["unsupported"]:
-            out.append(f"       not in the document: {', '.join(item['unsupported'])}")
+            out.append(f"       not borne out by the document: {', '.join(item['unsupported'])}")
+        if item["own_words"]:
+            out.append(f"       its own words, borne out: {', '.join(item['own_words'])}")
         if item["faults"]:
             out.append(f"       {', '.join(item['faults'])}")
     repeated = told["repetitions"]

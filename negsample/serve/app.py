@@ -66,8 +66,9 @@ class Explanations(BaseModel):
     Each has score, aspects, the percentile of both, targets (of a model fitted to people's scores: value, interval, what
     each input adds) and reason; document: of each sentence how far it is covered, whether that is enough (said), by which
     summary sentence, and its weight; missing: the weighty ones that are left out; summary: of each sentence its support,
-    the document sentence that it rests_on, the unsupported words, where they stand (unsupported_at), where repeated runs
-    stand (repeated_at), and faults; repetitions: alike sentences, and runs of words that come again.
+    the document sentence that it rests_on, the unsupported words, where they stand (unsupported_at), its own_words that are
+    borne out (own_words_at), doubt (how likely it is untrue; null without a support judge), where repeated runs stand
+    (repeated_at), and faults; repetitions: alike sentences, and runs of words that come again.
     """
 
     explanations: list[dict[str, Any]]

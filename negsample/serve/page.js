@@ -109,7 +109,7 @@ function sentence(record, one, place) {
   // Places count whole Unicode characters, as a spread string does.
   const letters = [...one.sentence];
   const kinds = letters.map(() => "");
-  for (const [kind, spans] of [["unsupported", one.unsupported_at], ["repeated", one.repeated_at]]) {
+  for (const [kind, spans] of [["unsupported", one.unsupported_at], ["own", one.own_words_at], ["repeated", one.repeated_at]]) {
     for (const [begin, stop] of spans) for (let i = begin; i < stop; i++) kinds[i] += ` ${kind}`;
   }
   const press = () => rest(record, one, place);
@@ -139,14 +139,15 @@ function rest(record, one, place) {
   for (const other of record.sentences) other.classList.toggle("rested", other === found);
   const pane = find("source-text");
   pane.scrollTop += found.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
-  find("rests").textContent = `Sentence ${place + 1} rests on sentence ${one.rests_on + 1} of the document (support ${figure(one.support)}): ` +
+  find("rests").textContent = `Sentence ${place + 1} rests on sentence ${one.rests_on + 1} of the document (support ${figure(one.support)}` +
+    `${one.doubt === null ? "" : `; untrue by ${percent(one.doubt)}`}): ` +
     cut(record.explanation.document[one.rests_on].sentence, 200);
 }
 
 function notes(told) {
   const out = told.reason ? [told.reason] : [];
   const unknown = [...new Set(told.summary.flatMap(one => one.unsupported))];
-  if (unknown.length) out.push(`Not in the document: ${unknown.join("; ")}`);
+  if (unknown.length) out.push(`Not borne out by the document: ${unknown.join("; ")}`);
   told.summary.forEach((one, place) => {
     if (one.faults.length) out.push(`Sentence ${place + 1}: ${one.faults.join(", ")}`);
   });

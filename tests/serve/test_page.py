@@ -62,7 +62,7 @@ def test_pasted_texts_and_what_a_sentence_rests_on(browser: Any, start: Any) -> 
         first = tab.locator(".card").first
         assert first.locator("mark.unsupported").all_text_contents() == ["Friday.", "hurt"]
         assert first.locator(".fault").text_content() == "Nobody was hurt"
-        assert "Not in the document: Friday.; hurt" in first.locator(".notes").text_content()
+        assert "Not borne out by the document: Friday.; hurt" in first.locator(".notes").text_content()
         # 7 of 9 words; half of that as percentile; one aspect that can't be judged.
         assert first.locator("dl").inner_text().split("\n") == [
             *("score", "0.778", "above 39 % of real summaries", "support", "0.778", "form", "–")

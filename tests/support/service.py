@@ -80,6 +80,9 @@ def _sentence(document: str, sources: list[str], text: str) -> dict[str, Any]:
         "rests_on": max(range(len(sources)), key=lambda place: share(sources[place], text)),
         "unsupported": [text[begin:stop] for begin, stop in unknown],
         "unsupported_at": [list(span) for span in unknown],
+        "own_words": [],
+        "own_words_at": [],
+        "doubt": None,
         "repeated_at": [],
         "faults": [] if text.endswith(".") else ["no end mark"],
     }

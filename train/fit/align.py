@@ -16,10 +16,12 @@ from torch.nn import functional
 
 from negsample.models.align.aspects import ASPECTS
 from negsample.models.align.judge import new_judge
+from negsample.models.align.support import new_network
 from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures, text_of
 from negsample.models.heads.align import Align, untrained
 from negsample.negatives import ASPECT_OF, kinds_for
+from negsample.records import Pair
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator, seed_from
 from negsample.train.config import TrainConfig
@@ -28,6 +30,7 @@ from negsample.train.fit.align_features import ComputedFeatures, compute_feature
 from negsample.train.fit.checkpoint import Callbacks, Checkpoints, Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
 from negsample.train.fit.loop import run_epochs
+from negsample.train.fit.support import train_support
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -193,6 +196,14 @@ def documents_of(split: Split) -> list[str]:
     return list(found)
 
 
+def original_pairs(split: Split, most: int) -> list[Pair]:
+    """``originals`` as pairs, their numbers for ids."""
+    return [
+        Pair(str(number), document, summary)
+        for number, (document, summary) in enumerate(zip(*originals(split, most), strict=True))
+    ]
+
+
 def originals(split: Split, most: int) -> tuple[list[str], list[str]]:
     """The documents and the summaries of a split's first ``most`` originals, no summary twice."""
     _, first = np.unique(split.summary_of, return_index=True)
@@ -235,6 +246,13 @@ def fit_align(
         tell(
             "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
         )
+        untaught, tokenizer = new_network(features.encoder, config.attention, config.seed)
+        pairs, held_pairs = (original_pairs(splits[name], MOST_DOCUMENTS) for name in ("train", "validation"))
+        features.support, seen = train_support(
+            accelerator, untaught, tokenizer, pairs, held_pairs, config.support_steps, config.seed, work
+        )
+        found["support"] = seen
+        tell(f"support judge: {seen['all']:.3f} of untrue sentences doubted more than true ones")
     network = network if network is not None else untrained(features.sources, config.seed)
     most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
     learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))

@@ -1,0 +1,270 @@
+"""Teaching the support judge: sentences of summaries and documents against copies in which something was made untrue.
+
+What a sentence is read beside is what its document says of it; the copy is told from the original by the words that were
+changed. Innocent rewording is no damage, so that copying is never the answer. No human label is used.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from negsample.errors import InputError
+from negsample.io.files import replacing
+from negsample.models.align.support import SupportJudge, SupportNetwork, passages, tokenize
+from negsample.models.align.words import pieces
+from negsample.negatives import NEGATIVES
+from negsample.negatives.context import CannotDamage, Context, context_of
+from negsample.negatives.reword import reword
+from negsample.progress import Bar
+from negsample.records import Pair
+from negsample.seeds import generator
+from negsample.train.config import TrainConfig
+from negsample.train.fit.judge import fast_bf16
+from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+KINDS: Mapping[str, float] = {
+    "entity": 3, "foreign": 2, "number": 1.5, "negate": 2, "antonym": 2.5, "roles": 1.5, "word": 4.5, "detail": 2,
+    "join": 1.5, "speaker": 4, "sentence-replace": 0.7,
+}  # fmt: skip
+"""Kinds of negatives that claims are damaged by → how often each is tried."""
+REAL, REWORDED = "real", "reworded"
+BATCH = 32
+# Claims of a document: of its summary, of its own sentences; words of each.
+_FROM_SUMMARY, _FROM_DOCUMENT = 4, 2
+_WORDS = (4, 50)
+# Damaged copies of a claim, and how often each has an innocently reworded one beside it.
+_COPIES, _REWORDED = 2, 0.5
+_TRIES = 6
+# Batches whose claims are sorted by length together, so that little is padded.
+_SORTED = 20
+_PLAN = TrainConfig(optimizer="adamw", learning_rate=1e-3, weight_decay=0.01, warmup=0.06, schedule="linear")
+_CLIP = 1.0
+_SAVE_EVERY = 25
+# A few words among many are damaged.
+_WRONG_WEIGHT = 2.0
+_CHECKED, _FEW = 400, 8
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A ``sentence`` to be read beside ``passages``; of which ``kind`` it is, and the (start, stop) that were made ``wrong``."""
+
+    passages: str
+    sentence: str
+    kind: str
+    wrong: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is damaged."""
+        return self.kind not in (REAL, REWORDED)
+
+
+def claims(pairs: Sequence[Pair], most: int, seed: int) -> list[Claim]:
+    """About ``most`` claims of ``pairs``, real, reworded and damaged; those of a pair depend on (seed, pair, number of pairs)
+    and what the other pairs lend."""
+    context = context_of(pairs)
+    found: list[Claim] = []
+    order = generator(seed, "support-pairs").permutation(len(pairs)) if pairs else []
+    with Bar("claims", most) as bar:
+        for place in order:
+            own = list(_claims_of(pairs[place], context, generator(seed, "support-claims", int(place))))
+            found.extend(own)
+            bar.advance(len(own))
+            if len(found) >= most:
+                break
+    return found[:most]
+
+
+def _claims_of(pair: Pair, context: Context, rng: np.random.Generator) -> Iterator[Claim]:
+    document = [piece.text for piece in pieces(pair.document)]
+    for sentences, most in (
+        ([piece.text for piece in pieces(pair.summary)], _FROM_SUMMARY),
+        (document, _FROM_DOCUMENT),
+    ):
+        fit = [sentence for sentence in sentences if _WORDS[0] <= len(sentence.split()) <= _WORDS[1]]
+        for number in rng.permutation(len(fit))[:most]:
+            made = [(fit[number], REAL)]
+            for _ in range(_COPIES):
+                if rng.random() < _REWORDED and (other := reword(fit[number], rng)):
+                    made.append((other, REWORDED))
+                if damaged := _damage(pair, fit[number], context, rng):
+                    made.append(damaged)
+            read = passages(document, [sentence for sentence, _ in made], copied=True)
+            for beside, (sentence, kind) in zip(read, made, strict=True):
+                wrong = changed(fit[number], sentence) if kind in KINDS else ()
+                yield Claim(beside, sentence, kind, wrong)
+
+
+def _damage(pair: Pair, sentence: str, context: Context, rng: np.random.Generator) -> tuple[str, str] | None:
+    names, weights = list(KINDS), np.array(list(KINDS.values()))
+    alone = Pair(pair.id, pair.document, sentence)
+    for place in rng.choice(len(names), _TRIES, replace=False, p=weights / weights.sum()):
+        kind = names[place]
+        try:
+            damaged = NEGATIVES.get(kind)(alone, context, rng).summary
+        except CannotDamage:
+            continue
+        if damaged.split() != sentence.split():
+            return damaged, kind
+    return None
+
+
+def changed(before: str, after: str) -> tuple[tuple[int, int], ...]:
+    """Where the words of ``after`` stand, (start, stop), that are not those of ``before``; a word after a gap where some went."""
+    was, now = before.split(), after.split()
+    places: set[int] = set()
+    for what, _, _, begin, stop in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if what in ("replace", "insert"):
+            places.update(range(begin, stop))
+        elif what == "delete" and now:
+            places.add(min(begin, len(now) - 1))
+    spans, at = [], 0
+    for place, word in enumerate(now):
+        at = after.index(word, at)
+        if place in places:
+            spans.append((at, at + len(word)))
+        at += len(word)
+    return tuple(spans)
+
+
+def claims_loss(
+    network: SupportNetwork, tokenizer: Any, batch: Sequence[Claim], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of the doubts of ``batch`` and of its tokens' marks, summed over claims and averaged over tokens; and the
+    doubts [B]."""
+    encoded, own, offsets = tokenize(tokenizer, [(claim.passages, claim.sentence) for claim in batch])
+    wrong = np.zeros(own.shape, bool)
+    for row, claim in enumerate(batch):
+        for begin, stop in claim.wrong:
+            wrong[row] |= (offsets[row, :, 0] < stop) & (offsets[row, :, 1] > begin)
+    marks, doubts = network(own.to(device), **{name: tensor.to(device) for name, tensor in encoded.items()})
+    target = torch.tensor([float(claim.doubtful) for claim in batch], device=device)
+    told = torch.from_numpy(wrong & own.numpy()).to(device)[own].float()
+    sentence = functional.binary_cross_entropy_with_logits(doubts, target)
+    token = functional.binary_cross_entropy_with_logits(
+        marks[own.to(device)], told, pos_weight=torch.tensor(_WRONG_WEIGHT, device=device)
+    )
+    return sentence + token, doubts.detach()
+
+
+def batches(lengths: Sequence[int], steps: int, seed: int) -> list[np.ndarray]:
+    """``steps`` batches of claims by number: each claim once before any comes again, claims of like length together."""
+    found: list[np.ndarray] = []
+    sizes = np.asarray(lengths)
+    epoch = 0
+    while len(found) < steps:
+        rng = generator(seed, "support-order", epoch)
+        order, own = rng.permutation(len(sizes)), []
+        for start in range(0, len(order), BATCH * _SORTED):
+            part = order[start : start + BATCH * _SORTED]
+            part = part[np.argsort(sizes[part], kind="stable")]
+            own += [part[at : at + BATCH] for at in range(0, len(part), BATCH)]
+        found += [own[at] for at in rng.permutation(len(own))]
+        epoch += 1
+    return found[:steps]
+
+
+def train_support(
+    accelerator: "Accelerator",
+    network: SupportNetwork,
+    tokenizer: Any,
+    pairs: Sequence[Pair],
+    held_out: Sequence[Pair],
+    steps: int,
+    seed: int,
+    work: Path,
+) -> tuple[SupportJudge, dict[str, float]]:
+    """Train ``network`` for ``steps`` steps of ``BATCH`` claims; goes on from the last whole checkpoint in ``work``.
+
+    The processes of ``accelerator`` share out each step's claims and come to the same weights. Returns the judge, and of each
+    kind of damage how often one of its claims on ``held_out`` pairs (of the training ones where those are too few) is
+    doubted more than one that is true ("all" of them together): AUC. The weights depend on pairs, seed and steps, not on
+    interruptions. Raises InputError where nothing can be damaged.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    learnt = claims(pairs, steps * BATCH, seed)
+    if not any(claim.doubtful for claim in learnt):
+        raise InputError("no sentence of the training pairs can be made untrue; set judges=false")
+    device = accelerator.device
+    network.to(device)
+    optimizer = make_optimizer(network, _PLAN)
+    path, start = work / "support.pt", 0
+    if path.is_file():
+        state = torch.load(path, map_location=device, weights_only=True)
+        network.load_state_dict(state["learnt"], strict=False)
+        optimizer.load_state_dict(state["optimizer"])
+        start = int(state["step"])
+    mixed = device.type == "cpu" and fast_bf16()
+    rank, size = accelerator.process_index, accelerator.num_processes
+    order = batches([len(claim.passages) + len(claim.sentence) for claim in learnt], steps, seed)
+    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    network.train()
+    recent: list[float] = []
+    with Bar("support judge", steps, start) as bar:
+        for step in range(start, steps):
+            set_learning_rate(optimizer, _PLAN, step, steps)
+            batch = [learnt[place] for place in order[step]]
+            # A process without a claim takes part in the exchange, with weight 0.
+            part = batch[rank::size] or batch[:1]
+            with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
+                loss, _ = claims_loss(network, tokenizer, part, device)
+            (loss * len(batch[rank::size]) / len(batch)).backward()
+            if size > 1:
+                own = [parameter.grad for parameter in trained if parameter.grad is not None]
+                summed = accelerator.reduce(torch.cat([gradient.flatten() for gradient in own]), "sum")
+                for gradient, found in zip(own, summed.split([gradient.numel() for gradient in own]), strict=True):
+                    gradient.copy_(found.view_as(gradient))
+            nn.utils.clip_grad_norm_(trained, _CLIP)
+            optimizer.step()
+            optimizer.zero_grad()
+            recent = [*recent[-49:], float(loss.detach())]
+            bar.advance(note=f"loss {np.mean(recent):.3f}")
+            if (step + 1) % _SAVE_EVERY and step + 1 < steps:
+                continue
+            check_sound(step, float(np.mean(recent)), network)
+            if not rank:
+                kept = {name: p.detach() for name, p in network.named_parameters() if p.requires_grad}
+                state = {"learnt": kept, "optimizer": optimizer.state_dict(), "step": step + 1}
+                with replacing(path) as handle:
+                    torch.save(state, handle)
+    # What is kept is what scores.
+    network.take(network.learnt())
+    network.eval()
+    held = claims(held_out, _CHECKED, seed + 1)
+    if sum(claim.doubtful for claim in held) <= _FEW or all(claim.doubtful for claim in held):
+        held = learnt[:_CHECKED]
+    doubts, untrue = _doubts(network, tokenizer, held, device), np.array([claim.doubtful for claim in held])
+    kinds = np.array([claim.kind for claim in held])
+    with torch.no_grad():
+        real = doubts[kinds == REAL]
+        network.centre.fill_(float(real.mean()))
+        network.scale.fill_(max(float(real.std()), 1e-3))
+        # A sentence of the document is borne out as well as the best of the real ones are.
+        network.copied.fill_(float(np.quantile(real, 0.1)))
+    found = {"all": float(roc_auc_score(untrue, doubts))}
+    for kind in sorted(set(kinds[untrue].tolist())):
+        asked = ~untrue | (kinds == kind)
+        found[kind] = float(roc_auc_score(untrue[asked], doubts[asked]))
+    return SupportJudge(network, tokenizer), found
+
+
+@torch.inference_mode()
+def _doubts(network: SupportNetwork, tokenizer: Any, held: Sequence[Claim], device: torch.device) -> np.ndarray:
+    order = np.argsort([len(claim.passages) + len(claim.sentence) for claim in held], kind="stable")
+    found = np.zeros(len(held))
+    for start in range(0, len(order), BATCH):
+        places = order[start : start + BATCH]
+        found[places] = claims_loss(network, tokenizer, [held[place] for place in places], device)[1].cpu().numpy()
+    return found
