@@ -13,6 +13,7 @@ from negsample.models.align.alignment import Alignment, DocumentView
 from negsample.models.align.aspects import matches, repeated_runs, telling_facts
 from negsample.models.align.reader import Text
 from negsample.models.align.support import Verdict
+from negsample.models.align.support import told as told_by
 from negsample.models.align.words import read_words
 from negsample.scoring.scorer import values_at
 from negsample.text import as_written
@@ -81,7 +82,7 @@ def explain(
     runs = repeated_runs(read)
     again = {word for places in runs.values() for words in places for word in words}
     judge = features.support
-    verdicts = judge.verdicts([(source, read.pieces)])[0] if judge is not None else [None] * len(read.pieces)
+    verdicts = judge.verdicts([(told_by(document_view.text), read.pieces)])[0] if judge is not None else [None] * len(read.pieces)
     told["summary"] = [
         _sentence(document_view, read, found, m, again, verdict, show)
         for m, (verdict, show) in enumerate(zip(verdicts, as_written(summary, read.pieces), strict=True))

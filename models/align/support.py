@@ -25,6 +25,7 @@ from negsample.models.language.model_files import read_tensors
 from negsample.recent import Recent
 
 if TYPE_CHECKING:
+    from negsample.models.align.reader import Text
     from negsample.models.features.align import PairView
 
 RANK = 8
@@ -186,8 +187,8 @@ class SupportJudge:
             marks, doubts = network(own.to(device), **{name: tensor.to(device) for name, tensor in encoded.items()})
             for row, place in enumerate(places):
                 inside = own[row].numpy()
-                told = zip(offsets[row][inside].tolist(), marks[row].cpu().numpy()[inside].tolist(), strict=True)
-                found[place] = verdict(float(doubts[row]), tuple((begin, stop, mark) for (begin, stop), mark in told))
+                found_marks = zip(offsets[row][inside].tolist(), marks[row].cpu().numpy()[inside].tolist(), strict=True)
+                found[place] = verdict(float(doubts[row]), tuple((begin, stop, mark) for (begin, stop), mark in found_marks))
         return found
 
     def save(self, folder: Path) -> dict[str, Any]:
@@ -198,6 +199,16 @@ class SupportJudge:
         save_file({name: tensor.contiguous() for name, tensor in self._learnt.items()}, str(folder / FILE))
         self.fingerprint = file_digest(folder / FILE).hex()
         return {"fingerprint": self.fingerprint}
+
+
+def told(document: "Text") -> tuple[str, ...]:
+    """The sentences of a document; of a dialogue, each with the name of who says it."""
+    return tuple(map(named, document.pieces, document.speakers))
+
+
+def named(sentence: str, speaker: str) -> str:
+    """A ``sentence`` of a turn with its ``speaker``'s name before it, as the first of a turn has it; "" is nobody."""
+    return f"{speaker}: {sentence}" if speaker and not sentence.startswith(speaker) else sentence
 
 
 def passages(document: Sequence[str], summary: Sequence[str], copied: bool = False) -> list[str]:

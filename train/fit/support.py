@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from negsample.errors import InputError
 from negsample.io.files import replacing
-from negsample.models.align.support import SupportJudge, SupportNetwork, passages, tokenize
+from negsample.models.align.support import SupportJudge, SupportNetwork, named, passages, tokenize
 from negsample.models.align.words import pieces
 from negsample.negatives import NEGATIVES
 from negsample.negatives.context import CannotDamage, Context, context_of
@@ -87,7 +87,7 @@ def claims(pairs: Sequence[Pair], most: int, seed: int) -> list[Claim]:
 
 
 def _claims_of(pair: Pair, context: Context, rng: np.random.Generator) -> Iterator[Claim]:
-    document = [piece.text for piece in pieces(pair.document)]
+    document = [named(piece.text, piece.speaker) for piece in pieces(pair.document)]
     for sentences, most in (
         ([piece.text for piece in pieces(pair.summary)], _FROM_SUMMARY),
         (document, _FROM_DOCUMENT),
