@@ -82,7 +82,11 @@ def explain(
     runs = repeated_runs(read)
     again = {word for places in runs.values() for words in places for word in words}
     judge = features.support
-    verdicts = judge.verdicts([(told_by(document_view.text), read.pieces)])[0] if judge is not None else [None] * len(read.pieces)
+    verdicts = (
+        judge.verdicts([(told_by(document_view.text), read.pieces)])[0]
+        if judge is not None
+        else [None] * len(read.pieces)
+    )
     told["summary"] = [
         _sentence(document_view, read, found, m, again, verdict, show)
         for m, (verdict, show) in enumerate(zip(verdicts, as_written(summary, read.pieces), strict=True))

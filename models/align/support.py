@@ -102,7 +102,9 @@ class SupportNetwork(nn.Module):
         marks = self.token(states).squeeze(-1)
         mask = own.unsqueeze(-1).to(states.dtype)
         mean = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
-        worst = marks.masked_fill(~own, -1e4).logsumexp(1)
+        # Nearly the highest, however many there are.
+        among = marks.masked_fill(~own, -1e4)
+        worst = (among.softmax(1) * among).sum(1)
         return marks, self.sentence(torch.cat([mean, states[:, 0]], 1)).squeeze(-1) + worst
 
     def learnt(self) -> dict[str, Tensor]:
@@ -188,7 +190,9 @@ class SupportJudge:
             for row, place in enumerate(places):
                 inside = own[row].numpy()
                 found_marks = zip(offsets[row][inside].tolist(), marks[row].cpu().numpy()[inside].tolist(), strict=True)
-                found[place] = verdict(float(doubts[row]), tuple((begin, stop, mark) for (begin, stop), mark in found_marks))
+                found[place] = verdict(
+                    float(doubts[row]), tuple((begin, stop, mark) for (begin, stop), mark in found_marks)
+                )
         return found
 
     def save(self, folder: Path) -> dict[str, Any]:

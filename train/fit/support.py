@@ -21,10 +21,12 @@ from negsample.models.align.support import SupportJudge, SupportNetwork, named, 
 from negsample.models.align.words import pieces
 from negsample.negatives import NEGATIVES
 from negsample.negatives.context import CannotDamage, Context, context_of
+from negsample.negatives.reported import reported
 from negsample.negatives.reword import reword
 from negsample.progress import Bar
 from negsample.records import Pair
 from negsample.seeds import generator
+from negsample.sentences import Turn, split_sentences, turns
 from negsample.train.config import TrainConfig
 from negsample.train.fit.judge import fast_bf16
 from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate
@@ -39,8 +41,12 @@ KINDS: Mapping[str, float] = {
 """Kinds of negatives that claims are damaged by → how often each is tried."""
 REAL, REWORDED = "real", "reworded"
 BATCH = 32
-# Claims of a document: of its summary, of its own sentences; words of each.
+# Claims of a document: of its summary, of its own sentences, at least;
+# of a long document one in so many; turns before and after one whose sentence is taken.
 _FROM_SUMMARY, _FROM_DOCUMENT = 4, 2
+_A_CLAIM, _AROUND = 15, 5
+# Words of what is taken as it was said.
+_SAID_LEAST = 7
 _WORDS = (4, 50)
 # Damaged copies of a claim, and how often each has an innocently reworded one beside it.
 _COPIES, _REWORDED = 2, 0.5
@@ -87,23 +93,54 @@ def claims(pairs: Sequence[Pair], most: int, seed: int) -> list[Claim]:
 
 
 def _claims_of(pair: Pair, context: Context, rng: np.random.Generator) -> Iterator[Claim]:
-    document = [named(piece.text, piece.speaker) for piece in pieces(pair.document)]
-    for sentences, most in (
-        ([piece.text for piece in pieces(pair.summary)], _FROM_SUMMARY),
-        (document, _FROM_DOCUMENT),
-    ):
-        fit = [sentence for sentence in sentences if _WORDS[0] <= len(sentence.split()) <= _WORDS[1]]
-        for number in rng.permutation(len(fit))[:most]:
-            made = [(fit[number], REAL)]
-            for _ in range(_COPIES):
-                if rng.random() < _REWORDED and (other := reword(fit[number], rng)):
-                    made.append((other, REWORDED))
-                if damaged := _damage(pair, fit[number], context, rng):
-                    made.append(damaged)
-            read = passages(document, [sentence for sentence, _ in made], copied=True)
-            for beside, (sentence, kind) in zip(read, made, strict=True):
-                wrong = changed(fit[number], sentence) if kind in KINDS else ()
-                yield Claim(beside, sentence, kind, wrong)
+    spoken = turns(pair.document)
+    own = _fit([piece.text for piece in pieces(pair.summary)])
+    drawn = [(pair, own[place]) for place in rng.permutation(len(own))[:_FROM_SUMMARY]]
+    if spoken is not None:
+        drawn += _said(pair, spoken, rng)
+    else:
+        own = _fit([piece.text for piece in pieces(pair.document)])
+        drawn += [(pair, own[place]) for place in rng.permutation(len(own))[: _of_document(len(own))]]
+    for beside, sentence in drawn:
+        made = [(sentence, REAL)]
+        for _ in range(_COPIES):
+            if rng.random() < _REWORDED and (other := reword(sentence, rng)):
+                made.append((other, REWORDED))
+            if damaged := _damage(beside, sentence, context, rng):
+                made.append(damaged)
+        document = [named(piece.text, piece.speaker) for piece in pieces(beside.document)]
+        read = passages(document, [text for text, _ in made], copied=True)
+        for passage, (text, kind) in zip(read, made, strict=True):
+            yield Claim(passage, text, kind, changed(sentence, text) if kind in KINDS else ())
+
+
+def _fit(sentences: Sequence[str]) -> list[str]:
+    return [sentence for sentence in sentences if _WORDS[0] <= len(sentence.split()) <= _WORDS[1]]
+
+
+def _of_document(sentences: int) -> int:
+    """Claims that are taken of a document's own sentences: more of a long one."""
+    return max(_FROM_DOCUMENT, sentences // _A_CLAIM)
+
+
+def _said(pair: Pair, spoken: Sequence[Turn], rng: np.random.Generator) -> list[tuple[Pair, str]]:
+    """Sentences of a dialogue, as they were said or as they are told of their speaker, each with the turns around it."""
+    found: list[tuple[Pair, str]] = []
+    wanted = _of_document(len(spoken))
+    for place in rng.permutation(len(spoken))[: 4 * wanted].tolist():
+        around = spoken[max(0, place - _AROUND) : place + _AROUND + 1]
+        turn = spoken[place]
+        others = [other.speaker for other in around if other.speaker not in ("", turn.speaker)]
+        sentences = _fit(split_sentences(turn.text))
+        if not sentences or not others or not turn.speaker or len(found) == wanted:
+            continue
+        sentence = sentences[rng.integers(len(sentences))]
+        told = reported(sentence, turn.speaker, others[0])
+        if told is None and len(sentence.split()) < _SAID_LEAST:
+            continue
+        sentence = told or named(sentence, turn.speaker)
+        found.append((Pair(pair.id, "\n".join(other.line for other in around), sentence), sentence))
+    return found
 
 
 def _damage(pair: Pair, sentence: str, context: Context, rng: np.random.Generator) -> tuple[str, str] | None:

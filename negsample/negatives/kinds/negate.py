@@ -31,10 +31,8 @@ from negsample.records import Pair
 
 _PLURAL = ("i", "we", "you", "they")
 _SINGULAR = ("he", "she", "it")
-_THIRD = {
-    (verb[:-1] + "ies" if verb.endswith("y") and verb[-2] not in "aeou" else verb + "s"): verb for verb in PRESENT
-}
-_THIRD |= {verb + "es": verb for verb in PRESENT if verb.endswith(("ch", "sh", "ss", "o"))} | {"has": "have"}
+THIRD = {(verb[:-1] + "ies" if verb.endswith("y") and verb[-2] not in "aeou" else verb + "s"): verb for verb in PRESENT}
+THIRD |= {verb + "es": verb for verb in PRESENT if verb.endswith(("ch", "sh", "ss", "o"))} | {"has": "have"}
 _CONTRACTED = ("'re", "'ll", "i'm")
 
 
@@ -119,8 +117,8 @@ def _undone(words: Sequence[str], plain: Sequence[str], place: int) -> list[str]
     named = subject[-1].isalnum() and any(map(str.isupper, subject)) and not is_function_word(subject)
     if pronoun in _PLURAL and verb in PRESENT:
         now = ["do", "not", verb]
-    elif (pronoun in _SINGULAR or named) and verb in _THIRD:
-        now = ["does", "not", _THIRD[verb]]
+    elif (pronoun in _SINGULAR or named) and verb in THIRD:
+        now = ["does", "not", THIRD[verb]]
     elif (pronoun in (*_PLURAL, *_SINGULAR) or named) and verb in PAST:
         now = ["did", "not", PAST[verb]]
     else:
