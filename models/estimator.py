@@ -19,6 +19,7 @@ from negsample.models.features.align import AlignFeatures
 from negsample.models.folder import share_below
 from negsample.models.kernels import pack
 from negsample.models.language.networks import pick_device
+from negsample.models.scale import scaled
 from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, items_of, values_at
 from negsample.seeds import digest
 
@@ -74,6 +75,7 @@ class Estimator:
         # Tokenizers, stores of what was read, and caches are not made for threads; products use all cores in any case.
         self._alone = threading.RLock()
         self._percentiles = percentiles or {}
+        self._scale = {name: np.array(knots, np.float64) for name, knots in description.get("scale", {}).items()}
         self._features = parts.features
         self._network = pack(parts.network.to(self.device).eval())
         if hasattr(parts.features, "to"):
@@ -109,6 +111,7 @@ class Estimator:
         """12 hex digits that change with anything that changes a score."""
         about = self.description
         parts = (about["weights_sha256"], about["head"], about.get("head_options"), sorted(about["features"].items()))
+        parts += tuple(sorted(about.get("scale", {}).items()))
         return digest(*parts).hex()[:12]
 
     @property
@@ -275,6 +278,9 @@ class Estimator:
     def _columns(self, answers: Answers) -> Columns:
         """What the answers mean."""
         outputs = torch.sigmoid(torch.from_numpy(answers.values[:, : 1 + len(self._own_aspects)])).numpy()
+        for column, name in enumerate(("score", *self._own_aspects)):
+            if name in self._scale:
+                outputs[:, column] = scaled(self._scale[name], answers.values[:, column].astype(np.float64))
         aspects = dict(zip(self._own_aspects, outputs.T[1:], strict=True))
         return self._ranked(Columns(outputs[:, 0], answers.reasons, answers.cut, aspects))
 

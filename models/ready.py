@@ -5,6 +5,7 @@ them is what a support judge says, which was taught by damaged summaries; ``pyth
 percentiles that the package holds, and makes them anew. Whatever changes a score changes ``VERSION``.
 """
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
         to_bf16(support.network.encoder)
     features = AlignFeatures(in_precision(encoder, precision), support=support)
     network = untrained(features.sources)
+    scale = json.loads(PERCENTILES.read_text(encoding="utf-8")).get("scale", {}) if PERCENTILES.is_file() else {}
     weights = [(name, tensor.numpy().tobytes()) for name, tensor in sorted(network.state_dict().items())]
     about = {"name": ENCODER, "fingerprint": fingerprint}
     parts = Parts("align", {"sources": features.sources}, features, network, about)
@@ -63,6 +65,7 @@ def ready_parts(precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
         "head_options": parts.options,
         "features": {"encoder": fingerprint, "judge": None, "support": {"fingerprint": support.fingerprint}},
         "encoder": about,
+        "scale": scale,
         "recipe": "none",
         "loss": "none",
         "weights_sha256": digest(*(part for pair in weights for part in pair), size=32).hex(),

@@ -22,6 +22,7 @@ from negsample.io.run_record import Stopwatch, write_run
 from negsample.models.build import Parts, make_network, new_parts, takes
 from negsample.models.evaluation import by_kind, figures
 from negsample.models.folder import percentiles_of, save_folder
+from negsample.models.scale import on_scale, scale_of
 from negsample.negatives.recipe import Recipe, parse_recipe
 from negsample.number_text import figure_text
 from negsample.processes import refuse_sharding
@@ -39,7 +40,7 @@ WORK = "work"
 # A finished run has it, written last.
 RUN = "run.json"
 # What took long to learn: checkpoints, and head ``align``'s judge and features.
-_LEARNED = (f"{WORK}/checkpoint-*[0-9]", f"{WORK}/judge.pt", f"{WORK}/features/*.npz")
+_LEARNED = (f"{WORK}/checkpoint-*[0-9]", f"{WORK}/judge.pt", f"{WORK}/support.pt", f"{WORK}/features/*.npz")
 
 
 def train(
@@ -98,7 +99,7 @@ def _run(
         held_scores = outputs_of(accelerator, config, parts, held, work, "validation")["score"]
         if accelerator.is_main_process:
             callbacks.after_fit(np.array(held.labels), held_scores)
-    real = _real_outputs(accelerator, config, parts, splits, work)
+    real, damaged = _held_outputs(accelerator, config, parts, splits, work)
     if not accelerator.is_main_process:
         accelerator.wait_for_everyone()
         return {}
@@ -106,7 +107,9 @@ def _run(
     found["seconds"] = watch.seconds
     found["skipped"] = data["skipped_text"]
     corpora = f"held-out summaries of {', '.join(data['corpora'])}"
-    save_model(parts, out, config, recipe, loss, data, found, percentiles_of(real, corpora))
+    # Other heads answer with the labels that they learned.
+    scale = scale_of(real, damaged) if takes(parts.head) == "align" else {}
+    save_model(parts, out, config, recipe, loss, data, found, percentiles_of(on_scale(real, scale), corpora), scale)
     with told_after(out, "what tells of it"):
         atomic_json(out / "figures.json", found)
         finish(accelerator, config, out, watch, smoke=smoke, data=data, figures=found)
@@ -211,17 +214,22 @@ def outputs_of(
     return {"score": torch.sigmoid(logits).numpy()}
 
 
-def _real_outputs(
+def _held_outputs(
     accelerator: "Accelerator", config: TrainConfig, parts: Parts, splits: Mapping[str, Split], work: Path
-) -> dict[str, np.ndarray]:
-    """``score`` and each aspect of the original summaries of the splits that nothing was learnt from."""
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """``score`` and each aspect of the splits that nothing was learnt from: of original summaries, and of damaged ones."""
     found: dict[str, list[np.ndarray]] = {}
+    original: list[np.ndarray] = []
     for name in ("validation", "test"):
         # No further than what has been read for head ``align``.
         split = beginning(splits[name], MOST_EXAMPLES)
         for column, values in outputs_of(accelerator, config, parts, split, work, name).items():
-            found.setdefault(column, []).append(values[split.is_original[: len(values)]])
-    return {column: np.concatenate(values) for column, values in found.items()}
+            found.setdefault(column, []).append(values)
+        original.append(split.is_original[: len(values)])
+    columns, real = {column: np.concatenate(values) for column, values in found.items()}, np.concatenate(original)
+    return {name: column[real] for name, column in columns.items()}, {
+        name: column[~real] for name, column in columns.items()
+    }
 
 
 def cut_of(parts: Parts, splits: Mapping[str, Split]) -> dict[str, dict[str, int]]:
@@ -238,10 +246,13 @@ def save_model(
     data: Mapping[str, Any],
     found: Mapping[str, Any],
     percentiles: Mapping[str, Any] | None = None,
+    scale: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the trained ``parts`` as a model folder at ``out``, with what they were trained on and how well, and
-    ``percentiles`` (``percentiles_of``)."""
+    """Write the trained ``parts`` as a model folder at ``out``, with what they were trained on and how well, ``percentiles``
+    (``percentiles_of``) and ``scale`` (``scale_of``)."""
     facts = {"recipe": str(recipe), "loss": loss, "training": config.as_dict(), "data": data, "figures": found}
+    if scale:
+        facts["scale"] = dict(scale)
     save_folder(parts, out, facts, "", percentiles)
     with told_after(out, "README.md"):
         atomic_text(out / "README.md", _model_card(out.name, parts, facts))

@@ -11,15 +11,22 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from accelerate import Accelerator
 
+from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.models import load, ready
 from negsample.models.align.support import FILE, new_network
 from negsample.models.encoders import make_encoder
-from negsample.models.folder import percentiles_of, sample_columns
+from negsample.models.folder import percentiles_of
+from negsample.models.scale import on_scale, scale_of
+from negsample.negatives.context import context_of
+from negsample.negatives.generate import ExampleMaker
+from negsample.negatives.recipe import parse_recipe
 from negsample.records import Pair, document_key
 from negsample.settings import number, read_settings
 from negsample.terminal import say
@@ -29,6 +36,11 @@ from negsample.train.fit.support import train_support
 
 # One document of so many is held out.
 _HELD = 20
+# What the scale is made of beside real summaries, each kind as often, and how many copies of a summary.
+_DAMAGE = dict.fromkeys(
+    ("sentence-delete", "intrude", "entity", "negate", "sentence-replace", "swap", "shuffle", "truncate"), 1.0
+)
+_COPIES = 3
 
 
 @dataclass(frozen=True)
@@ -64,13 +76,32 @@ def teach(settings: ReadySettings) -> dict[str, float]:
     return seen
 
 
+def measure(seed: int) -> dict[str, Any]:
+    """Scale and percentiles of the ready estimator, by the embedded sample: its summaries, and damaged copies of each."""
+    # What is there of an earlier one must not count.
+    ready.PERCENTILES.unlink(missing_ok=True)
+    estimator = load()
+    pairs = list(load_pairs("sample"))
+    context = context_of(pairs)
+    maker = ExampleMaker(context, parse_recipe(_DAMAGE), _COPIES, seed)
+    examples = [
+        example
+        for position in context.positions.tolist()
+        for example in maker.examples(pair := pairs[context.index.number[position]], pair.id, position)
+    ]
+    named = estimator.score_pairs([e.document for e in examples], [e.summary for e in examples]).named()
+    real = np.array([example.kind == "original" for example in examples])
+    columns = {name: column[real] for name, column in named.items()}
+    scale = scale_of(columns, {name: column[~real] for name, column in named.items()})
+    return {"ready": ready.VERSION, "scale": scale, **percentiles_of(on_scale(columns, scale), "sample")}
+
+
 def main(words: list[str]) -> None:
     """Make what ``words`` (``key=value``) ask for."""
     settings = read_settings(ReadySettings, None, words, "ready")
     if settings.steps:
         say(json.dumps({name: round(share, 3) for name, share in teach(settings).items()}))
-    columns = sample_columns(load())
-    atomic_json(ready.PERCENTILES, {"ready": ready.VERSION, **percentiles_of(columns, "sample")})
+    atomic_json(ready.PERCENTILES, measure(settings.seed))
     say(f"{ready.PERCENTILES}: written")
 
 

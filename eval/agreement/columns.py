@@ -61,7 +61,7 @@ def make_scorers(
 ) -> tuple[list[Scorer], list[str]]:
     """Make the scorers of metric specifications and of models, called by their folders, and tell what could not be had.
 
-    With ``baselines`` the trivial ones follow, and the untrained estimator unless it is among the models as the ready one;
+    With ``baselines`` the trivial ones follow, and the untrained estimator;
     one that can't be made (its encoder is not installed) is told of in the second result and is no error. The models compute
     in ``precision``. Raises InputError for a wrong specification and a damaged model.
     """
@@ -76,8 +76,6 @@ def make_scorers(
             scorers.append(load(folder, precision=precision).scorer(name))
     missed = []
     there = {scorer.name for scorer in scorers}
-    if any(scorer.signature.startswith("ready:") for scorer in scorers):
-        there.add(UNTRAINED)
     for spec in BASELINES if baselines else ():
         if spec in there or spec not in METRICS:
             continue

@@ -1,7 +1,7 @@
 """Why a pair scores as it does: what is covered, what each sentence rests on, what has no support, what is repeated."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ def explain(
     document's, yet borne out: only a support judge can tell them apart), ``doubt`` (how likely such a judge holds it to be
     untrue, [0, 1]; null without one) and ``faults``
     (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else ``"short"``); ``repetitions``: pairs of
-    alike sentences, and runs of three words said again. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where
+    alike sentences, and runs of three words said again; ``lowers``: in a sentence what speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where
     these words and runs stand: [start, stop] in characters of ``sentence``.
     """
     pair = features.view_pairs([document], [summary])[0]
@@ -60,7 +60,14 @@ def explain(
     }
     if pair.alignment is None:
         told["reason"] = features.reason(document, summary)
-        return {**told, "document": [], "missing": [], "summary": [], "repetitions": {"sentences": [], "phrases": []}}
+        return {
+            **told,
+            "document": [],
+            "missing": [],
+            "summary": [],
+            "lowers": None,
+            "repetitions": {"sentences": [], "phrases": []},
+        }
     document_view, read, found = pair.document, pair.summary, pair.alignment
     weights = _salience(network, document_view)
     # The mean of the match by word vectors and by word forms.
@@ -92,7 +99,30 @@ def explain(
         for m, (verdict, show) in enumerate(zip(verdicts, as_written(summary, read.pieces), strict=True))
     ]
     told["repetitions"] = {"sentences": _alike(read.vectors), "phrases": list(runs)}
+    told["lowers"] = _what_lowers(told, np.array([item["weight"] for item in told["document"]]))
     return told
+
+
+def _what_lowers(told: Mapping[str, Any], weights: np.ndarray) -> str | None:
+    """In a sentence, what most speaks against the summary; None where nothing does."""
+    own = told["summary"]
+    untrue = sum(bool(item["unsupported"]) if item["doubt"] is None else item["doubt"] > 0.5 for item in own)
+    broken = sum(bool(item["faults"]) for item in own)
+    again = len({second for _, second in told["repetitions"]["sentences"]})
+    left = float(weights[[not item["said"] for item in told["document"]]].sum())
+    shares = {
+        f"{_of(untrue, own)} what the document does not bear out": untrue / len(own),
+        f"{_of(broken, own)} what is no whole sentence": broken / len(own),
+        f"{_of(again, own)} again what was said before": again / len(own),
+        # Every summary leaves most of its document out.
+        f"{left:.0%} of what the document is about, by weight, is left out": max(0.0, 2 * left - 1),
+    }
+    worst = max(shares, key=lambda text: shares[text])
+    return worst if shares[worst] else None
+
+
+def _of(some: int, every: Sequence[Any]) -> str:
+    return f"{some} of {len(every)} sentence{'s' if len(every) > 1 else ''} say{'s' if some == 1 else ''}"
 
 
 def _salience(network: nn.Module, document: DocumentView) -> np.ndarray:

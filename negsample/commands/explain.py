@@ -79,6 +79,8 @@ def lines(told: dict[str, Any]) -> list[str]:
         out.append(f"{name} {target['value']:.2f} (interval {low:.2f} to {high:.2f}): {adds}")
     if "reason" in told:
         return [*out, told["reason"]]
+    if told["lowers"]:
+        out.append(f"what lowers it most: {told['lowers']}")
     out.append("summary: support, and the document sentence it rests on")
     for place, item in enumerate(told["summary"]):
         out.append(f"  s{place} {item['support']:.2f} ← d{item['rests_on']}  {shorten(item['sentence'], 90)}")

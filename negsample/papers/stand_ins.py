@@ -41,7 +41,7 @@ _SIZES = (4, int(0.7 * PAIRS))
 # The most of what costs time, the first two also where the configuration sets no bound: texts (tokens of a pair and of
 # its summary for ``cls``, rows of each for other heads) and steps of a judge (``align``).
 _BOUNDS = {"limit": PAIRS, "epochs": 2}
-_MOST = dict.fromkeys(("negatives", "redraws", "judge_steps"), 2)
+_MOST = dict.fromkeys(("negatives", "redraws", "judge_steps", "support_steps"), 2)
 _MOST |= dict.fromkeys(("max_length", "max_document"), 64) | dict.fromkeys(("min_summary", "max_summary"), 32)
 # The same of a training by a reward.
 _REINFORCED = {"ml_epochs": 1, "epochs": 2, "batch_size": 8, "document_tokens": 64, "summary_tokens": 16, "beams": 2}

@@ -146,6 +146,7 @@ function rest(record, one, place) {
 
 function notes(told) {
   const out = told.reason ? [told.reason] : [];
+  if (told.lowers) out.push(`What lowers it most: ${told.lowers}`);
   const unknown = [...new Set(told.summary.flatMap(one => one.unsupported))];
   if (unknown.length) out.push(`Not borne out by the document: ${unknown.join("; ")}`);
   told.summary.forEach((one, place) => {

@@ -41,7 +41,7 @@ def test_it_is_align_as_it_is_made(estimator: Estimator) -> None:
     document, summary = story(1)
     features = ready.ready_parts()[0].features
     assert isinstance(features, AlignFeatures)
-    logits = untrained()(**stack(features.compare([document], [summary])))[0].detach().numpy()
+    logits = untrained(features.sources)(**stack(features.compare([document], [summary])))[0].detach().numpy()
     scored = estimator.score_pairs([document], [summary])
     found = [column[0] for column in scored.named().values()]
     # What else is read at once may change the last digits.
@@ -52,7 +52,7 @@ def test_it_is_align_as_it_is_made(estimator: Estimator) -> None:
 
 def test_its_percentiles_are_those_of_the_embedded_sample(estimator: Estimator) -> None:
     kept = json.loads(ready.PERCENTILES.read_text())
-    assert kept["ready"] == ready.VERSION, "run python -m negsample.models.ready"
+    assert kept["ready"] == ready.VERSION, "run python -m negsample.train.ready steps=0"
     pairs = list(load_pairs("sample"))
     assert set(kept["summaries"].values()) == {len(pairs)}
     some = pairs[::27]
@@ -62,7 +62,7 @@ def test_its_percentiles_are_those_of_the_embedded_sample(estimator: Estimator) 
         values = np.array(kept["values"][name])
         for value, share in zip(column, shares[name], strict=True):
             place = np.argmin(np.abs(values - value))
-            assert values[place] == pytest.approx(value, abs=1e-4), "run python -m negsample.models.ready"
+            assert values[place] == pytest.approx(value, abs=1e-4), "run python -m negsample.train.ready steps=0"
             assert share == pytest.approx(place / len(pairs), abs=0.03)
 
 
@@ -191,7 +191,7 @@ def records(tmp_path: Path) -> Path:
 
 def test_commands_without_a_model(records: Path, negsample) -> None:
     done = negsample("score", "in.jsonl", "-o", "out.jsonl", cwd=records)
-    assert "  ready:1|model:" in done.stdout
+    assert f"  ready:{ready.VERSION}|model:" in done.stdout
     first = json.loads((records / "out.jsonl").read_text().splitlines()[0])
     assert set(first) == {"id", "system", "document", "summary", "score", "percentile", "aspects", "aspect_percentiles"}
     assert set(first["aspects"]) == set(first["aspect_percentiles"]) == {"coverage", "support", "coherence", "form"}
@@ -203,7 +203,7 @@ def test_commands_without_a_model(records: Path, negsample) -> None:
     assert f"{first['percentile']:.0%}" in shown
     assert max(map(len, shown.splitlines()[:5])) <= 110
     told = negsample("explain", "in.jsonl", "--limit", "1", cwd=records).stdout
-    assert told.splitlines()[-1].startswith("ready:1|")
+    assert told.splitlines()[-1].startswith(f"ready:{ready.VERSION}|")
 
 
 def test_a_gate_on_the_command_line(records: Path, negsample) -> None:

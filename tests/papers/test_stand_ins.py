@@ -17,6 +17,7 @@ def test_what_is_replaced_and_what_stays():
     before, after = config.as_dict(), small.as_dict()
     unset = dict.fromkeys(("corpus_config", "document_field", "sample"))
     numbers = {"negatives": 2, "limit": PAIRS, "epochs": 2, "max_length": 64, "min_summary": 32, "judge_steps": 2}
+    numbers["support_steps"] = 2
     assert {key: value for key, value in after.items() if value != before[key]} == {
         **unset, **numbers, "corpus": "sample:news", "encoder": "minilm", "mixed_precision": "no",
     }  # fmt: skip

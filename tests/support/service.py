@@ -68,6 +68,7 @@ def explain(document: str, summary: str) -> dict[str, Any]:
         ],
         "missing": [place for place, text in enumerate(sources) if share(summary, text) < 0.5][:3],
         "summary": [_sentence(document, sources, text) for text in own],
+        "lowers": None,
         "repetitions": {"sentences": [[0, 1]] if own[1:2] == own[:1] else [], "phrases": []},
     }
 

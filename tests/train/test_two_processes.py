@@ -150,7 +150,7 @@ def test_two_processes_train_head_align_as_one_does(tiny_bert, tmp_path):
     write_pairs(tmp_path / "pairs.jsonl", 40)
     words = [
         *(f"corpus={tmp_path}/pairs.jsonl", f"encoder=sentence-transformer:{tiny_bert}", "head=align", "negatives=4"),
-        *("epochs=2", "judge_steps=3", "recipe=sentence-delete", "--out"),
+        *("epochs=2", "judge_steps=3", "support_steps=3", "recipe=sentence-delete", "--out"),
     ]
     (tmp_path / "driver.py").write_text(DRIVER_OF_ALIGN)
     runs = [launch(tmp_path / "driver.py", *words, tmp_path / str(n), processes=n) for n in (2, 1)]

@@ -181,15 +181,6 @@ def test_models_their_names_and_their_aspects_and_what_is_cut_is_told_once(
     ]
 
 
-def test_the_ready_estimator_is_not_measured_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "BASELINES", ("words", "align-untrained"))
-    monkeypatch.setattr(columns, "make_metric", lambda spec: lengths(spec)[0])
-    for signature, there in (("ready:1|model:x", ["m", "words"]), ("model:x", ["m", "words", "align-untrained"])):
-        model = SimpleNamespace(scorer=lambda name, own=signature: lengths(name, own)[0])
-        monkeypatch.setattr("negsample.models.load", lambda folder, model=model, **_: model)
-        assert [scorer.name for scorer in columns.make_scorers(["m"], [], baselines=True)[0]] == there
-
-
 def test_score_files_name_what_does_not_match(tmp_path: Path) -> None:
     rows = judged()
     given = [{"doc_id": row["document_id"], "system": row["system"], "score": k} for k, row in enumerate(rows)]

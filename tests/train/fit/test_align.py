@@ -143,6 +143,7 @@ def settings(pairs_file: Path, tiny_bert: Path):
         "negatives": 4,
         "head": "align",
         "judge_steps": 2,
+        "support_steps": 2,
         "epochs": 2,
     }
     return lambda **more: make_config({**given, "encoder": f"sentence-transformer:{tiny_bert}", **more})
@@ -158,7 +159,7 @@ def test_training_leaves_a_model_with_aspects_and_the_seed_decides_its_weights(s
     assert {row["kind"] for row in found["ranking"]} <= set(RECIPE)
     assert set(found["judge"]) == {"form", "coherence"}
     told = told_in(tmp_path / "model")
-    assert (told["loss"], told["head_options"]) == ("ranking+bce", {"sources": ["judge"]})
+    assert (told["loss"], told["head_options"]) == ("ranking+bce", {"sources": ["judge", "support"]})
     train(settings(), tmp_path / "again")
     assert told_in(tmp_path / "again")["weights_sha256"] == told["weights_sha256"]
     estimator = Estimator.load(tmp_path / "model")
