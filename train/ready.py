@@ -84,11 +84,8 @@ def measure(seed: int) -> dict[str, Any]:
     pairs = list(load_pairs("sample"))
     context = context_of(pairs)
     maker = ExampleMaker(context, parse_recipe(_DAMAGE), _COPIES, seed)
-    examples = [
-        example
-        for position in context.positions.tolist()
-        for example in maker.examples(pair := pairs[context.index.number[position]], pair.id, position)
-    ]
+    placed = [(pairs[context.index.number[position]], position) for position in context.positions.tolist()]
+    examples = [example for pair, position in placed for example in maker.examples(pair, pair.id, position)]
     named = estimator.score_pairs([e.document for e in examples], [e.summary for e in examples]).named()
     real = np.array([example.kind == "original" for example in examples])
     columns = {name: column[real] for name, column in named.items()}

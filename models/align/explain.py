@@ -50,8 +50,9 @@ def explain(
     document's, yet borne out: only a support judge can tell them apart), ``doubt`` (how likely such a judge holds it to be
     untrue, [0, 1]; null without one) and ``faults``
     (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else ``"short"``); ``repetitions``: pairs of
-    alike sentences, and runs of three words said again; ``lowers``: in a sentence what speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where
-    these words and runs stand: [start, stop] in characters of ``sentence``.
+    alike sentences, and runs of three words said again; ``lowers``:
+    in a sentence what speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at``
+    are where these words and runs stand: [start, stop] in characters of ``sentence``.
     """
     pair = features.view_pairs([document], [summary])[0]
     told: dict[str, Any] = {
