@@ -67,9 +67,18 @@ def teach(settings: ReadySettings) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as draft:
         work = Path(settings.work or draft)
         work.mkdir(parents=True, exist_ok=True)
-        network, tokenizer = new_network(make_encoder(ready.ENCODER), "sdpa", settings.seed)
+        encoder = make_encoder(ready.ENCODER)
+        network, tokenizer = new_network(encoder, "sdpa", settings.seed)
         judge, seen = train_support(
-            Accelerator(cpu=True), network, tokenizer, pairs, held, settings.steps, settings.seed, work
+            Accelerator(cpu=True),
+            network,
+            tokenizer,
+            encoder.fingerprint,
+            pairs,
+            held,
+            settings.steps,
+            settings.seed,
+            work,
         )
         judge.save(work)
         shutil.copyfile(work / FILE, ready.SUPPORT)

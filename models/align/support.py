@@ -142,8 +142,10 @@ class Verdict(NamedTuple):
 class SupportJudge:
     """The trained network, its changes merged, and its tokenizer; what it has read is remembered: systems share sentences."""
 
-    def __init__(self, network: SupportNetwork, tokenizer: Any, fingerprint: str = "") -> None:
-        self.network, self.tokenizer, self.fingerprint = network.eval(), tokenizer, fingerprint
+    def __init__(self, network: SupportNetwork, tokenizer: Any, encoder: str, fingerprint: str = "") -> None:
+        """``encoder``: the fingerprint of the one whose network this changes."""
+        self.network, self.tokenizer, self.encoder = network.eval(), tokenizer, encoder
+        self.fingerprint = fingerprint
         self._learnt = {name: tensor.detach().clone() for name, tensor in network.learnt().items()}
         network.merge()
         self._known: Recent[tuple[str, str], Verdict] = Recent(_REMEMBERED)
@@ -200,7 +202,8 @@ class SupportJudge:
         from safetensors.torch import save_file
 
         folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: tensor.contiguous() for name, tensor in self._learnt.items()}, str(folder / FILE))
+        tensors = {name: tensor.contiguous() for name, tensor in self._learnt.items()}
+        save_file(tensors, str(folder / FILE), {"encoder": self.encoder})
         self.fingerprint = file_digest(folder / FILE).hex()
         return {"fingerprint": self.fingerprint}
 
@@ -277,14 +280,29 @@ def tokenize(tokenizer: Any, questions: Sequence[tuple[str, str]]) -> tuple[dict
     return dict(encoded), torch.from_numpy(own), offsets
 
 
-def new_network(encoder: Any, attention: str, seed: int) -> tuple[SupportNetwork, Any]:
-    """(network as it is made from the weights of the sentence-transformer ``encoder``, tokenizer). Raises InputError."""
+def new_network(encoder: Any, attention: str, seed: int, like: Path | None = None) -> tuple[SupportNetwork, Any]:
+    """(network as it is made from the weights of the sentence-transformer ``encoder``, tokenizer); it has already learned what
+    the file ``like`` keeps, where that is of the same encoder. Raises InputError."""
     from negsample.models.language.networks import load_pretrained
 
     model, tokenizer, _ = load_pretrained(str(encoder.folder), attention)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return SupportNetwork(model), tokenizer
+        network = SupportNetwork(model)
+    if like is not None and like.is_file() and made_for(like) == encoder.fingerprint:
+        network.take(read_tensors(like, "install the package again"))
+    return network, tokenizer
+
+
+def made_for(file: Path) -> str:
+    """The fingerprint of the encoder that the judge in ``file`` changes; "" where it can't be read."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(file), "pt") as opened:
+            return str((opened.metadata() or {}).get("encoder", ""))
+    except (OSError, SafetensorError):
+        return ""
 
 
 def load_support(file: Path, encoder: Any, fingerprint: str | None = None, attention: str = "sdpa") -> SupportJudge:
@@ -303,4 +321,4 @@ def load_support(file: Path, encoder: Any, fingerprint: str | None = None, atten
         network.take(learnt)
     except (KeyError, RuntimeError) as error:
         raise InputError(f"{file}: of another encoder ({error!s:.200}); copy the model again") from None
-    return SupportJudge(network, tokenizer, found)
+    return SupportJudge(network, tokenizer, made_for(file), found)

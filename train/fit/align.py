@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from negsample.models import ready
 from negsample.models.align.aspects import ASPECTS
 from negsample.models.align.judge import new_judge
 from negsample.models.align.support import new_network
@@ -246,11 +247,12 @@ def fit_align(
         tell(
             "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
         )
-        untaught, tokenizer = new_network(features.encoder, config.attention, config.seed)
+        begun, tokenizer = new_network(features.encoder, config.attention, config.seed, ready.SUPPORT)
         pairs, held_pairs = (original_pairs(splits[name], MOST_DOCUMENTS) for name in ("train", "validation"))
         features.support, seen = train_support(
-            accelerator, untaught, tokenizer, pairs, held_pairs, config.support_steps, config.seed, work
-        )
+            accelerator, begun, tokenizer, features.encoder.fingerprint, pairs, held_pairs, config.support_steps, config.seed,
+            work,
+        )  # fmt: skip
         found["support"] = seen
         tell(f"support judge: {seen['all']:.3f} of untrue sentences doubted more than true ones")
     network = network if network is not None else untrained(features.sources, config.seed)

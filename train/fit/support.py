@@ -56,6 +56,7 @@ _SORTED = 20
 _PLAN = TrainConfig(optimizer="adamw", learning_rate=1e-3, weight_decay=0.01, warmup=0.06, schedule="linear")
 _CLIP = 1.0
 _SAVE_EVERY = 25
+_EPOCHS = 3
 # A few words among many are damaged.
 _WRONG_WEIGHT = 2.0
 _CHECKED, _FEW = 400, 8
@@ -216,13 +217,15 @@ def train_support(
     accelerator: "Accelerator",
     network: SupportNetwork,
     tokenizer: Any,
+    encoder: str,
     pairs: Sequence[Pair],
     held_out: Sequence[Pair],
     steps: int,
     seed: int,
     work: Path,
 ) -> tuple[SupportJudge, dict[str, float]]:
-    """Train ``network`` for ``steps`` steps of ``BATCH`` claims; goes on from the last whole checkpoint in ``work``.
+    """Train ``network``, made from the encoder with the fingerprint ``encoder``, for ``steps`` steps of ``BATCH`` claims, or as
+    many as show each claim three times; goes on from the last whole checkpoint in ``work``.
 
     The processes of ``accelerator`` share out each step's claims and come to the same weights. Returns the judge, and of each
     kind of damage how often one of its claims on ``held_out`` pairs (of the training ones where those are too few) is
@@ -234,6 +237,7 @@ def train_support(
     learnt = claims(pairs, steps * BATCH, seed)
     if not any(claim.doubtful for claim in learnt):
         raise InputError("no sentence of the training pairs can be made untrue; set judges=false")
+    steps = min(steps, -(-_EPOCHS * len(learnt) // BATCH))
     device = accelerator.device
     network.to(device)
     optimizer = make_optimizer(network, _PLAN)
@@ -294,7 +298,7 @@ def train_support(
     for kind in sorted(set(kinds[untrue].tolist())):
         asked = ~untrue | (kinds == kind)
         found[kind] = float(roc_auc_score(untrue[asked], doubts[asked]))
-    return SupportJudge(network, tokenizer), found
+    return SupportJudge(network, tokenizer, encoder), found
 
 
 @torch.inference_mode()

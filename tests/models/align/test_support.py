@@ -23,7 +23,7 @@ def made_judge(features: AlignFeatures, seed: int = 0) -> SupportJudge:
                 parameter.copy_(0.02 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(seed)))
         # What is kept is what scores.
         network.take(network.learnt())
-    return SupportJudge(network, tokenizer)
+    return SupportJudge(network, tokenizer, features.encoder.fingerprint)
 
 
 def test_a_short_document_is_read_whole_and_a_copied_sentence_beside_nothing() -> None:
@@ -79,6 +79,16 @@ def test_what_is_saved_answers_the_same_and_another_file_is_refused(features: Al
     np.testing.assert_allclose(again.readings(pairs), judge.readings(pairs), atol=1e-5)
     # 1 MB is what a package can carry.
     assert (tmp_path / FILE).stat().st_size < 1 << 20
+    # One that is to be taught further has learned it already; not where the encoder is another.
+    network, _ = new_network(features.encoder, "sdpa", 0, tmp_path / FILE)
+    assert all(torch.equal(tensor, judge._learnt[name]) for name, tensor in network.learnt().items())
+    judge.encoder = "another"
+    judge.save(tmp_path / "other")
+    assert not any(
+        new_network(features.encoder, "sdpa", 0, tmp_path / "other" / FILE)[0]
+        .learnt()["encoder.encoder.layer.0.output.dense.up"]
+        .flatten()
+    )
     content = bytearray((tmp_path / FILE).read_bytes())
     content[-1] ^= 1
     (tmp_path / FILE).write_bytes(content)

@@ -59,7 +59,7 @@ def taught(tiny_bert: Path, work: Path, steps: int) -> tuple[dict[str, torch.Ten
     model, tokenizer, _ = load_pretrained(str(tiny_bert))
     torch.manual_seed(0)
     network = SupportNetwork(model)
-    judge, seen = train_support(Accelerator(cpu=True), network, tokenizer, PAIRS[:9], PAIRS[9:], steps, 0, work)
+    judge, seen = train_support(Accelerator(cpu=True), network, tokenizer, "", PAIRS[:9], PAIRS[9:], steps, 0, work)
     return judge._learnt, seen
 
 
