@@ -115,6 +115,7 @@ class Example:
 
     ``label`` lies in [0, 1]; ``kind`` is ``"original"`` or the name of the negative's kind; ``document_id`` is the id
     of the source pair; ``change`` says what was done to the summary, readable by a person; ``{}`` for an original.
+    ``aspects``: labels of aspects, also in [0, 1], where they were given.
     """
 
     id: str
@@ -124,10 +125,12 @@ class Example:
     label: float
     kind: str
     change: Mapping[str, Any] = field(default_factory=dict)
+    aspects: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The example as it is written to JSON lines."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        """The example as it is written to JSON lines; ``aspects`` where there are any."""
+        names = (entry.name for entry in fields(self) if entry.name != "aspects" or self.aspects)
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

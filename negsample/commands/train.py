@@ -27,7 +27,6 @@ def generate(
     """Make labelled examples: every pair, and damaged copies of its summary, by the settings of train on data."""
     from negsample.io.files import new_folder
     from negsample.io.run_record import Stopwatch, write_run
-    from negsample.negatives.recipe import parse_recipe
     from negsample.train.config import read_config
     from negsample.train.data import make_examples
 
@@ -35,7 +34,7 @@ def generate(
     watch = Stopwatch()
     settings = read_config(config, values or [])
     with new_folder(out) as folder:
-        report = make_examples(settings, parse_recipe(settings.recipe), folder)
+        report = make_examples(settings, settings.recipe_of(), folder)
         write_run(folder / "run.json", watch, config=settings.as_dict(), seed=settings.seed, data=report)
     print_examples(report)
 
@@ -45,11 +44,14 @@ def print_examples(report: dict[str, Any]) -> None:
     say(f"{report['pairs']} pairs, {report['documents']} documents, recipe {report['recipe']}")
     for name, split in report["splits"].items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in split["negatives"].items())
-        say(f"  {name:<11}{split['originals']:>7} original, {kinds}")
+        labelled = f"{split['labelled']:>7} labelled" if split.get("labelled") else ""
+        say(f"  {name:<11}" + (f"{split['originals']:>7} original, {kinds}" if kinds else "") + labelled)
         for reason, count in split["refusals"].items():
             say(f"  {'':<11}{count:>7} times not possible: {reason}")
         if split["missing"]:
             say(f"  {'':<11}{split['missing']:>7} negatives missing, as no kind could be made")
+    for line in report.get("labels", {}).get("told", ()):
+        say(f"  {line}")
     if report["duplicates"]:
         say(f"  {report['duplicates']} duplicate pairs left out")
     if report["skipped_text"]:
@@ -72,6 +74,8 @@ def train(
     if config is None and not any(word.partition("=")[0].strip() in _METHOD for word in values or []):
         config = DEFAULT
         say(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}")
+        if any(word.partition("=")[0].strip() == "labels" for word in values or []):
+            values = [*(values or []), "recipe=null"]  # labels alone
     settings = read_config(config, values or [])
     notes = notes_on(settings, config, values or [], smoke)
     if smoke:
@@ -101,14 +105,18 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
         named = named | set(read_file(path))
         if path.parent != FOLDER:
             named_on_corpus = named
-            if "corpus" not in named and not smoke:
+            if not named & {"corpus", "labels"} and not smoke:
                 raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
     notes = []
-    if settings.corpora() == ["sample"] and "corpus" not in named_on_corpus:
+    alone = settings.recipe_of() is None
+    if not alone and settings.corpora() == ["sample"] and "corpus" not in named_on_corpus:
         pairs = len(SAMPLE_PATH.read_bytes().splitlines())
         notes.append(f"corpus: sample (embedded, {pairs} pairs); give corpus=PATH for your own")
-    if missing := [key for key in ("head", "encoder", "recipe") if key not in named]:
-        recipe = settings.recipe if isinstance(settings.recipe, str) else f"of {len(settings.recipe)} kinds"
+    if missing := [key for key in ("head", "encoder", *([] if alone else ["recipe"])) if key not in named]:
+        several = isinstance(settings.recipe, dict)
+        recipe = (
+            f"of {len(settings.recipe or ())} kinds" if several else str(settings.recipe_of() or "none, but labels")
+        )
         method = f"head {settings.head}, encoder {settings.resolved().encoder}, recipe {recipe}"
         notes.append(f"{method} ({', '.join(missing)} by default)")
     return notes
