@@ -11,6 +11,7 @@ from negsample.seeds import digest
 from negsample.sentences import normalise
 from negsample.text import is_blank
 
+PEOPLE = "people"
 _KINDS = {str: "text", bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
@@ -135,12 +136,12 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One summary that people have judged.
+    """One summary that people (or a judge in their place) have judged.
 
     ``documents`` has one text, or several for a multi-document set (an estimator's score is then the mean over them);
     ``scores`` maps the name of a human score to its value, higher is better; ``half`` is ``"tune"``, ``"report"`` or
     ``""``. ``ratings``: of a score that several annotators gave, what each of them gave, where that is known; None in the
-    place of one who gave none.
+    place of one who gave none. ``by``: who gave the scores, ``PEOPLE`` or ``"judge:NAME"``.
     """
 
     document_id: str
@@ -152,3 +153,4 @@ class Judged:
     dataset: str = ""
     half: str = ""
     ratings: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    by: str = PEOPLE

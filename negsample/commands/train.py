@@ -8,7 +8,8 @@ from typer import Option
 
 from negsample.commands import options
 from negsample.errors import InputError
-from negsample.terminal import say
+from negsample.number_text import interval, number
+from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
     from negsample.train.config import TrainConfig
@@ -130,10 +131,10 @@ def evaluate(
     batch_size: options.BatchSize = 32,
     seed: options.Seed = 0,
 ) -> None:
-    """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded labels), with intervals."""
+    """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded ones), with intervals; agreement with given labels."""
+    from negsample.eval.examples import evaluate as evaluate_model
     from negsample.io.files import atomic_json, check_outputs
     from negsample.models import load
-    from negsample.models.evaluation import evaluate as evaluate_model
 
     check_outputs([json], [examples])
     found = evaluate_model(load(model, precision=precision), examples, batch_size=batch_size, seed=seed)
@@ -151,6 +152,7 @@ def print_figures(found: dict[str, Any]) -> None:
 
     for name, figure in found["test"].items():
         say(f"test {name}: {figure_text(figure)}")
+    _print_agreement(found.get("agreement", ()))
     for kind, row in found["by_kind"].items():
         say(f"  {kind:<18}n {row['n']:>6}  mean label {row['label']:.3f}  mean score {row['score']:.3f}")
     if found.get("judge"):
@@ -168,3 +170,28 @@ def print_figures(found: dict[str, Any]) -> None:
     for name, split in found.get("cut", {}).items():
         if split["cut"]:
             say(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")
+
+
+def _print_agreement(figures: Sequence[dict[str, Any]]) -> None:
+    """A row for each given label: how far the output that is called like it, else the score, agrees with it."""
+    of = {(figure["human"], figure["metric"], figure["level"]): figure for figure in figures}
+    outputs, rows = {metric for _, metric, _ in of}, []
+    for human in dict.fromkeys(human for human, _, _ in of):
+        metric = human if human in outputs else "score"
+        cells = []
+        for level in dict.fromkeys(level for _, _, level in of):
+            figure = of[human, metric, level]
+            span = interval(figure["low"], figure["high"])
+            cells += [number(figure["value"]) + (f" ({span})" if span else ""), number(figure["given_length"])]
+        rows.append((human, metric, *cells, str(figure["n"])))
+    if rows:
+        head = (
+            "label",
+            "output",
+            "ρ within documents (95 %)",
+            "given length",
+            "r over all (95 %)",
+            "given length",
+            "n",
+        )
+        say_table(head, rows, texts=("label", "output"))

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # How strongly the head is held to the sum it begins as: damage made by rule is narrower than what systems do.
 # Chosen on human judgments set apart for it (docs/recipes.md): below 0.1 the aspects agree less with people.
 _PRIOR = 0.5
+# The same where labels were given, of what systems wrote; and how many steps an epoch has then at least, of few documents.
+_PRIOR_OF_LABELS, _STEPS = 0.1, 8
 # Original summaries that tell what a language model finds ordinary.
 _READ = 64
 # Examples that go through the head at a time.
@@ -77,6 +79,8 @@ def rank(split: Split) -> Ranked:
         own[~np.isin(split.kind_of, [*kinds_for(aspect), ORIGINAL])] = np.nan
     if split.aspects is not None:
         said[1:, split.is_labelled] = split.aspects[:, split.is_labelled]
+    # Of an aspect that nothing damages the originals teach nothing.
+    said[[len(set(own[np.isfinite(own)].tolist())) < 2 for own in said]] = np.nan
     order = np.argsort(split.document_of, kind="stable")
     documents = np.split(order, np.flatnonzero(np.diff(split.document_of[order])) + 1)
     found: list[list[np.ndarray]] = [[np.empty((0, 2), np.int64)] for _ in said]
@@ -156,7 +160,9 @@ def fit_head(
     log.rewind(position)
     optimizer = torch.optim.Adam(network.parameters(), lr=float(config.learning_rate or 0.02))
     everything, squared = np.concatenate(held.documents), config.loss == "mse"
-    size, epochs = int(config.batch_size or 64), int(config.epochs or 0)
+    size, epochs, prior = int(config.batch_size or 64), int(config.epochs or 0), _PRIOR
+    if split.is_labelled.any():
+        size, prior = max(1, min(size, len(ranks.documents) // _STEPS)), _PRIOR_OF_LABELS
     if epochs and not squared and not any(map(len, ranks.pairs)):
         raise InputError(
             "no two labelled summaries of a document differ, so that there is nothing to rank; give loss=mse"
@@ -171,7 +177,7 @@ def fit_head(
 
     def step(rows: np.ndarray) -> tuple[float, int]:
         loss = ranking_loss(forward(network, computed, rows), ranks, rows, squared)
-        (loss + _PRIOR * network.drift()).backward()
+        (loss + prior * network.drift()).backward()
         optimizer.step()
         optimizer.zero_grad()
         return float(loss.detach()), 1
