@@ -8,7 +8,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.agreement.figures import agreement
-from negsample.eval.agreement.levels import make_table
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT, make_table
 from negsample.io.read import read_examples
 from negsample.models.estimator import Estimator
 from negsample.models.evaluation import by_kind, figures
@@ -19,8 +19,7 @@ from negsample.text import word_count
 
 # The kind of an example whose label was given, not made by damage.
 _LABELLED = "labelled"
-# The levels and the coefficient of each that labels are shown by.
-SHOWN = (("summary", "spearman"), ("pooled", "pearson"))
+_LEVELS = ("summary", "pooled")
 
 
 def evaluate(estimator: Estimator, examples: str, *, batch_size: int = 32, seed: int = 0) -> dict[str, Any]:
@@ -61,17 +60,13 @@ def _agreement(
     read: Sequence[Example], outputs: dict[str, np.ndarray], words: np.ndarray, name: str, seed: int
 ) -> list[dict[str, Any]]:
     rows = [place for place, example in enumerate(read) if example.kind == _LABELLED]
-    own = [read[place] for place in rows]
-    given = dict.fromkeys(aspect for example in own for aspect in example.aspects)
-    human = {"score": [example.label for example in own]}
-    human |= {aspect: [example.aspects.get(aspect, np.nan) for example in own] for aspect in given}
     if not rows:
         return []
+    own = [read[place] for place in rows]
+    human = {"score": [example.label for example in own]}
+    for aspect in dict.fromkeys(aspect for example in own for aspect in example.aspects):
+        human[aspect] = [example.aspects.get(aspect, np.nan) for example in own]
     metrics = {output: values[rows].astype(np.float64) for output, values in outputs.items()}
     table = make_table(name, [e.document_id for e in own], [None] * len(own), human, metrics, words[rows])
-    found = [
-        figure
-        for level, coefficient in SHOWN
-        for figure in agreement(table, levels=[level], coefficients=[coefficient], seed=seed)
-    ]
-    return [asdict(figure) for figure in found]
+    both = (agreement(table, levels=[level], coefficients=[MAIN_COEFFICIENT[level]], seed=seed) for level in _LEVELS)
+    return [asdict(figure) for found in both for figure in found]

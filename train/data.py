@@ -144,50 +144,43 @@ def make_examples(config: TrainConfig, recipe: Recipe | None, folder: Path) -> d
     """
     shutil.rmtree(folder, ignore_errors=True)
     skipped: Counter[str] = Counter()
-    parting, report = Parting(config), dict[str, Any]()
-    labelled = labels_of(config, skipped) if config.labels else None
+    parting, made = Parting(config), dict[str, Any]()
+    labelled = None
+    if config.labels is not None:
+        labelled = read_labels(config.labels, corpus_options(config), skipped, config.label, config.aspects)
     if recipe is not None:
         pairs = pairs_of(config, skipped, parting)
-        report = generate(pairs, recipe, folder, **amounts(config), part=parting.part)
-    made = {**read_of(config, skipped), **report}
-    return made if labelled is None else _write_labelled(config, labelled, parting, folder, made)
-
-
-def labels_of(config: TrainConfig, skipped: Counter[str]) -> Labelled:
-    """The labels that ``config`` names; ``skipped`` counts records passed over, by reason."""
-    return read_labels(str(config.labels), corpus_options(config), skipped, config.label, config.aspects)
+        made = generate(pairs, recipe, folder, **amounts(config), part=parting.part)
+    read = read_of(config, skipped)
+    return {**read, **(made if labelled is None else _write_labelled(config, labelled, parting, folder, made))}
 
 
 def _write_labelled(
     config: TrainConfig, labelled: Labelled, parting: Parting, folder: Path, made: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write the labelled examples; ``made``, what was made of what already, with them."""
+    """Write the labelled examples; ``made``, what was made of what already ({}: nothing), with them."""
     folder.mkdir(parents=True, exist_ok=True)
-    index, about, alone = labelled.index, dict(labelled.about), "splits" not in made
+    index, about = labelled.index, dict(labelled.about)
     part = labelled.part(config.seed, parting.known)
     splits: dict[str, Any] = {}
     for number, name in enumerate(SPLITS):
         rows = np.flatnonzero(part[index.document] == number)
-        none = {"documents": int(np.sum(part == number)), "originals": 0, "negatives": {}, "refusals": {}, "missing": 0}
-        own = {**none, "fingerprint": fingerprint(index, rows)} if alone else made["splits"][name]
-        splits[name] = {**own, "labelled": len(rows)}
+        alone = {"documents": int(np.sum(part == number)), "fingerprint": fingerprint(index, rows)}
+        splits[name] = {**(made["splits"][name] if made else alone), "labelled": len(rows)}
         if len(rows):
             with open_writer(folder / f"{LABELLED}-{name}.jsonl.gz") as writer:
                 for example in labelled.examples(rows):
                     writer.write(example.as_dict())
-    # Documents of which scores agree too well with what was learned.
+    # Documents on which the model agrees too well with whoever gave the labels.
     about["keys"] = [padded(key).hex() for key in labelled.keys[part < SPLITS.index("test")].tolist()]
-    if alone:
-        plain = {"pairs": len(labelled.pairs), "documents": len(labelled.keys), "duplicates": about["averaged"]}
-        told = {"recipe": str(labelled), "corpora": [about["file"]], "fingerprint": about["fingerprint"], **plain}
-    else:
-        about["told"] = [
-            *about["told"],
-            f"  beside damaged copies; a labelled summary counts {config.label_weight:g} times",
-        ]
-        corpora = [*made["corpora"], about["file"]]
-        told = {"recipe": f"{made['recipe']}+{config.label_weight:g}*{labelled}", "corpora": corpora}
-    return {**made, **told, "splits": splits, "labels": about}
+    counted = {"pairs": about["summaries"], "duplicates": about["averaged"]}
+    whole = made or {**counted, "documents": about["documents"], "fingerprint": about["fingerprint"]}
+    recipe, corpora = str(labelled), [about["file"]]
+    if made:
+        weight = f"{config.label_weight:g}"
+        about["told"] = [*about["told"], f"  beside damaged copies; a labelled summary counts {weight} times"]
+        recipe, corpora = f"{made['recipe']}+{weight}*{labelled}", [*config.corpora(), *corpora]
+    return {**whole, "recipe": recipe, "corpora": corpora, "splits": splits, "labels": about}
 
 
 def read_of(config: Reading, skipped: Counter[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from negsample.negatives.split import assign
 from negsample.number_text import short
 from negsample.records import Example, Pair, Row, document_key, is_missing
 from negsample.registry import suggestion
+
+if TYPE_CHECKING:
+    import pandas
 
 LABELLED = "labelled"
 """The kind of an example whose label was given."""
@@ -90,105 +93,83 @@ def read_labels(
     """Read the labels of the file ``path``; ``skipped`` counts records passed over, by reason.
 
     A score is a field of its own or stands in the object ``scores``: ``label`` names that of the whole summary (without
-    it the mean of the aspects' labels; without these the field ``label`` or ``score``, or the only one in ``scores``),
-    ``aspects`` those of aspects. Records with ``half: report`` are left out, and records without the whole summary's
-    label. Several records of the same texts count as one with the mean of their scores. Each document is held in memory
-    once. Of ``options``: the names of the fields, ``limit``, ``on_bad``.
+    it the mean of the aspects' labels; without these the field ``label`` or ``score``), ``aspects`` those of aspects.
+    Records with ``half: report`` are left out, and summaries without a label of the whole. Several records of the same
+    texts count as one with the mean of their scores. Each document is held in memory once. Of ``options``: the names of
+    the fields, ``limit``, ``on_bad``.
 
     Raises RecordError for a bad record, and InputError for a score that no record has, or whose values are all the same.
     """
-    names = dict(aspects or {})
-    if label is not None or not names:
-        names = {OVERALL: label or "", **names}
+    import pandas as pd  # which takes half a second
+
+    names = dict(aspects or {}) if aspects and label is None else {OVERALL: label or "", **(aspects or {})}
     known: dict[str, None] = {}
-    latest: dict[str, float] = {}
-    makers: set[str] = set()
+    makers: dict[str, None] = {}
+    latest: list[float] = []
 
     def rows() -> Iterator[Row]:
         for row in islice(read_rows(path), options.limit):
             given = _given(row)
             known.update(dict.fromkeys(given))
-            if names.get(OVERALL) == "" and row.error is None:
-                names[OVERALL] = _usual(row, given, path)
+            if names.get(OVERALL) == "":
+                names[OVERALL] = next((name for name in _USUAL if name in given), _USUAL[0])
             if row.fields.get("half") == _KEPT:
                 skipped[f"half: {_KEPT}"] += 1
                 continue
-            makers.add(str(row.fields.get("by") or ""))
+            makers.update(dict.fromkeys(filter(None, [row.fields.get("by")])))
             try:
-                latest.update({name: _number(row, given, name) for name in names.values()})
-                yield row
+                latest[:] = [_number(row, given.get(name), name) for name in names.values()]
             except RecordError as error:
-                yield Row(row.where, {}, error)
+                row = Row(row.where, {}, error)
+            yield row
 
-    kept: dict[tuple[str, bytes], int] = {}
+    owner: dict[tuple[str, bytes], int] = {}
     texts: dict[str, str] = {}
     pairs: list[Pair] = []
-    values: list[list[list[float]]] = []
+    found: list[tuple[float, ...]] = []
     plain = replace(options, config=None, split=None)
     # One row is read for each pair, so that ``latest`` is of its row.
     for pair in pairs_from(rows(), corpus_name(path), "document", "summary", plain, skipped, unique_ids=False):
         key = document_key(pair.document)
-        place = kept.setdefault((key, summary_digest(pair.summary)), len(pairs))
+        place = owner.setdefault((key, summary_digest(pair.summary)), len(pairs))
         if place == len(pairs):
             pairs.append(replace(pair, document=texts.setdefault(key, pair.document)))
-            values.append([])
-        values[place].append([latest[name] for name in names.values()])
-    return _scaled(path, pairs, values, names, list(known), sorted(makers - {""}))
-
-
-def _scaled(
-    path: str,
-    pairs: list[Pair],
-    values: list[list[list[float]]],
-    names: Mapping[str, str],
-    known: list[str],
-    makers: list[str],
-) -> Labelled:
-    every = np.array([one for own in values for one in own], np.float64)
-    missing = np.isnan(every)
-    scores: list[dict[str, Any]] = []
-    for column, (output, name) in enumerate(names.items()):
-        found = every[~missing[:, column], column]
-        if not len(found):
-            raise InputError(f"{path}: no record has a number in {name!r}; {suggestion(name, known)}")
-        low, high = float(found.min()), float(found.max())
-        if low == high:
-            raise InputError(f"{path}: {name!r} is {low:g} in every record, which teaches nothing; name another score")
-        lacking = len(every) - len(found)
-        scores.append({"output": output, "name": name, "low": low, "high": high, "n": len(found), "missing": lacking})
-    owner = np.repeat(np.arange(len(pairs)), list(map(len, values)))
-    means = np.stack([_means(every[:, column], owner, len(pairs)) for column in range(len(names))])
-    low, high = (np.array([score[end] for score in scores])[:, None] for end in ("low", "high"))
-    labels = dict(zip(names, np.clip((means - low) / (high - low), 0, 1), strict=True))
-    labels.setdefault(OVERALL, np.mean(list(labels.values()), axis=0))
-    good = np.flatnonzero(np.isfinite(labels[OVERALL]))
-    if not len(good):
+        found.append((place, *latest))
+    table = pd.DataFrame(found, columns=["owner", *names])
+    scores = [_range(path, output, name, table[output], list(known)) for output, name in names.items()]
+    low, high = (pd.Series({score["output"]: score[end] for score in scores}) for end in ("low", "high"))
+    labels = ((table.groupby("owner").mean() - low) / (high - low)).clip(0, 1)
+    if OVERALL not in labels:
+        labels[OVERALL] = labels.mean(axis=1, skipna=False)
+    labels = labels.dropna(subset=[OVERALL])
+    if labels.empty:
         raise InputError(f"{path}: no record has all of {', '.join(names.values())}; give label=NAME beside aspects")
-    index = index_of(pairs[place] for place in good)
-    order = good[index.number]
-    labels = {output: column[order] for output, column in labels.items()}
-    hasher = hashlib.sha256(index.key.tobytes() + index.summary.tobytes())
-    for output in sorted(labels):
-        hasher.update(output.encode() + labels[output].tobytes())
-    about: dict[str, Any] = {
+    index = index_of(pairs[place] for place in labels.index)
+    labels = labels.iloc[index.number]
+    texts_of = index.key.tobytes() + index.summary.tobytes()
+    about = {
         "file": path,
-        "by": makers,
+        "by": list(makers),
         "scores": scores,
-        "summaries": len(order),
+        "summaries": len(labels),
         "documents": len(index.group),
-        "without_label": len(pairs) - len(order),
-        "averaged": len(every) - len(pairs),
-        "fingerprint": hasher.hexdigest(),
+        "without_label": len(pairs) - len(labels),
+        "averaged": len(table) - len(pairs),
+        "fingerprint": hashlib.sha256(texts_of + labels[sorted(labels)].to_numpy(np.float64).tobytes()).hexdigest(),
     }
-    about["told"] = _told(about)
-    return Labelled(tuple(pairs[place] for place in order), labels, index, about)
+    columns = {str(output): column.to_numpy(np.float64) for output, column in labels.items()}
+    return Labelled(tuple(pairs[place] for place in labels.index), columns, index, {**about, "told": _told(about)})
 
 
-def _means(values: np.ndarray, owner: np.ndarray, count: int) -> np.ndarray:
-    """The mean of the ``values`` that are there of each owner; NaN of none."""
-    there = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        return np.bincount(owner[there], values[there], count) / np.bincount(owner[there], minlength=count)
+def _range(path: str, output: str, name: str, values: "pandas.Series", known: list[str]) -> dict[str, Any]:
+    """What is told of a score."""
+    if not values.notna().any():
+        raise InputError(f"{path}: no record has a number in {name!r}; give label=NAME; {suggestion(name, known)}")
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        raise InputError(f"{path}: {name!r} is {low:g} in every record, which teaches nothing; name another score")
+    counts = {"n": int(values.notna().sum()), "missing": int(values.isna().sum())}
+    return {"output": output, "name": name, "low": low, "high": high, **counts}
 
 
 def _told(about: Mapping[str, Any]) -> list[str]:
@@ -199,11 +180,11 @@ def _told(about: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {score['output']}: {score['name']}, {ends}, {score['missing']} missing")
     if OVERALL not in {score["output"] for score in about["scores"]}:
         lines.append(f"  {OVERALL}: the mean of these")
-    reasons = {
-        "without_label": "summaries left out, for they have no label as a whole",
-        "averaged": "records have the texts of another: their scores were averaged",
-    }
-    return lines + [f"  {about[key]} {reason}" for key, reason in reasons.items() if about[key]]
+    if count := about["without_label"]:
+        lines.append(f"  {count} summaries left out, for they have no label as a whole")
+    if count := about["averaged"]:
+        lines.append(f"  {count} records have the texts of another: their scores were averaged")
+    return lines
 
 
 def _given(row: Row) -> dict[str, Any]:
@@ -215,18 +196,5 @@ def _given(row: Row) -> dict[str, Any]:
     return {**(own if isinstance(own, dict) else {}), **row.fields}
 
 
-def _usual(row: Row, given: Mapping[str, Any], path: str) -> str:
-    """The name of the score where none is named."""
-    found = [name for name in _USUAL if name in given] or [name for name in given if name not in row.fields]
-    if not found or (len(found) > 1 and found[0] not in _USUAL):
-        raise InputError(
-            f"{path}: give label=NAME, or aspects={{coherence: NAME, …}}; {row.where} has {', '.join(given)}"
-        )
-    return found[0]
-
-
-def _number(row: Row, given: Mapping[str, Any], name: str) -> float:
-    value = given.get(name)
-    if is_missing(value) or value == "":
-        return float("nan")
-    return number_field(Row(row.where, {name: value}), name)
+def _number(row: Row, value: Any, name: str) -> float:
+    return float("nan") if is_missing(value) or value == "" else number_field(Row(row.where, {name: value}), name)

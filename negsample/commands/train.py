@@ -8,8 +8,8 @@ from typer import Option
 
 from negsample.commands import options
 from negsample.errors import InputError
-from negsample.number_text import interval, number
-from negsample.terminal import say, say_table
+from negsample.number_text import number
+from negsample.terminal import say
 
 if TYPE_CHECKING:
     from negsample.train.config import TrainConfig
@@ -44,9 +44,12 @@ def print_examples(report: dict[str, Any]) -> None:
     """The examples of each split by kind, and what was left out."""
     say(f"{report['pairs']} pairs, {report['documents']} documents, recipe {report['recipe']}")
     for name, split in report["splits"].items():
+        if "labelled" in split:
+            say(f"  {name:<11}{split['labelled']:>7} labelled")
+        if "originals" not in split:
+            continue
         kinds = ", ".join(f"{count} {kind}" for kind, count in split["negatives"].items())
-        labelled = f"{split['labelled']:>7} labelled" if split.get("labelled") else ""
-        say(f"  {name:<11}" + (f"{split['originals']:>7} original, {kinds}" if kinds else "") + labelled)
+        say(f"  {name:<11}{split['originals']:>7} original, {kinds}")
         for reason, count in split["refusals"].items():
             say(f"  {'':<11}{count:>7} times not possible: {reason}")
         if split["missing"]:
@@ -152,7 +155,12 @@ def print_figures(found: dict[str, Any]) -> None:
 
     for name, figure in found["test"].items():
         say(f"test {name}: {figure_text(figure)}")
-    _print_agreement(found.get("agreement", ()))
+    for figure in found.get("agreement", ()):
+        if figure["metric"] in (figure["human"], "score"):
+            what = (
+                f"{figure['level']} {figure['coefficient']} of {figure['metric']} with the labels of {figure['human']}"
+            )
+            say(f"{what}: {figure_text(figure)}; given length {number(figure['given_length'])}")
     for kind, row in found["by_kind"].items():
         say(f"  {kind:<18}n {row['n']:>6}  mean label {row['label']:.3f}  mean score {row['score']:.3f}")
     if found.get("judge"):
@@ -170,28 +178,3 @@ def print_figures(found: dict[str, Any]) -> None:
     for name, split in found.get("cut", {}).items():
         if split["cut"]:
             say(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")
-
-
-def _print_agreement(figures: Sequence[dict[str, Any]]) -> None:
-    """A row for each given label: how far the output that is called like it, else the score, agrees with it."""
-    of = {(figure["human"], figure["metric"], figure["level"]): figure for figure in figures}
-    outputs, rows = {metric for _, metric, _ in of}, []
-    for human in dict.fromkeys(human for human, _, _ in of):
-        metric = human if human in outputs else "score"
-        cells = []
-        for level in dict.fromkeys(level for _, _, level in of):
-            figure = of[human, metric, level]
-            span = interval(figure["low"], figure["high"])
-            cells += [number(figure["value"]) + (f" ({span})" if span else ""), number(figure["given_length"])]
-        rows.append((human, metric, *cells, str(figure["n"])))
-    if rows:
-        head = (
-            "label",
-            "output",
-            "ρ within documents (95 %)",
-            "given length",
-            "r over all (95 %)",
-            "given length",
-            "n",
-        )
-        say_table(head, rows, texts=("label", "output"))

@@ -112,12 +112,10 @@ def test_tables_are_read_like_json_lines(ending: str, tmp_path: Path) -> None:
 def test_the_usual_names_are_found_and_others_asked_for(tmp_path: Path) -> None:
     scored = [{"document": f"Text {k}.", "summary": "A text.", "score": k, "other": 0} for k in range(3)]
     assert labels_of(written(tmp_path / "a.jsonl", scored))[0].about["scores"][0]["name"] == "score"
-    one = [{"document": f"Text {k}.", "summary": "A text.", "scores": {"only": k}} for k in range(3)]
-    assert labels_of(written(tmp_path / "b.jsonl", one))[0].about["scores"][0]["name"] == "only"
     several = written(tmp_path / "c.jsonl", ROWS)
     for named, told in (
-        ((None,), r"give label=NAME, or aspects=\{coherence: NAME, …\}; .*line 1 has good, clear"),
-        (("goood",), "no record has a number in 'goood'; did you mean good"),
+        ((None,), r"no record has a number in 'label'; give label=NAME; known: good, clear, document"),
+        (("goood",), "no record has a number in 'goood'; give label=NAME; did you mean good"),
     ):
         with pytest.raises(InputError, match=told):
             labels_of(several, *named)
@@ -304,4 +302,4 @@ def test_align_learns_aspects_and_evaluate_tells_agreement(tmp_path: Path) -> No
     assert figure["value"] == pytest.approx(expected, abs=1e-9)
     assert figure["n"] == len(read) == 9
     shown = command_line("evaluate", "--model", str(tmp_path / "m"), "--examples", str(examples)).stdout
-    assert "ρ within documents" in shown
+    assert "summary spearman of coverage with the labels of coverage: " in shown
