@@ -224,11 +224,15 @@ def correlate(settings: Settings) -> Correlation:
     scorers, missed = make_scorers(settings.models, settings.metrics, baselines=True, precision=settings.precision)
     notes += [*missed, *(line for _, lines in matched for line in lines)]
     check_names(scorers, [column.name for column in from_files])
+    # A metric may be named as it was given.
+    called = {spec: scorer.name for spec, scorer in zip(dict.fromkeys(settings.metrics), scorers, strict=False)}
+    judges = [called.get(name, name) for name in settings.judges]
+    names = [*(scorer.name for scorer in scorers), *(column.name for column in from_files)]
+    for name in judges:
+        if name not in names:
+            raise InputError(f"--judge {name}: no metric or scores are called so; {suggestion(name, names)}")
     # The baselines stand last.
     columns = sorted([*score_columns(scorers, rows), *from_files], key=lambda column: column.kind == "baseline")
-    for name in settings.judges:
-        if name not in (names := [column.name for column in columns]):
-            raise InputError(f"--judge {name}: no metric or scores are called so; {suggestion(name, names)}")
     asked = [column for column in columns if column.kind != "baseline"]
     if asked and all(np.isnan(column.values).all() for column in asked):
         why = "; ".join(f"{column.name}: {column.unscored()}" for column in asked)
@@ -240,8 +244,8 @@ def correlate(settings: Settings) -> Correlation:
         start = part.stop
         own = [column.take(part) for column in columns]
         measured.append(measure(source, own, settings))
-        if source.by == PEOPLE and settings.judges:
-            measured.append(measure(*_by_judges(source, own, settings.judges), settings))
+        if source.by == PEOPLE and judges:
+            measured.append(measure(*_by_judges(source, own, judges), settings))
     notes += [f"{column.name}: {column.note}" for column in columns if column.note]
     for data in measured:
         if count := max((figure.uneven for figure in data.figures), default=0):
