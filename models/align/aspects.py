@@ -79,8 +79,8 @@ FEATURES: tuple[Feature, ...] = (
     Feature("weakest_form", ("form",), +1, -1.05, 0.8, source="judge"),
     Feature("judged_coherence", ("coherence",), +1, -1.0, 0.6, source="judge"),
     # What the support judge says of its sentences beside what the document has of them, in the mean and of the least.
-    Feature("judged_support", ("support",), +1, 0.0, 1.0, source="support"),
-    Feature("least_support", ("support",), +1, -1.0, 1.0, source="support"),
+    Feature("judged_support", ("support",), +1, 0.1, 0.5, source="support"),
+    Feature("least_support", ("support",), +1, -0.3, 0.8, source="support", weight=0.2),
     # What a language model that has read the document says (``evidence``), on the scale of real summaries.
     Feature("lm_mean", ("coverage", "support", "form"), +1, 0.0, 1.0, source="evidence"),
     Feature("lm_lowest", ("coherence", "form"), +1, 0.0, 1.0, source="evidence", weight=1.5),

@@ -14,9 +14,9 @@ from negsample.models.align.aspects import ASPECTS, MATCH_CENTRES, MATCH_SCALES,
 _MOST = 4.0
 # How far the untrained aspects of the summaries of one document spread (machine-made summaries of news; no human score
 # went into it), so that each counts in the mix as its weight says.
-_SPREADS = {"coverage": 0.75, "support": 0.79, "coherence": 0.44, "form": 0.60}
-# How much each aspect, and the weakest of them, counts in the mix as made (docs/recipes.md).
-_MIX = {"coverage": 3.0, "support": 1.0, "coherence": 0.5, "form": 0.5, "weakest": 1.0}
+_SPREADS = {"coverage": 0.75, "support": 0.96, "coherence": 0.44, "form": 0.60}
+# How much each aspect, and the weakest of them, counts in the mix as made (docs/kinds.md).
+_MIX = {"coverage": 4.0, "support": 1.0, "coherence": 0.5, "form": 1.0, "weakest": 0.5}
 # What an untrained head takes for salience: likeness to the whole document, and an early place.
 _PRIOR = (0.0, 0.5, 0.0, 3.0, 0.0, 0.0)
 

@@ -228,8 +228,9 @@ def documents_of(split: Split) -> list[str]:
 def pairs_to_damage(split: Split, most: int) -> list[Pair]:
     """A split's first ``most`` documents with their summaries, no summary twice, their numbers for ids; where all summaries are
     there to be judged, and may be untrue, with the documents' first sentences in their place."""
-    documents, summaries = originals(split, most)
-    if not split.is_original.any():
+    anything = split.is_original.any()
+    documents, summaries = originals(split, most, split.is_original if anything else None)
+    if not anything:
         documents = list(dict.fromkeys(documents))
         summaries = [" ".join(split_sentences(document)[:_FIRST]) for document in documents]
     return [
@@ -238,12 +239,13 @@ def pairs_to_damage(split: Split, most: int) -> list[Pair]:
     ]
 
 
-def originals(split: Split, most: int) -> tuple[list[str], list[str]]:
-    """The documents and the summaries of a split's first ``most`` pairs that are not damaged, no summary twice."""
+def originals(split: Split, most: int, which: np.ndarray | None = None) -> tuple[list[str], list[str]]:
+    """The documents and the summaries of a split's first ``most`` pairs that are not damaged (or of those that are ``which``,
+    bool [n]), no summary twice."""
     _, first = np.unique(split.summary_of, return_index=True)
     kept = np.zeros(len(split), bool)
     kept[first] = True
-    documents, summaries = split.read(np.flatnonzero(kept & split.is_found)[:most])
+    documents, summaries = split.read(np.flatnonzero(kept & (split.is_found if which is None else which))[:most])
     return list(map(text_of, documents)), list(map(text_of, summaries))
 
 
