@@ -7,6 +7,7 @@ what documents add, which are independent; a document's summaries by two systems
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -17,25 +18,6 @@ from negsample.eval.judgments.files import load
 from negsample.records import Judged
 from negsample.registry import suggestion
 from negsample.seeds import generator
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What was asked for. ``by``: the column of the score, "" for the first; ``human`` empty: all human scores; ``columns``: as
-    of `load_judgments`; ``choose``: how many documents to have judged next.
-    """
-
-    inputs: tuple[str, ...]
-    models: tuple[str, ...] = ()
-    metrics: tuple[str, ...] = ()
-    by: str = ""
-    human: tuple[str, ...] = ()
-    baseline: str | None = None
-    columns: tuple[str, ...] = ()
-    confidence: float = 0.9
-    choose: int = 0
-    precision: str = "float32"
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -67,75 +49,80 @@ class Estimate:
 class Estimates:
     """All of it, the means of the systems before their differences to the first. ``chosen``: documents to have judged next."""
 
-    settings: Settings
     column: ScoreColumn
     estimates: tuple[Estimate, ...]
     chosen: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-def estimate(settings: Settings) -> Estimates:
-    """Score all summaries of ``inputs``, judged or not, and estimate. Raises InputError for wrong settings and files."""
-    if not 0.5 <= settings.confidence < 1:
-        raise InputError(f"--confidence {settings.confidence:g}: give a number from 0.5 to below 1")
-    rows, notes = _rows(settings)
-    known = list(dict.fromkeys(name for row in rows for name in row.scores))
-    for name in settings.human:
-        if name not in known:
-            raise InputError(f"--human {name}: no summary has that score; {suggestion(name, known)}")
-    if not known:
-        raise InputError(
-            f"{', '.join(settings.inputs)}: no summary is judged; give some of them 'scores' (or name --scores-columns)"
-        )
+def estimate(
+    inputs: Sequence[str],
+    *,
+    models: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    by: str = "",
+    human: Sequence[str] = (),
+    baseline: str | None = None,
+    columns: Sequence[str] = (),
+    confidence: float = 0.9,
+    count: int = 0,
+    precision: str = "float32",
+    seed: int = 0,
+) -> Estimates:
+    """Score all summaries of the files ``inputs``, judged or not, and estimate. Raises InputError for wrong settings and files.
+
+    ``by``: the column of the score, "" for the first; ``human`` empty: all human scores; ``columns``: as of `load_judgments`;
+    ``count``: how many documents to `choose`.
+    """
+    if not 0.5 <= confidence < 1:
+        raise InputError(f"--confidence {confidence:g}: give a number from 0.5 to below 1")
+    rows, notes = _rows(inputs, columns)
+    known = list(dict.fromkeys(chain(*(row.scores for row in rows))))
     systems = list(dict.fromkeys(row.system for row in rows))
-    if settings.baseline is not None:
-        if settings.baseline not in systems:
-            raise InputError(f"--baseline {settings.baseline}: no such system; there are: {', '.join(systems)}")
-        systems.sort(key=lambda name: name != settings.baseline)
-    scorers, _ = make_scorers(settings.models, settings.metrics, baselines=False, precision=settings.precision)
+    if not known:
+        told = "no summary is judged; give some of them 'scores' (or name --scores-columns)"
+        raise InputError(f"{', '.join(inputs)}: {told}")
+    scorers, _ = make_scorers(models, metrics, baselines=False, precision=precision)
     check_names(scorers)
-    columns = {column.name: column for column in score_columns(scorers, rows)}
-    wanted = [name for name in columns if settings.by in ("", name, name.rpartition(".")[2])]
-    if not wanted:
-        raise InputError(f"--by {settings.by}: no score is called so; {suggestion(settings.by, list(columns))}")
-    column = columns[wanted[0]]
+    names = [f"{scorer.name}.{aspect}".rstrip(".") for scorer in scorers for aspect in ("", *scorer.aspects)]
+    by = by if by not in ("", "score") else names[0]
+    aspects = {name.rpartition(".")[2]: name for name in reversed(names)}
+    baseline = baseline or systems[0]
+    asked = [("human", name, known) for name in human]
+    for option, name, there in (*asked, ("by", by, [*names, *aspects]), ("baseline", baseline, systems)):
+        if name not in there:
+            raise InputError(f"--{option} {name}: there is none; {suggestion(name, there)}")
+    column = next(column for column in score_columns(scorers, rows) if column.name in (by, aspects.get(by)))
     if np.isnan(column.values).all():
         raise InputError(f"not one summary could be scored: {column.unscored()}")
-    documents = sorted({row.document_id for row in rows})
-    at = {name: place for place, name in enumerate(documents)}
-    place = [at[row.document_id] for row in rows], [systems.index(row.system) for row in rows]
-
-    def table(values: Sequence[float] | np.ndarray) -> np.ndarray:
-        found = np.full((len(documents), len(systems)), np.nan)
-        found[place] = values
-        return found
-
-    scores, found, judged = table(column.values), list[Estimate](), np.zeros(len(documents), dtype=bool)
-    for human in settings.human or known:
-        people = table([row.scores.get(human, np.nan) for row in rows])
-        found += estimate_means(human, systems, people, scores, settings.confidence)
-        judged |= ~np.isnan(people).all(axis=1)
+    systems.sort(key=lambda name: name != baseline)
+    documents, at = np.unique([row.document_id for row in rows], return_inverse=True)
+    place = at, [systems.index(row.system) for row in rows]
+    people = {name: [row.scores.get(name, np.nan) for row in rows] for name in human or known}
+    tables = {name: np.full((len(documents), len(systems)), np.nan) for name in ("", *people)}
+    for name, values in {"": column.values, **people}.items():
+        tables[name][place] = values
+    scores = tables.pop("")
+    found = [each for name, own in tables.items() for each in estimate_means(name, systems, own, scores, confidence)]
+    chosen = choose(scores, np.isnan(list(tables.values())).all(axis=(0, 2)), count, seed)
     notes += [f"left out: {line}" for line in [column.unscored()] if line]
-    chosen = choose(scores, ~judged, settings.choose, settings.seed)
-    if len(chosen) < settings.choose:
-        notes.append(f"--choose {settings.choose}: only {len(chosen)} documents are not judged yet")
-    return Estimates(settings, column, tuple(found), tuple(documents[d] for d in chosen), tuple(notes))
+    notes += [f"--choose {count}: only {len(chosen)} documents are not judged yet"] * (len(chosen) < count)
+    return Estimates(column, tuple(found), tuple(map(str, documents[chosen])), tuple(notes))
 
 
-def _rows(settings: Settings) -> tuple[list[Judged], list[str]]:
+def _rows(inputs: Sequence[str], columns: Sequence[str]) -> tuple[list[Judged], list[str]]:
     """One row a document and system, a judged one before one that is not; and what is to be told."""
     unusable, found = Unusable(), dict[tuple[str, str], Judged]()
-    for path in settings.inputs:
-        for row in load(path, unusable, settings.columns, unjudged=True):
+    for path in inputs:
+        for row in load(path, unusable, columns, unjudged=True):
             key = row.document_id, row.system
             before = found.setdefault(key, row)
             if before.summary != row.summary:
                 told = f"document {row.document_id!r} has another summary by system {row.system!r} than before"
                 raise InputError(f"{path}: {told}; give one for each")
-            if not before.scores:
-                found[key] = row
+            found[key] = before if before.scores else row
     if not found:
-        raise InputError(f"{', '.join(settings.inputs)}: no usable record: {'; '.join(unusable.lines()[:3])}")
+        raise InputError(f"{', '.join(inputs)}: no usable record: {'; '.join(unusable.lines()[:3])}")
     return list(found.values()), unusable.lines()
 
 

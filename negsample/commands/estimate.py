@@ -1,6 +1,7 @@
 """``negsample estimate``."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -27,46 +28,47 @@ def estimate(
     choose: Annotated[int, Option(min=0, help="Choose N documents to have judged next.", metavar="N")] = 0,
     confidence: Annotated[float, Option(help="Of the intervals.")] = 0.9,
     scores_columns: options.ScoresColumns = None,
-    out: Annotated[str | None, Option(help="Folder for figures.", metavar="DIR")] = None,
+    json: options.Json = None,
     precision: options.Precision = "float32",
     seed: options.Seed = 0,
 ) -> None:
     """What people would say of each system, from a few judged summaries and the scores of all: means, differences, intervals."""
-    from negsample.eval.agreement.estimate import Settings
     from negsample.eval.agreement.estimate import estimate as estimate_systems
-    from negsample.eval.report.estimate import write_estimates
-    from negsample.io.files import check_new
-    from negsample.io.run_record import Stopwatch
+    from negsample.io.files import atomic_json, check_outputs
 
-    watch = Stopwatch()
-    if out is not None:
-        check_new(out)
-    settings = Settings(
-        inputs=tuple(inputs),
+    check_outputs([json], inputs)
+    result = estimate_systems(
+        inputs,
         models=options.chosen_models(models, metrics),
-        metrics=tuple(metrics or ()),
+        metrics=metrics or (),
         by=by,
-        human=tuple(dict.fromkeys(human or ())),
+        human=list(dict.fromkeys(human or ())),
         baseline=baseline,
         columns=options.names(scores_columns),
         confidence=confidence,
-        choose=choose,
+        count=choose,
         precision=precision,
         seed=seed,
     )
-    result = estimate_systems(settings)
-    try:
-        print_estimates(result)
-    finally:  # what was found is not lost where it can't be shown
-        if out is not None:
-            write_estimates(result, out, watch)
-    if out is not None:
-        say(f"\nfigures: {out}/estimate.csv, estimate.json")
+    if json is not None:
+        plain: dict[str, Any] = {
+            "signature": result.column.signature,
+            "by": result.column.name,
+            "confidence": confidence,
+            "seed": seed,
+        }
+        plain |= {
+            "estimates": [asdict(each) for each in result.estimates],
+            "chosen": result.chosen,
+            "notes": result.notes,
+        }
+        atomic_json(json, plain)
+    print_estimates(result, confidence)
 
 
-def print_estimates(result: "Estimates") -> None:
+def print_estimates(result: "Estimates", confidence: float) -> None:
     """A table for each human score, then why there is no interval, then what to have judged next."""
-    share = f"{100 * result.settings.confidence:g} %"
+    share = f"{100 * confidence:g} %"
     head = ("system", "judged", "scored", "judged alone", share, "with the score", share, "weight", "saved")
     for human in dict.fromkeys(each.human for each in result.estimates):
         own = [each for each in result.estimates if each.human == human]

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from negsample.errors import InputError
-from negsample.eval.agreement.estimate import Settings, choose, estimate, estimate_means
+from negsample.eval.agreement.estimate import choose, estimate, estimate_means
 
 NAN = np.nan
 # Judged: people 1, 2, 6 where the score is 1, 2, 3; the score of two more is 5 and 7.
@@ -132,9 +132,9 @@ def write(path: Path, records: list[dict]) -> str:
 def test_from_files_to_files(tmp_path: Path, negsample) -> None:
     judged = write(tmp_path / "judged.jsonl", rows(6)[:12])
     every = write(tmp_path / "all.jsonl", rows(0))
-    out = tmp_path / "out"
-    done = negsample("estimate", every, judged, "--metric", "words", "--choose", 2, "--baseline", "new", "--out", out)
-    plain = json.loads((out / "estimate.json").read_text())
+    out = tmp_path / "out.json"
+    done = negsample("estimate", every, judged, "--metric", "words", "--choose", 2, "--baseline", "new", "--json", out)
+    plain = json.loads(out.read_text())
     means = {(each["system"], each["other"]): each for each in plain["estimates"]}
     assert (means["old", None]["judged"], means["old", None]["scored"]) == (6, 6)
     # Judged documents have 1 2 3 4 1 2 words, the others 3 4 1 2 3 4; people's scores are the words: 2.5 of all.
@@ -144,28 +144,29 @@ def test_from_files_to_files(tmp_path: Path, negsample) -> None:
     assert len(plain["chosen"]) == 2
     assert not {f"d{d:02}" for d in range(6)} & set(plain["chosen"])
     assert f"to have judged next, all systems: {', '.join(plain['chosen'])}" in done.stdout
-    assert (out / "estimate.csv").read_text().count("\n") == 4
+    assert len(plain["estimates"]) == 3
+    assert "old − new" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"confidence": 0.3}, "--confidence 0.3"),
-        ({"human": ("god",)}, "--human god: no summary has that score"),
-        ({"by": "suport"}, "--by suport: no score is called so"),
-        ({"baseline": "older"}, "--baseline older: no such system"),
+        ({"human": ("god",)}, "--human god: there is none; did you mean"),
+        ({"by": "wods"}, "--by wods: there is none; did you mean"),
+        ({"baseline": "older"}, "--baseline older: there is none"),
     ],
 )
 def test_wrong_settings_are_told(tmp_path: Path, changes: dict, told: str) -> None:
     path = write(tmp_path / "a.jsonl", rows(6))
     with pytest.raises(InputError, match=told):
-        estimate(Settings((path,), metrics=("words",), **changes))
+        estimate((path,), metrics=("words",), **changes)
 
 
 def test_wrong_files_are_told(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", rows(0))
     with pytest.raises(InputError, match="no summary is judged"):
-        estimate(Settings((path,), metrics=("words",)))
+        estimate((path,), metrics=("words",))
     other = write(tmp_path / "b.jsonl", [{**row, "summary": "Another."} for row in rows(6)])
     with pytest.raises(InputError, match="another summary by system 'old' than before"):
-        estimate(Settings((path, other), metrics=("words",)))
+        estimate((path, other), metrics=("words",))
