@@ -98,13 +98,15 @@ class Contestant:
 
 
 def contest(table: ScoreTable, rows: Sequence[Judged], bootstrap: int, seed: int) -> list[Contestant]:
-    """Return the systems, strongest first; a tie is half a win of each. Bradley and Terry (1952), Biometrika 39.
+    """Rank the systems, [] where no two met; a tie is half a win of each. Bradley and Terry (1952), Biometrika 39.
 
     A strength is None where systems are not linked by wins both ways: then it has no bound.
     """
     first, second, *votes = pairs_of(rows)
     of, count = np.stack([table.systems[first], table.systems[second]]), len(table.system_names)
     apart = np.flatnonzero((of[0] != of[1]) & (of >= 0).all(axis=0))
+    if not len(apart):
+        return []
     (one, two), (won, lost, tied) = of[:, apart], (each[apart] for each in votes)
     games = np.zeros((len(table.document_names), count, count))
     np.add.at(games, (table.documents[first[apart]], one, two), won + tied / 2)

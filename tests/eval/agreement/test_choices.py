@@ -102,6 +102,13 @@ def test_strengths_are_log_odds_and_those_of_a_known_table(tmp_path: Path) -> No
     np.testing.assert_allclose([each.strength for each in found], np.log(2) * np.array([1, 0, -1]), atol=1e-3)
 
 
+def test_who_wrote_a_summary_need_not_be_known(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row.items() if not key.startswith("system")} for row in records()]
+    data = measured(tmp_path / "c.jsonl", rows)
+    assert data.contest == ()
+    assert data.figure("chosen", "words", "choice", "majority").value == 0.5
+
+
 @pytest.mark.parametrize(
     ("pairs", "told"),
     [
