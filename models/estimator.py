@@ -1,8 +1,10 @@
 """The estimator: pairs in, scores out."""
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ask = Callable[..., torch.Tensor]
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # The threads that torch has begun here are not in a forked process (num_proc= of datasets), which waits for them for ever.
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 # Pairs read and sorted by length together.
 _CHUNK = 1024

@@ -4,10 +4,12 @@ A *word* is a white-space-separated token (what counts as one in scripts without
 ends at ``.``, ``!``, ``?``, ``…`` with closing quotes and brackets, when white space and something that can open a
 sentence follow; at the marks of scripts that set no space after them; and at a line break, but not where a line was
 only wrapped. Abbreviations, initials, ordinals and decimal numbers do not end one, nor does a mark before lower case.
+In a dialogue (``turns``) a line is a turn, and no sentence runs over into the next.
 Texts whose publishers set spaces before punctuation ("He left . She stayed .") are split as well.
 """
 
 import re
+from dataclasses import dataclass
 
 from negsample.text import fold
 
@@ -56,6 +58,8 @@ SENTENCE_END = re.compile(rf"[.!?…‼⁇⁈⁉{_FULL}]+{_CLOSERS}$")
 _SPACED_QUOTE = re.compile(r"""\s+(?:''|["”’»]+)\s+""")
 # What tells that a quotation goes on, in scripts without letter case: Japanese particles, Chinese verbs of saying.
 _SAID = re.compile(r"と|って|[、，]|[^、，。！？；：\s]{0,8}[说說问問答喊叫称稱道]")
+# What stands before a turn: a name of up to four words, or a placeholder such as #Person1#, and a colon.
+_SPEAKER = re.compile(r"(#[^#:]{1,40}#|[^\W\d_][\w.'’&()/-]*(?: [\w.'’&()/-]+){0,3}) ?(?::\s|：)\s*")
 # Characters looked at on each side of a mark.
 _NEAR = 200
 # Sentences that Moeed et al. 2020 keep of a story before a headline is written or judged (§3.2).
@@ -124,12 +128,45 @@ def _is_lower(word: str) -> bool:
     return word[:1].islower() and word.islower()
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A ``line`` of a dialogue; ``text``: without the name before it. ``speaker``: that name, a fact of each of its sentences,
+    to whom "I" and "my" belong; of a line without one the last before, "" where there is none.
+    """
+
+    speaker: str
+    text: str
+    line: str
+
+
+def turns(text: str) -> tuple[Turn, ...] | None:
+    """The turns of ``text``, one for each line that is not blank; None where it is no dialogue.
+
+    It is one where most of its lines begin with a name of up to four words (or ``#Person1#``) and a colon, and some name
+    comes again (those of a form, ``Place: …``, don't).
+    """
+    if ":" not in text and "：" not in text:
+        return None
+    lines = [bare for line in _LINE.split(text) if (bare := line.strip())]
+    found = [_SPEAKER.match(line) for line in lines]
+    names = [match[1] for match in found if match]
+    if 2 * len(names) <= len(lines) or len(set(names)) == len(names):
+        return None
+    said, speaker = [], ""
+    for line, match in zip(lines, found, strict=True):
+        speaker = match[1] if match else speaker
+        said.append(Turn(speaker, line[match.end() :] if match else line, line))
+    return tuple(said)
+
+
 def unwrapped_lines(text: str) -> list[str]:
-    """Return the lines of ``text`` that are not blank, a sentence that was wrapped put on one.
+    """Return the lines of ``text`` that are not blank, a sentence that was wrapped put on one; the turns of a dialogue.
 
     A line was wrapped where it has no end mark and the next begins in lower case, while the first line of the stretch
     does not (in a text without capitals, or a list, lower case says nothing).
     """
+    if spoken := turns(text):
+        return [turn.line for turn in spoken]
     stretches: list[list[str]] = []
     open_line = False
     for line in _LINE.split(text):

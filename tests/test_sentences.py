@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.sentences import normalise, split_sentences, words
+from negsample.corpora import load_pairs
+from negsample.sentences import Turn, normalise, split_sentences, turns, words
 
 CASES = [
     ("He left. She stayed.", ["He left.", "She stayed."]),
@@ -80,6 +81,57 @@ CASES = [
 @pytest.mark.parametrize(("text", "expected"), CASES)
 def test_cases(text, expected):
     assert split_sentences(text) == expected
+
+
+def test_turns_by_hand():
+    chat = "Ann: Hi Bo. You there?\n\nbo b : yes\nand late\nAnn: ok"
+    lines = ["Ann: Hi Bo. You there?", "bo b : yes", "and late", "Ann: ok"]
+    speakers, said = ["Ann", "bo b", "bo b", "Ann"], ["Hi Bo. You there?", "yes", "and late", "ok"]
+    assert turns(chat) == tuple(map(Turn, speakers, said, lines))
+    # A line that begins in lower case was not wrapped: it is a turn's.
+    assert split_sentences(chat) == ["Ann: Hi Bo.", "You there?", "bo b : yes", "and late", "Ann: ok"]
+
+
+@pytest.mark.parametrize(
+    ("text", "speakers"),
+    [
+        ("#Person1#: Hello.\n#Person2#: Hi!\n#Person1#: So?", ["#Person1#", "#Person2#", "#Person1#"]),
+        ("Professor E: So .\r\nPhD A: Tran\r\nProfessor E: Um", ["Professor E", "PhD A", "Professor E"]),
+        ("(They sit down.)\nZoë O’Hara: Yes.\nZoë O’Hara: No.", ["", "Zoë O’Hara", "Zoë O’Hara"]),
+        ("小明：你好。\n小红：你好！\n小明：再见。", ["小明", "小红", "小明"]),
+    ],
+)
+def test_who_speaks(text, speakers):
+    assert [turn.speaker for turn in turns(text) or ()] == speakers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Ann: Hi. Bo: Hi. Ann: Bye.",
+        # A form, whose names don't come again; half of the lines; names that are too long; times, and addresses.
+        "Place: the hall\nTime: noon\nPrice: free",
+        "Ann: Hi.\nShe waves.\nAnn: Bye.\nShe goes.",
+        "One two three four five: a\nOne two three four five: b",
+        "10:30 coffee\n10:30 tea\n11:15 lunch",
+        "http://a.org\nhttp://b.org",
+    ],
+)
+def test_what_is_no_dialogue(text):
+    assert turns(text) is None
+
+
+def test_no_text_of_the_sample_is_a_dialogue():
+    pairs = list(load_pairs("sample"))
+    assert len(pairs) == 80
+    assert all(turns(text) is None for pair in pairs for text in (pair.document, pair.summary))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["Ann", "bo", "Dr. X"]), st.text("ab. A!:", min_size=1)), min_size=4))
+def test_a_sentence_stays_in_its_turn(spoken):
+    lines = [f"{name}: a{said}" for name, said in spoken]
+    assert split_sentences("\n".join(lines)) == [part for line in lines for part in split_sentences(line)]
 
 
 TEXTS = st.text(st.sampled_from("ab AB.!?…。\"')\n\t1ş̌ \u2028"), max_size=60)

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from negsample.models.align.reader import Text
+from negsample.models.align.words import count_words
 
 # Two document sentences that are this close to the best are equally good; the earlier is taken.
 _TIE = 1e-3
@@ -41,7 +42,8 @@ def grams(forms: tuple[str, ...], n: int) -> list[tuple[str, ...]]:
 
 
 def view(text: Text) -> DocumentView:
-    """The view of a document."""
+    """The view of a document; of a dialogue, the speaker's name is known in each sentence."""
+    text = _named(text)
     n = len(text.pieces)
     if not n:
         return DocumentView(text, np.zeros((0, SALIENCE), np.float32), {}, {}, frozenset(), frozenset())
@@ -65,6 +67,35 @@ def view(text: Text) -> DocumentView:
         axis=1,
     ).astype(np.float32)
     return DocumentView(text, salience, terms, repeated, *(frozenset(grams(text.forms, n)) for n in (2, 3)))
+
+
+def _named(text: Text) -> Text:
+    """A dialogue with the speaker's name among the words of every sentence of a turn, before them, as it is read where it stands.
+
+    It has no weight, nor has it where it stands: who speaks is not what the text is about, however many turns begin so.
+    """
+    if not any(text.speakers):
+        return text
+    names: dict[str, np.ndarray] = {"": np.zeros(0, int)}
+    order, named = [], []
+    parts = np.split(np.arange(len(text.forms)), np.searchsorted(text.place, np.arange(1, len(text.pieces))))
+    for piece, speaker, own in zip(text.pieces, text.speakers, parts, strict=True):
+        if speaker and piece.startswith(speaker) and piece[len(speaker) :].lstrip().startswith((":", "：")):
+            names[speaker], own = np.split(own, [count_words(speaker)])
+        name = names.get(speaker, names[""])
+        order.append(np.concatenate([name, own]))
+        named.append(np.arange(len(order[-1])) < len(name))
+    counts, at, without = np.array(list(map(len, order))), np.concatenate(order), np.concatenate(named)
+    return replace(
+        text,
+        forms=tuple(text.forms[i] for i in at),
+        place=np.repeat(np.arange(len(order)), counts),
+        starts=(np.cumsum(counts) - counts)[counts > 0],
+        worded=np.flatnonzero(counts),
+        weights=np.where(without, np.float32(0), text.weights[at]),
+        facts=text.facts[at],
+        words=text.words[at],
+    )
 
 
 @dataclass(frozen=True, eq=False)

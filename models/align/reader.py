@@ -37,7 +37,7 @@ class Text:
     unit length; ``forms`` of its W words in order;
     ``place`` int [W], the sentence of each; ``starts`` int [S'], the first word of each sentence that has one, and
     ``worded`` int [S'], those sentences; ``weights`` float32 [W], ``facts`` bool [W] (see ``words``);
-    ``words`` float16 [W, d], unit length or zero.
+    ``words`` float16 [W, d], unit length or zero; ``speakers`` [S]: who says it, "" where the text is no dialogue.
     """
 
     pieces: tuple[str, ...]
@@ -51,6 +51,7 @@ class Text:
     weights: np.ndarray
     facts: np.ndarray
     words: np.ndarray
+    speakers: tuple[str, ...]
 
     def stretch(self, begin: int, stop: int) -> "Text":
         """The sentences from ``begin`` to ``stop`` alone."""
@@ -59,7 +60,7 @@ class Text:
         return Text(
             self.pieces[own], self.ends[own], self.whole[own], self.vectors[own],
             self.forms[said], self.place[said] - begin, self.starts[worded] - said.start, self.worded[worded] - begin,
-            self.weights[said], self.facts[said], self.words[said],
+            self.weights[said], self.facts[said], self.words[said], self.speakers[own],
         )  # fmt: skip
 
 
@@ -217,6 +218,7 @@ class Reader:
             words=np.concatenate(
                 [np.zeros((0, self.states.model.width), np.float16), *(vectors for _, vectors in parts)]
             ),
+            speakers=tuple(piece.speaker for piece in own),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from negsample.sentences import SENTENCE_END, split_sentences
+from negsample.sentences import SENTENCE_END, split_sentences, turns
 from negsample.text import CHARACTERS, LETTERS, SPACED, find_spans, fold, has_no_spaces, readable, straight
 
 # The digits of a number between its marks stand apart, because publishers write "1,600" and "1 , 600" alike.
@@ -40,21 +40,33 @@ class Words:
 
 
 class Piece(NamedTuple):
-    """A sentence, or a stretch of a very long one; whether the sentence ``opens`` and whether it ``closes`` with it."""
+    """A sentence, or a stretch of a very long one; whether the sentence ``opens`` and whether it ``closes`` with it; of a
+    dialogue, who speaks.
+    """
 
     text: str
     opens: bool = True
     closes: bool = True
+    speaker: str = ""
 
     def split(self, parts: Sequence[str]) -> list["Piece"]:
         """This piece in the ``parts`` that its text was cut into."""
         last = len(parts) - 1
-        return [Piece(part, self.opens and i == 0, self.closes and i == last) for i, part in enumerate(parts)]
+        return [
+            Piece(part, self.opens and i == 0, self.closes and i == last, self.speaker) for i, part in enumerate(parts)
+        ]
 
 
 def pieces(text: str) -> list[Piece]:
     """The sentences of ``readable(text)``, one that is too long for an encoder cut between words (or inside one)."""
-    return [piece for sentence in split_sentences(readable(text)) for piece in Piece(sentence).split(_cut(sentence))]
+    text = readable(text)
+    lines = [(turn.speaker, turn.line) for turn in turns(text) or ()] or [("", text)]
+    return [
+        piece
+        for speaker, line in lines
+        for sentence in split_sentences(line)
+        for piece in Piece(sentence, speaker=speaker).split(_cut(sentence))
+    ]
 
 
 def cut_tokens(text: str, starts: Sequence[int], most: int) -> list[str]:

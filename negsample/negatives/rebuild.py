@@ -1,18 +1,20 @@
 """A summary taken apart into sentences of words, what kinds of negatives do to these, and the text put together again."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from negsample.negatives.context import CannotDamage
+from negsample.negatives.context import CannotDamage, Damaged
 from negsample.negatives.english import is_function_word
 from negsample.records import Pair
 from negsample.sentences import SENTENCE_END, normalise, split_sentences, unwrapped_lines
 
+T = TypeVar("T")
 # Marks that would look odd in front of the full stop of a sentence that lost its last words.
 _PAUSES = ",;:-–—"
 # Two sentences are of like length where their letters differ by no more than this share, or this number.
@@ -139,7 +141,7 @@ def draw_places(size: int, most: int, rng: np.random.Generator) -> list[int]:
     return rng.choice(size, size=int(rng.integers(1, most + 1)), replace=False).tolist()
 
 
-def pick(items: Sequence[int], rng: np.random.Generator) -> int:
+def pick(items: Sequence[T], rng: np.random.Generator) -> T:
     """One of ``items``, each as likely."""
     return items[int(rng.integers(len(items)))]
 
@@ -204,3 +206,67 @@ def of_like_length(texts: Sequence[str], target: str) -> list[int]:
     slack = max(_LIKE_LETTERS, _LIKE_SHARE * length)
     near = [place for place, text in enumerate(texts) if abs(letter_count(text) - length) <= slack]
     return sorted(near, key=lambda place: abs(len(texts[place].split()) - words))[:_NEAREST]
+
+
+# --- one place of a sentence changed
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The characters ``start`` … ``stop`` of a sentence become ``text``; ``note`` goes into what the kind tells."""
+
+    start: int
+    stop: int
+    text: str
+    note: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, sentence: str) -> str:
+        """``sentence`` after the edit."""
+        return sentence[: self.start] + self.text + sentence[self.stop :]
+
+
+def edit_sentences(
+    pair: Pair,
+    rng: np.random.Generator,
+    most: int | None,
+    draw: Callable[[Sentence], Edit | None],
+    refusal: str,
+) -> Damaged:
+    """1 … S of the S sentences, as likely each (at most ``most``), change in one place: ``draw``'s edit of ``Sentence.text``.
+
+    Sentences for which it gives None stay. ``change["edited"]`` tells what became what.
+
+    Label: share of the summary's words in sentences left as they were: one wrong word makes its sentence wrong.
+
+    Raises CannotDamage(``refusal``) where no sentence can be changed.
+    """
+    sentences, total = summary_of(pair)
+    count = int(rng.integers(1, min(len(sentences), most or len(sentences)) + 1))
+    words: list[Sequence[str]] = [sentence.words for sentence in sentences]
+    edited: dict[int, Mapping[str, Any]] = {}
+    for place in rng.permutation(len(sentences)).tolist():
+        edit, text = draw(sentences[place]), sentences[place].text
+        if edit is not None:
+            words[place] = edit.of(text).split()
+            edited[place] = {"at": place, "was": text[edit.start : edit.stop], "is": edit.text, **edit.note}
+        if len(edited) == count:
+            break
+    if not edited:
+        raise CannotDamage(refusal)
+    gone = count_words(sentences[place] for place in edited)
+    change = sentence_change(sentences, total - gone, edited=[edited[place] for place in sorted(edited)])
+    return Damaged(put_together(sentences, words), 1 - gone / total, change)
+
+
+_VOWEL = re.compile(r"(?!uni[^nm]|us[ei]|eu|one\b|once\b)[aeiou]|hour|hono|heir", re.IGNORECASE)
+_ARTICLE = re.compile(r"(?<![\w'’-])(an?) $", re.IGNORECASE)
+
+
+def exchange(sentence: str, start: int, stop: int, fresh: str) -> Edit:
+    """The edit that puts ``fresh`` there, with the capital of what stood there, and the "a" or "an" that it asks for."""
+    if sentence[start].isupper() and sentence[:start].strip("\"'“‘([ ") == "":
+        fresh = fresh[:1].upper() + fresh[1:]
+    article = _ARTICLE.search(sentence, 0, start)
+    if article and bool(_VOWEL.match(fresh)) != article.group(1).lower().endswith("n"):
+        return Edit(article.start(), stop, f"{article.group(1)[0]}{'n' if _VOWEL.match(fresh) else ''} {fresh}")
+    return Edit(start, stop, fresh)

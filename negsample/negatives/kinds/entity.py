@@ -4,6 +4,7 @@ They are found by the packaged spaCy model where it is installed (extra ``[sampl
 ``negsample.negatives.mentions``; ``change`` says which under ``"by"``.
 """
 
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 from negsample.negatives import mentions
 from negsample.negatives.context import CannotDamage, Context, Damaged
 from negsample.negatives.english import is_function_word
-from negsample.negatives.mentions import Found
-from negsample.negatives.rebuild import draw_places, put_together, summary_of, take_apart
+from negsample.negatives.mentions import Found, Mention
+from negsample.negatives.rebuild import draw_places, pick, put_together, summary_of, take_apart
 from negsample.records import Pair
 from negsample.sentences import split_sentences
 
@@ -34,28 +35,40 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
 
     Raises CannotDamage where the summary has no mention, or the document none to exchange it for.
     """
+    by_model = mentions.has_model()
+    pool = _in_document(pair.document, by_model)
+    refusal = "no other name or number of the same kind in the document"
+    return exchange_mentions(pair, rng, most, lambda mention: pool.get(mention.kind, ()), refusal)
+
+
+def exchange_mentions(
+    pair: Pair,
+    rng: np.random.Generator,
+    most: int | None,
+    others: Callable[[Mention], Iterable[str]],
+    refusal: str,
+) -> Damaged:
+    """As ``make``, mentions being exchanged for one of ``others`` that surely means something else."""
     sentences, total = summary_of(pair)
     by_model = mentions.has_model()
-    found = _in_summary(pair.summary, by_model)
+    found = in_summary(pair.summary, by_model)
     if not any(found):
         raise CannotDamage("no name or number in the summary")
     texts = [sentence.text for sentence in sentences]
-    pool = _in_document(pair.document, by_model)
     options = {
-        (number, mention): others
+        (number, mention): free
         for number, group in enumerate(found)
         for mention in group
-        if (others := [other for other in pool.get(mention.kind, ()) if _is_other(other, mention.text, texts[number])])
+        if (free := [other for other in others(mention) if _is_other(other, mention.text, texts[number])])
     }
     if not options:
-        raise CannotDamage("no other name or number of the same kind in the document")
+        raise CannotDamage(refusal)
     places = list(options)
     chosen = sorted(draw_places(len(places), min(len(places), most or len(places)), rng))
     exchanged = []
     # From the end, so that places in a sentence still hold.
     for number, mention in reversed([places[place] for place in chosen]):
-        others = options[number, mention]
-        fresh = others[int(rng.integers(len(others)))]
+        fresh = pick(options[number, mention], rng)
         texts[number] = texts[number][: mention.start] + fresh + texts[number][mention.stop :]
         exchanged.append({"at": number, "was": mention.text, "is": fresh, "kind": mention.kind})
     right = 0.0
@@ -88,9 +101,10 @@ def _sign(text: str) -> tuple[frozenset[str], str, str]:
     return content or frozenset({text.casefold()}), text.replace(".", ""), initials
 
 
-# A pair's negatives are made one after another.
-@lru_cache(maxsize=4)
-def _in_summary(summary: str, by_model: bool) -> Found:
+# A pair's negatives are made one after another, and sentences of other summaries come again.
+@lru_cache(maxsize=16384)
+def in_summary(summary: str, by_model: bool) -> Found:
+    """The mentions in each sentence of ``summary``."""
     return _find([sentence.text for sentence in take_apart(summary)], by_model)
 
 

@@ -24,11 +24,15 @@ from negsample.models.align.reader import Text
 
 
 def text(
-    *sentences: str, words: np.ndarray | None = None, vectors: np.ndarray | None = None, weight: float = 0.98
+    *sentences: str,
+    words: np.ndarray | None = None,
+    vectors: np.ndarray | None = None,
+    weight: float = 0.98,
+    speakers: tuple[str, ...] = (),
 ) -> Text:
     """A text whose words all weigh the same; those in capitals are facts, and ``!`` ends a sentence.
 
-    ``words``, ``vectors``: of its words and sentences; by default such as no test looks at.
+    ``words``, ``vectors``: of its words and sentences; by default such as no test looks at. ``speakers``: who says each.
     """
     split = [sentence.split() for sentence in sentences]
     counts = np.array([len(own) for own in split])
@@ -46,6 +50,7 @@ def text(
         weights=np.full(len(forms), weight, np.float32),
         facts=np.array([word.isupper() for word in forms]),
         words=np.zeros((len(forms), 8), np.float16) if words is None else np.array(words, np.float16),
+        speakers=speakers or ("",) * len(sentences),
     )
 
 
@@ -100,6 +105,31 @@ def test_a_copy_of_the_document_is_known_through_and_through_and_the_list_of_fea
     assert judged[-3:].tolist() == [0.25, -1.0, -0.5]
     assert {aspect for feature in FEATURES for aspect in feature.aspects} == set(ASPECTS)
     assert all(feature.direction in (1, -1) and feature.scale > 0 for feature in FEATURES)
+
+
+def test_a_speaker_is_known_in_each_sentence_of_a_turn_and_weighs_nothing() -> None:
+    vectors = np.arange(8 * 7).reshape(7, 8) / 64
+    spoken = text("ADA : boats sink", "", "they do", "BO hm", words=vectors, speakers=("ADA", "ADA", "ADA", "BO"))
+    spoken = dataclasses.replace(spoken, forms=("ADA", "boats", "sink", "they", "do", "BO", "hm"))
+    spoken = dataclasses.replace(
+        spoken,
+        place=np.array([0, 0, 0, 2, 2, 3, 3]),
+        starts=np.array([0, 3, 5]),
+        weights=spoken.weights[:7],
+        facts=spoken.facts[[0, 2, 3, 4, 5, 6, 7]],
+    )
+    seen = view(spoken)
+    # BO's line has no colon, so nothing of it is a speaker's name.
+    assert seen.text.forms == ("ADA", "boats", "sink", "ADA", "ADA", "they", "do", "BO", "hm")
+    assert seen.text.place.tolist() == [0, 0, 0, 1, 2, 2, 2, 3, 3]
+    assert (seen.text.starts.tolist(), seen.text.worded.tolist()) == ([0, 3, 4, 7], [0, 1, 2, 3])
+    assert (seen.text.weights == np.float32(0.98)).tolist() == [False, True, True, False, False, True, True, True, True]
+    assert seen.text.facts.tolist() == [True, False, False, True, True, False, False, True, False]
+    np.testing.assert_array_equal(seen.text.words, vectors[[0, 1, 2, 0, 0, 3, 4, 5, 6]].astype(np.float16))
+    # A name is known (its weight is 0), and a sentence of it supports what is said of her.
+    assert seen.terms["ADA"] == 0.0
+    assert ("ADA", "they") in seen.bigrams
+    assert view(DOCUMENT).text is DOCUMENT
 
 
 def test_phrases_and_openings_by_hand() -> None:
