@@ -58,7 +58,7 @@ class Estimator:
     """
 
     needs: frozenset[str] = frozenset({"document"})
-    # Keys of the documents whose judgments it was fitted to.
+    # Keys of the documents whose judgments it was fitted to, or whose labels it was trained on.
     fitted_on: frozenset[str] = frozenset()
 
     def __init__(
@@ -76,6 +76,8 @@ class Estimator:
         self.precision = precision
         self.device = torch.device(pick_device(device))
         self.parts = parts
+        labels = (description.get("data") or {}).get("labels") or {}
+        self.fitted_on = frozenset(labels.get("keys", ()))
         self._place = place
         # Tokenizers, stores of what was read, and caches are not made for threads; products use all cores in any case.
         self._alone = threading.RLock()

@@ -15,7 +15,7 @@ from negsample.errors import InputError
 from negsample.eval.agreement.columns import ScoreColumn, check_names, make_scorers, score_columns
 from negsample.eval.judgments.collect import Unusable
 from negsample.eval.judgments.files import load
-from negsample.records import Judged
+from negsample.records import PEOPLE, Judged
 from negsample.registry import suggestion
 from negsample.seeds import generator
 
@@ -117,6 +117,10 @@ def _rows(inputs: Sequence[str], columns: Sequence[str]) -> tuple[list[Judged], 
         for row in load(path, unusable, columns, unjudged=True):
             key = row.document_id, row.system
             before = found.setdefault(key, row)
+            if row.by != PEOPLE:
+                raise InputError(
+                    f"{path}: has scores by {row.by}, which are not people's; leave them out, or give a --metric"
+                )
             if before.summary != row.summary:
                 told = f"document {row.document_id!r} has another summary by system {row.system!r} than before"
                 raise InputError(f"{path}: {told}; give one for each")

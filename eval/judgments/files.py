@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ import numpy as np
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
 from negsample.io.read import Row, read_rows, text_field, texts_field
-from negsample.records import Judged
+from negsample.records import PEOPLE, Judged
 from negsample.registry import suggestion
 
 HALVES = ("tune", "report")
@@ -22,7 +23,7 @@ HALVES = ("tune", "report")
 CHOSEN = "chosen"
 # Fields that hold no human score, whatever is in them.
 _FIELDS = frozenset(
-    "id document_id doc_id system document documents summary references reference dataset half index annotators".split()
+    "id document_id doc_id system document documents summary references reference dataset half by index annotators".split()
 ) | {"Unnamed: 0"}
 
 
@@ -30,7 +31,7 @@ def load(path: str, unusable: Unusable, columns: Sequence[str] = (), *, unjudged
     """Read rows with the fields ``document_id`` (or ``doc_id``), ``system``, ``document`` (or ``documents``, a list),
     ``summary``, ``scores`` (name → number, or a list of the annotators' numbers, which are averaged); optional
     ``references`` (a list), ``dataset``, ``half``, ``annotators`` (name → a list of their numbers, null where one gave none):
-    their mean is the score where ``scores`` has none of that name.
+    their mean is the score where ``scores`` has none of that name, ``by`` (``people``, or ``judge:NAME`` of a language model's).
 
     In CSV and TSV the lists, ``scores`` and ``annotators`` are JSON text. Where no row has either, each human score has a
     field of its own: those named ``columns``, else every other field of which most values are numbers, which is told. A
@@ -108,12 +109,16 @@ def _about(row: Row, dataset: str) -> dict[str, Any]:
     half = row.fields.get("half") or ""
     if half not in ("", *HALVES):
         raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
+    by = str(row.fields.get("by") or PEOPLE)
+    if not re.fullmatch(rf"{PEOPLE}|judge:.*\S.*", by):
+        raise RecordError(row.where, "field 'by' is neither 'people' nor 'judge:NAME'")
     return {
         "document_id": name_field(row, "document_id", other="doc_id"),
         "documents": tuple(texts_field(row, "documents") or [text_field(row, "document")]),
         "references": tuple(texts_field(row, "references", "reference")),
         "dataset": str(row.fields.get("dataset") or dataset),
         "half": half,
+        "by": by,
     }
 
 
@@ -121,7 +126,7 @@ def _chosen(rows: Sequence[Row], dataset: str, unusable: Unusable) -> list[Judge
     """Read choices, one person's a record: ``a`` and ``b``, of ``system_a`` and ``system_b``: ``choice`` names one or is
     ``tie``. Returns the summaries, each once, with the score `CHOSEN`.
     """
-    found: dict[tuple[str, str], dict[str, Judged]] = {}
+    found: dict[tuple[str, ...], dict[str, Judged]] = {}
     for row in rows:
         try:
             about, a, b = _about(row, dataset), text_field(row, "a"), text_field(row, "b")
@@ -130,7 +135,7 @@ def _chosen(rows: Sequence[Row], dataset: str, unusable: Unusable) -> list[Judge
                 raise RecordError(row.where, "field 'choice' is none of a, b, tie")
             if a == b:
                 raise RecordError(row.where, "a and b are the same text")
-            own = found.setdefault((about["dataset"], about["document_id"]), {})
+            own = found.setdefault((about["dataset"], about["document_id"], about["by"]), {})
             if any(each.documents != about["documents"] for each in own.values()):
                 raise RecordError(row.where, "the document has another text than in an earlier row of its id")
         except RecordError as error:

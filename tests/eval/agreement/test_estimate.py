@@ -167,6 +167,9 @@ def test_wrong_files_are_told(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", rows(0))
     with pytest.raises(InputError, match="no summary is judged"):
         estimate((path,), metrics=("words",))
+    judge = write(tmp_path / "j.jsonl", [{**row, "by": "judge:m"} for row in rows(6)])
+    with pytest.raises(InputError, match="scores by judge:m, which are not people's"):
+        estimate((judge,), metrics=("words",))
     other = write(tmp_path / "b.jsonl", [{**row, "summary": "Another."} for row in rows(6)])
     with pytest.raises(InputError, match="another summary by system 'old' than before"):
         estimate((path, other), metrics=("words",))
