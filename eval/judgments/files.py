@@ -38,8 +38,8 @@ def load(path: str, unusable: Unusable, columns: Sequence[str] = (), *, unjudged
     score that is not a finite number is left out of its row and counted; a row that lacks a field, or has no score left, is
     left out and counted. Raises InputError for a column that there is not.
 
-    Records with ``a``, ``b`` and ``choice`` are choices between two summaries instead (see `_chosen`). With ``unjudged``, summaries without any
-    score are rows too, and no field is one unless it is named.
+    Records with ``a``, ``b`` and ``choice`` are choices between two summaries instead (see `_chosen`). With ``unjudged``,
+    summaries without any score are rows too, and no field is one unless it is named.
     """
     dataset = Path(path).name.split(".")[0]
     rows = list(read_rows(path))
