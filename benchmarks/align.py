@@ -19,8 +19,10 @@ import numpy as np
 import torch
 from common import made_text
 
+from negsample.models import ready
 from negsample.models.align.judge import new_judge
 from negsample.models.align.reader import Reader
+from negsample.models.align.support import load_support
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
@@ -51,15 +53,17 @@ def made_pairs(documents: int, systems: int, words: int) -> tuple[list[str], lis
     return sources, summaries
 
 
-def align_scorer(judged: bool, folder: Path, *, bf16: bool = False) -> tuple[AlignFeatures, torch.nn.Module]:
-    """Fresh features with an empty cache, and the head."""
+def align_scorer(judges: str, folder: Path, *, bf16: bool = False) -> tuple[AlignFeatures, torch.nn.Module]:
+    """Fresh features with an empty cache, and the head; ``judges``: "none", "ready" (of support), "both"."""
     encoder: Any = make_encoder("sentence-transformer")
-    judge = new_judge(encoder, "sdpa", 0) if judged else None
+    judge = new_judge(encoder, "sdpa", 0) if judges == "both" else None
+    support = load_support(ready.SUPPORT, encoder) if judges != "none" else None
     if bf16:
         encoder = encoder.in_bf16()
-        if judge is not None:
-            to_bf16(judge.network.encoder)
-    features = AlignFeatures(encoder, judge)
+        for network in (judge.network if judge else None, support.network if support else None):
+            if network is not None:
+                to_bf16(network.encoder)
+    features = AlignFeatures(encoder, judge, support=support)
     features.reader = Reader(encoder, folder)
     return features, untrained(features.sources)
 
@@ -84,13 +88,13 @@ def main() -> None:
     documents, summaries = made_pairs(chosen.documents, chosen.systems, chosen.words)
     print(f"{len(documents)} pairs, {torch.get_num_threads()} threads")
     with tempfile.TemporaryDirectory() as folder:
-        rows = [("align", True, False), ("align, frozen", False, False)]
+        rows = [("align", "both", False), ("ready", "ready", False), ("align, no judges", "none", False)]
         if has_bf16("cpu"):
-            rows.append(("align, bf16", True, True))
+            rows.append(("align, bf16", "both", True))
         took: dict[str, float] = {}
         found: dict[str, np.ndarray] = {}
-        for name, judged, bf16 in rows:
-            features, network = align_scorer(judged, Path(folder) / name, bf16=bf16)
+        for name, judges, bf16 in rows:
+            features, network = align_scorer(judges, Path(folder) / name, bf16=bf16)
             start = time.perf_counter()
             found[name] = score(features, network, documents, summaries)
             took[name] = time.perf_counter() - start
@@ -106,10 +110,11 @@ def main() -> None:
         peer.predict(list(zip(documents, summaries, strict=True)), batch_size=32, show_progress_bar=False)
         theirs = time.perf_counter() - start
         print(
-            f"CrossEncoder: {len(documents) / theirs:.1f} pairs/s; align takes {theirs / took['align']:.1f} times less"
+            f"CrossEncoder: {len(documents) / theirs:.1f} pairs/s; align takes {theirs / took['align']:.1f} times "
+            f"less, ready {theirs / took['ready']:.1f}"
         )
 
-        features, network = align_scorer(True, Path(folder) / "single")
+        features, network = align_scorer("ready", Path(folder) / "single")
         score(features, network, [text(50, "warm")], [text(20, "warm", 1)])
         start = time.perf_counter()
         score(features, network, [text(chosen.words * 4 // 3, "one")], [text(60, "one", 1)])

@@ -129,7 +129,7 @@ class TrainConfig(Training):
     log_examples: bool = False
     judges: bool = True
     judge_steps: int = number(200, least=1)
-    support_steps: int = number(400, least=1)
+    support_steps: int = number(150, least=1)
     lm: str | None = None
     lm_prompt: str | None = None
     lm_tokens: int = number(2048, least=1)
