@@ -10,8 +10,8 @@ from typing import Any
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
-from negsample.io.read import Row, read_rows, text_field, texts_field
-from negsample.records import Judged
+from negsample.io.read import Row, document_field, read_rows, text_field, texts_field
+from negsample.records import Judged, documents_of
 from negsample.registry import suggestion
 
 HALVES = ("tune", "report")
@@ -36,8 +36,14 @@ def load(path: str, unusable: Unusable, columns: Sequence[str] = ()) -> list[Jud
     rows = list(read_rows(path))
     if columns or not any("scores" in row.fields or "annotators" in row.fields for row in rows):
         columns = _score_columns(path, rows, columns, unusable)
-    judged = partial(_judged, dataset=dataset, columns=columns, unusable=unusable)
-    return Collector(unusable).read(rows, judged)
+    if asked := sum(row.fields.get("question") not in (None, "") for row in rows):
+        unusable.told.append(f"{asked} rows have a question, which no score reads")
+    judged = Collector(unusable).read(rows, partial(_judged, dataset=dataset, columns=columns, unusable=unusable))
+    if several := sum(len(documents_of(row.documents[0])) > 1 for row in judged):
+        unusable.told.append(
+            f"{several} rows have several documents: head align tells them apart, all else reads one text"
+        )
+    return judged
 
 
 def _score_columns(path: str, rows: Sequence[Row], wanted: Sequence[str], unusable: Unusable) -> list[str]:
@@ -72,7 +78,6 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
         reason = f"a record of several summaries: the fields {', '.join(lists)} are lists"
         raise RecordError(row.where, reason, hint)
     summary = text_field(row, "summary")
-    documents = tuple(texts_field(row, "documents") or [text_field(row, "document")])
     references = tuple(texts_field(row, "references", "reference"))
     half = row.fields.get("half") or ""
     if half not in ("", *HALVES):
@@ -96,7 +101,7 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
     return Judged(
         document_id=name_field(row, "document_id", other="doc_id"),
         system=name_field(row, "system"),
-        documents=documents,
+        documents=(document_field(row),),
         summary=summary,
         references=references,
         scores=scores,

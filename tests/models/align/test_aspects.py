@@ -51,6 +51,7 @@ def text(
         facts=np.array([word.isupper() for word in forms]),
         words=np.zeros((len(forms), 8), np.float16) if words is None else np.array(words, np.float16),
         speakers=speakers or ("",) * len(sentences),
+        documents=np.zeros(len(sentences), int),
     )
 
 
@@ -66,7 +67,7 @@ def alignment_of(similar: np.ndarray, sentences: np.ndarray, document: Text, sum
     both = focus + sentences
     rests_on = [next(n for n, value in enumerate(column) if value >= column.max() - 1e-3) for column in both.T]
     best = similar.max(axis=1), by_sentence.max(axis=0), sentences.max(axis=1), sentences.max(axis=0), focus.max(axis=0)
-    return Alignment(*best, np.array(rests_on), both.argmax(axis=1))
+    return Alignment(*best, np.array(rests_on), both.argmax(axis=1), focus.max(axis=0, keepdims=True))
 
 
 def found(document: Text, summary: Text, fill: float = 0.5) -> dict[str, float]:
