@@ -147,7 +147,8 @@ class Estimator:
         """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
 
         Either may be any column: a list, a Series, an array, a generator; a list in place of a document is several.
-        A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths differ, and where a text is missing, not a string or blank.
+        A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths differ, and where a
+        text is missing, not a string or blank.
         """
         return self.score_pairs(documents, summaries, batch_size=batch_size).scores
 
