@@ -7,7 +7,7 @@ FROM python:3.12-slim
 # Where there is a GPU, name an index of PyTorch for its CUDA: --build-arg TORCH_INDEX=…
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" torch \
+RUN pip install --no-cache-dir --index-url "$TORCH_INDEX" torch==2.13.0 \
     && pip install --no-cache-dir "$(echo /wheels/negsample-*.whl)[sample,serve]" \
     && useradd --create-home --uid 10001 negsample
 USER 10001

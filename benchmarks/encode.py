@@ -60,7 +60,7 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
             features = RowFeatures(encoder, 20, 10, EmbeddingCache(encoder, place / "cache"))
             splits = {}
             for name in ("train", "validation"):
-                prepare_split(examples / f"{name}.jsonl.gz", place / name, features)
+                prepare_split([examples / f"{name}.jsonl.gz"], place / name, features)
                 splits[name] = open_split(place / name)
         with torch.random.fork_rng():
             torch.manual_seed(0)

@@ -1,8 +1,10 @@
 """The estimator: pairs in, scores out."""
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ask = Callable[..., torch.Tensor]
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # The threads that torch has begun here are not in a forked process (num_proc= of datasets), which waits for them for ever.
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 # Pairs read and sorted by length together.
 _CHUNK = 1024
@@ -52,7 +58,7 @@ class Estimator:
     """
 
     needs: frozenset[str] = frozenset({"document"})
-    # Keys of the documents whose judgments it was fitted to.
+    # Keys of the documents whose judgments it was fitted to, or whose labels it was trained on.
     fitted_on: frozenset[str] = frozenset()
 
     def __init__(
@@ -70,6 +76,8 @@ class Estimator:
         self.precision = precision
         self.device = torch.device(pick_device(device))
         self.parts = parts
+        labels = (description.get("data") or {}).get("labels") or {}
+        self.fitted_on = frozenset(labels.get("keys", ()))
         self._place = place
         # Tokenizers, stores of what was read, and caches are not made for threads; products use all cores in any case.
         self._alone = threading.RLock()

@@ -1,21 +1,12 @@
 """How well scores follow labels: accuracy and AUC for 0/1 labels, Pearson, Spearman and MSE for graded ones."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from negsample.errors import InputError
-from negsample.io.read import read_examples
-from negsample.progress import Bar
-from negsample.records import Example
 from negsample.resampling import percentile_interval
-from negsample.scoring.files import chunks
 from negsample.seeds import generator
-
-if TYPE_CHECKING:
-    from negsample.models.estimator import Estimator
 
 RESAMPLES = 1000
 
@@ -119,33 +110,4 @@ def by_kind(labels: np.ndarray, scores: np.ndarray, kinds: Sequence[str]) -> dic
     return {
         kind: {"n": int(own.sum()), "label": float(labels[own].mean()), "score": float(scores[own].mean())}
         for kind, own in chosen.items()
-    }
-
-
-def evaluate(estimator: "Estimator", examples: str, *, batch_size: int = 32, seed: int = 0) -> dict[str, Any]:
-    """Measure ``estimator`` on the file ``examples``: figures by the kind of label, as plain values.
-
-    Raises InputError for the first bad record, and where there is none.
-    """
-    read: list[Example] = []
-    scores, cut = [], 0
-    with Bar("scoring") as bar:
-        for chunk in chunks(read_examples(examples)):
-            scored = estimator.score_pairs(
-                [example.document for example in chunk], [example.summary for example in chunk], batch_size=batch_size
-            )
-            scores.append(scored.scores)
-            cut += int(scored.cut.sum())
-            read += [replace(example, document="", summary="", change={}) for example in chunk]
-            bar.advance(len(chunk))
-    if not read:
-        raise InputError(f"{examples}: no examples; give a file that 'negsample generate' wrote")
-    labels, every = np.array([example.label for example in read]), np.concatenate(scores)
-    return {
-        "model": estimator.fingerprint,
-        "signature": estimator.signature,
-        "examples": examples,
-        "test": figures(labels, every, [example.document_id for example in read], seed=seed),
-        "by_kind": by_kind(labels, every, [example.kind for example in read]),
-        "cut": {"examples": {"pairs": len(read), "cut": cut}},
     }

@@ -113,7 +113,7 @@ class FittedEstimator(Estimator):
     def __init__(self, parts: Parts, description: dict[str, Any], *arguments: Any, **options: Any) -> None:
         super().__init__(parts, description, *arguments, **options)
         self.fitted = Fitted.from_plain(description["fitted"])
-        self.fitted_on = frozenset(self.fitted.documents)
+        self.fitted_on |= frozenset(self.fitted.documents)
         if self.fitted.references:
             self.needs = frozenset({"document", "references"})
         self._metrics = further_metrics([metric.spec for metric in self.fitted.metrics], self.fitted.references)

@@ -11,6 +11,7 @@ from negsample.seeds import digest
 from negsample.sentences import normalise
 from negsample.text import is_blank
 
+PEOPLE = "people"
 # A group separator (ASCII) on a line of its own: white space to whatever reads text, and a line break.
 _BETWEEN = "\n\x1d\n"
 _KINDS = {str: "text", bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
@@ -137,6 +138,7 @@ class Example:
 
     ``label`` lies in [0, 1]; ``kind`` is ``"original"`` or the name of the negative's kind; ``document_id`` is the id
     of the source pair; ``change`` says what was done to the summary, readable by a person; ``{}`` for an original.
+    ``aspects``: labels of aspects, also in [0, 1], where they were given.
     """
 
     id: str
@@ -146,21 +148,23 @@ class Example:
     label: float
     kind: str
     change: Mapping[str, Any] = field(default_factory=dict)
+    aspects: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The example as it is written to JSON lines."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        """The example as it is written to JSON lines; ``aspects`` where there are any."""
+        names = (entry.name for entry in fields(self) if entry.name != "aspects" or self.aspects)
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One summary that people have judged.
+    """One summary that people (or a judge in their place) have judged.
 
     ``documents`` has one text (of several documents where they were ``joined``), or those of a docset as it was published, over
     which a score is the mean;
     ``scores`` maps the name of a human score to its value, higher is better; ``half`` is ``"tune"``, ``"report"`` or
     ``""``. ``ratings``: of a score that several annotators gave, what each of them gave, where that is known; None in the
-    place of one who gave none.
+    place of one who gave none. ``by``: who gave the scores, ``PEOPLE`` or ``"judge:NAME"``.
     """
 
     document_id: str
@@ -172,3 +176,4 @@ class Judged:
     dataset: str = ""
     half: str = ""
     ratings: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    by: str = PEOPLE

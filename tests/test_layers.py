@@ -37,7 +37,8 @@ def layer_of(module: str) -> str:
         return part
     if part == "settings":
         return "io"
-    return "commands" if part in ("serve", "papers", "ray", "cli", "pytest_plugin", "summary_quality") else "base"
+    elsewhere = ("pytest_plugin", "summary_quality", "inspect_scorer")
+    return "commands" if part in ("serve", "papers", "ray", "cli", *elsewhere) else "base"
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:

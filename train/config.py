@@ -8,7 +8,12 @@ from typing import Any, Literal
 
 from negsample.corpora.pairs import check_sample
 from negsample.errors import InputError
+from negsample.negatives import ASPECTS
+from negsample.negatives.recipe import Recipe, parse_recipe
+from negsample.registry import check_keys
 from negsample.settings import Settings, make_settings, number, read_settings
+
+_SPLITS = ("train_split", "validation_split", "test_split")
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,16 @@ class TrainConfig(Training):
     ``redraws`` (how many such sets of negatives the training split holds; each epoch sees the next of them),
     ``vocabulary`` (``uniform`` or ``frequency``).
 
+    Labels: ``labels`` (a file of documents, summaries and scores; then ``recipe`` is none by default, and with one the
+    labels stand beside damaged copies of the corpus), ``label`` (the score to learn), ``aspects`` (aspect → score, head
+    ``align``), as of ``read_labels``; ``label_weight``: how much a labelled summary counts beside a damaged one.
+
     Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (the tokens that a
     summary keeps in any case when both are cut); ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th
     percentile of the training split); ``units`` (of the recurrence, ``lstm``; ``None`` = 128 over sentences, 25 over words);
     ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
 
-    Optimisation: ``loss`` (``bce``, ``mse``, ``ranking``; ``None`` = by recipe),
+    Optimisation: ``loss`` (``bce``, ``mse``, ``ranking``; ``None`` = by recipe; of labels ``mse``, ``align`` ``ranking``),
     ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``,
     ``weight_decay``, ``warmup`` (share of all steps), ``schedule`` (``linear`` or ``constant``), ``epochs`` (at most),
     ``patience`` (epochs without a better validation loss), ``batch_size`` (examples of one optimiser step over all
@@ -86,10 +95,14 @@ class TrainConfig(Training):
     ``packaged``; it reads the document too, in the frame ``lm_prompt`` and at most ``lm_tokens`` tokens of it, and speaks
     for all aspects; ``copy_lm``: the model folder gets a copy of it; refused with other heads), ``epochs: 0`` (the
     untrained sum, without a judge); ``batch_size`` counts documents; of the other settings of optimisation it heeds
-    ``learning_rate``, ``epochs`` and ``patience``.
+    ``learning_rate``, ``epochs`` and ``patience``, and beside labels ``loss`` (not ``bce``).
     """
 
-    recipe: str | dict[str, float] = "crosspair"
+    recipe: str | dict[str, float] | None = None
+    labels: str | None = None
+    label: str | None = None
+    aspects: dict[str, str] | None = None
+    label_weight: float = number(1.0, above=0)
     negatives: int = number(1, least=1)
     redraws: int = number(1, least=1)
     vocabulary: Literal["uniform", "frequency"] = "uniform"
@@ -128,6 +141,27 @@ class TrainConfig(Training):
             raise InputError("lm must be the folder or hub id of a language model, or null")
         if self.epochs == 0 and self.head != "align":
             raise InputError("epochs must be at least 1, not 0")
+        self._check_labels()
+
+    def _check_labels(self) -> None:
+        def given(*names: str) -> str | None:
+            return next((name for name in names if getattr(self, name) != getattr(type(self), name)), None)
+
+        if self.labels is None:
+            if name := given("label", "aspects", "label_weight"):
+                raise InputError(f"{name} goes with labels=FILE")
+        elif self.recipe is None and (name := given("corpus", "corpus_config", "sample", *_SPLITS, "label_weight")):
+            raise InputError(f"{name} beside labels says what is damaged: give recipe=… too, or leave it out")
+        if self.aspects is not None:
+            if self.head != "align":
+                raise InputError(f"aspects: head {self.head} has one score; give label=NAME, or take head=align")
+            check_keys(self.aspects, ASPECTS, "aspects")
+
+    def recipe_of(self) -> Recipe | None:
+        """The recipe, read; None where labels alone are learned. Raises InputError as ``parse_recipe``."""
+        if self.recipe is None and self.labels is not None:
+            return None
+        return parse_recipe("crosspair" if self.recipe is None else self.recipe)
 
     def resolved(self) -> "TrainConfig":
         """Return the configuration with every ``None`` that depends on the head filled in.

@@ -25,13 +25,17 @@ from negsample.errors import InputError
 from negsample.io.files import appears, atomic_json, has_known_ending
 from negsample.io.lines import display, is_pipe
 from negsample.io.read import read_examples
+from negsample.io.write import open_writer
+from negsample.negatives import ASPECTS
 from negsample.negatives.generate import generate
+from negsample.negatives.index import fingerprint, padded
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import Shares, assign
 from negsample.recent import Recent
 from negsample.records import Pair, document_key
 from negsample.seeds import digest, generator
 from negsample.train.config import Reading, TrainConfig
+from negsample.train.labels import LABELLED, Labelled, read_labels
 
 if TYPE_CHECKING:
     from negsample.models.features import Features  # which reads torch; making examples does without
@@ -74,6 +78,8 @@ class Parting:
     def __init__(self, config: Reading) -> None:
         self.config = config
         self._held: dict[bytes, int] = {}
+        self.known: tuple[np.ndarray, np.ndarray] | None = None
+        """Keys and splits of the documents, once they are parted."""
 
     def takes(self, number: int, skipped: Counter[str], *texts: str) -> bool:
         """Whether a document with its summary, read of split ``number``, counts; not where one of them is held out by a
@@ -90,8 +96,11 @@ class Parting:
     def part(self, keys: np.ndarray, groups: np.ndarray, shares: Shares | None = None) -> np.ndarray:
         """The split of each document, once all is read; arguments and result as of ``assign``."""
         if not self.config.test_split:
-            return assign(keys, groups, self.config.seed, shares)
+            part = assign(keys, groups, self.config.seed, shares)
+            self.known = keys, part
+            return part
         part = np.array([self._held.get(key, 0) for key in keys.tolist()], np.uint8)
+        self.known = keys, part
         if lacking := set(range(len(SPLITS))) - set(part.tolist()):
             raise InputError(
                 f"{SPLITS[min(lacking)]}_split: every document of it is in another split too; name another"
@@ -127,14 +136,51 @@ def amounts(config: TrainConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in ("negatives", "seed", "vocabulary", "redraws")}
 
 
-def make_examples(config: TrainConfig, recipe: Recipe, folder: Path) -> dict[str, Any]:
-    """Write the examples of ``config``'s corpora to ``folder``; return what was made of what, as plain values."""
+def make_examples(config: TrainConfig, recipe: Recipe | None, folder: Path) -> dict[str, Any]:
+    """Write the examples of ``config``'s corpora and labels to ``folder``; return what was made of what, as plain values.
+
+    ``train.jsonl.gz`` and so on hold summaries and damaged copies of them (none without a ``recipe``),
+    ``labelled-train.jsonl.gz`` and so on labelled summaries, whose documents are parted likewise.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     skipped: Counter[str] = Counter()
-    parting = Parting(config)
-    pairs = pairs_of(config, skipped, parting)
-    report = generate(pairs, recipe, folder, **amounts(config), part=parting.part)
-    return {**read_of(config, skipped), **report}
+    parting, made = Parting(config), dict[str, Any]()
+    labelled = None
+    if config.labels is not None:
+        labelled = read_labels(config.labels, corpus_options(config), skipped, config.label, config.aspects)
+    if recipe is not None:
+        pairs = pairs_of(config, skipped, parting)
+        made = generate(pairs, recipe, folder, **amounts(config), part=parting.part)
+    read = read_of(config, skipped)
+    return {**read, **(made if labelled is None else _write_labelled(config, labelled, parting, folder, made))}
+
+
+def _write_labelled(
+    config: TrainConfig, labelled: Labelled, parting: Parting, folder: Path, made: dict[str, Any]
+) -> dict[str, Any]:
+    """Write the labelled examples; ``made``, what was made of what already ({}: nothing), with them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    index, about = labelled.index, dict(labelled.about)
+    part = labelled.part(config.seed, parting.known)
+    splits: dict[str, Any] = {}
+    for number, name in enumerate(SPLITS):
+        rows = np.flatnonzero(part[index.document] == number)
+        alone = {"documents": int(np.sum(part == number)), "fingerprint": fingerprint(index, rows)}
+        splits[name] = {**(made["splits"][name] if made else alone), "labelled": len(rows)}
+        if len(rows):
+            with open_writer(folder / f"{LABELLED}-{name}.jsonl.gz") as writer:
+                for example in labelled.examples(rows):
+                    writer.write(example.as_dict())
+    # Documents on which the model agrees too well with whoever gave the labels.
+    about["keys"] = [padded(key).hex() for key in labelled.keys[part < SPLITS.index("test")].tolist()]
+    counted = {"pairs": about["summaries"], "duplicates": about["averaged"]}
+    whole = made or {**counted, "documents": about["documents"], "fingerprint": about["fingerprint"]}
+    recipe, corpora = str(labelled), [about["file"]]
+    if made:
+        weight = f"{config.label_weight:g}"
+        about["told"] = [*about["told"], f"  beside damaged copies; a labelled summary counts {weight} times"]
+        recipe, corpora = f"{made['recipe']}+{weight}*{labelled}", [*config.corpora(), *corpora]
+    return {**whole, "recipe": recipe, "corpora": corpora, "splits": splits, "labels": about}
 
 
 def read_of(config: Reading, skipped: Counter[str]) -> dict[str, Any]:
@@ -193,7 +239,8 @@ class _Writer:
 class Split:
     """One split on disk. ``document_of``, ``summary_of``: int32 [n], which row of the stores each example uses.
 
-    ``labels`` float32 [n]; ``kinds`` int32 [n], numbers into ``kind_names``.
+    ``labels`` float32 [n]; ``kinds`` int32 [n], numbers into ``kind_names``. ``aspects`` float32 [4, n]: given labels of
+    aspects, NaN where there is none; None where there are none at all. ``label_weight``: of a labelled example in a loss.
     """
 
     documents: Arrays
@@ -205,6 +252,8 @@ class Split:
     kinds: np.ndarray
     kind_names: list[str]
     width: int
+    aspects: np.ndarray | None = None
+    label_weight: float = 1.0
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -234,7 +283,25 @@ class Split:
     @property
     def is_original(self) -> np.ndarray:
         """Whether each example is an original; bool [n]."""
-        return np.array([name == ORIGINAL for name in self.kind_names], bool)[self.kinds]
+        return self._is(ORIGINAL)
+
+    @property
+    def is_labelled(self) -> np.ndarray:
+        """Whether each example's label was given; bool [n]."""
+        return self._is(LABELLED)
+
+    @property
+    def is_found(self) -> np.ndarray:
+        """Whether each example is an original or labelled, its summary as somebody wrote it; bool [n]."""
+        return self._is(ORIGINAL, LABELLED)
+
+    def _is(self, *kinds: str) -> np.ndarray:
+        return np.array([name in kinds for name in self.kind_names], bool)[self.kinds]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """How much each example counts in a loss; float32 [n]."""
+        return np.where(self.is_labelled, np.float32(self.label_weight), np.float32(1))
 
     def read(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """What ``Features.read`` made of the documents and the summaries of the examples ``rows``."""
@@ -265,8 +332,8 @@ class _Texts(_Writer):
         return places
 
 
-def prepare_split(examples: Path, folder: Path, features: "Features") -> None:
-    """Read the example file ``examples`` into arrays in ``folder``, which is complete when ``split.json`` exists."""
+def prepare_split(examples: Sequence[Path], folder: Path, features: "Features") -> None:
+    """Read the example files ``examples`` into arrays in ``folder``, which is complete when ``split.json`` exists."""
     if (folder / "split.json").is_file():
         return
     shutil.rmtree(folder, ignore_errors=True)
@@ -275,7 +342,7 @@ def prepare_split(examples: Path, folder: Path, features: "Features") -> None:
     columns: list[np.ndarray] = []
     documents, summaries = _Texts(folder / "documents.bin", features), _Texts(folder / "summaries.bin", features)
     ids = _Writer(folder / "ids.bin", "uint8")
-    read = read_examples(examples)
+    read = itertools.chain.from_iterable(map(read_examples, examples))
     while chunk := list(itertools.islice(read, _CHUNK)):
         ids.append([np.frombuffer(example.id.encode("utf-8", "replace"), np.uint8) for example in chunk])
         columns.append(
@@ -285,6 +352,7 @@ def prepare_split(examples: Path, folder: Path, features: "Features") -> None:
                     summaries.place([example.summary for example in chunk]),
                     [names.setdefault(example.kind, len(names)) for example in chunk],
                     np.array([example.label for example in chunk], np.float32).view(np.int32),
+                    *np.array([[e.aspects.get(a, np.nan) for e in chunk] for a in ASPECTS], np.float32).view(np.int32),
                 ],
                 np.int32,
             )
@@ -295,7 +363,7 @@ def prepare_split(examples: Path, folder: Path, features: "Features") -> None:
     atomic_json(folder / "split.json", {"kinds": list(names), "dtype": features.dtype, "width": features.width})
 
 
-def open_split(folder: Path) -> Split:
+def open_split(folder: Path, label_weight: float = 1.0) -> Split:
     """The split that ``prepare_split`` wrote, memory-mapped. Raises InputError where it is not there (on this machine)."""
     if not appears(folder / "split.json"):
         raise InputError(
@@ -314,6 +382,8 @@ def open_split(folder: Path) -> Split:
         kinds=columns[2],
         kind_names=about["kinds"],
         width=about["width"],
+        aspects=columns[4:].view(np.float32),
+        label_weight=label_weight,
     )
 
 

@@ -22,7 +22,7 @@ from negsample.io.run_record import Stopwatch, write_run
 from negsample.models.build import Parts, make_network, new_parts, takes
 from negsample.models.evaluation import by_kind, figures
 from negsample.models.folder import percentiles_of, save_folder
-from negsample.negatives.recipe import Recipe, parse_recipe
+from negsample.negatives.recipe import Recipe
 from negsample.number_text import figure_text
 from negsample.processes import refuse_sharding
 from negsample.train.config import Reading, TrainConfig, Training
@@ -30,6 +30,7 @@ from negsample.train.data import SPLITS, Split, make_examples, open_split, prepa
 from negsample.train.fit.align import MOST_EXAMPLES, align_outputs, beginning, fit_align, ranking_on
 from negsample.train.fit.checkpoint import PRINTED, Callbacks, read_epochs
 from negsample.train.fit.loop import fit, own_state, predict
+from negsample.train.labels import LABELLED
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -62,9 +63,9 @@ def train(
     watch = Stopwatch()
     config = config.resolved()
     takes(config.head)
-    recipe = parse_recipe(config.recipe)
+    recipe = config.recipe_of()
     # The recipe as it is, not the name of the file it came from, decides whether a run may be resumed.
-    config = dataclasses.replace(config, recipe=dict(recipe.weights))
+    config = dataclasses.replace(config, recipe=None if recipe is None else dict(recipe.weights))
     loss = loss_of(config, recipe)
     accelerator = make_accelerator(config)
     with contextlib.ExitStack() as held:
@@ -77,7 +78,7 @@ def train(
 def _run(
     accelerator: "Accelerator",
     config: TrainConfig,
-    recipe: Recipe,
+    recipe: Recipe | None,
     loss: str,
     out: Path,
     watch: Stopwatch,
@@ -88,10 +89,11 @@ def _run(
     work = out / WORK
     parts = parts_of(config)
     on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
+    data: dict[str, Any] = on_main(accelerator, lambda: json.loads((work / "data.json").read_text("utf-8")), work)
     if accelerator.is_main_process:
-        for note in notes:
+        for note in [*notes, *data.get("labels", {}).get("told", ())]:
             callbacks.say(note)
-    splits = {name: open_split(work / name) for name in SPLITS}
+    splits = {name: open_split(work / name, config.label_weight) for name in SPLITS}
     found = fit_and_test(accelerator, config, loss, parts, splits, work, callbacks)
     if callbacks.after_fit is not None:
         held = splits["validation"]
@@ -102,11 +104,10 @@ def _run(
     if not accelerator.is_main_process:
         accelerator.wait_for_everyone()
         return {}
-    data = json.loads((work / "data.json").read_text(encoding="utf-8"))
     found["seconds"] = watch.seconds
     found["skipped"] = data["skipped_text"]
     corpora = f"held-out summaries of {', '.join(data['corpora'])}"
-    save_model(parts, out, config, recipe, loss, data, found, percentiles_of(real, corpora))
+    save_model(parts, out, config, data["recipe"], loss, data, found, percentiles_of(real, corpora))
     with told_after(out, "what tells of it"):
         atomic_json(out / "figures.json", found)
         finish(accelerator, config, out, watch, smoke=smoke, data=data, figures=found)
@@ -114,18 +115,21 @@ def _run(
     return found
 
 
-def loss_of(config: TrainConfig, recipe: Recipe) -> str:
-    """The loss that ``config`` names, or the recipe's own (Bao et al. 2021 §3.2); head ``align`` has one of its own.
+def loss_of(config: TrainConfig, recipe: Recipe | None) -> str:
+    """The loss that ``config`` names, or the recipe's own (Bao et al. 2021 §3.2); head ``align`` has one of its own, and
+    for labels (where ``recipe`` may be None) ``mse``.
 
     Raises InputError for a loss or a language model that the head can't have.
     """
     if takes(config.head) == "align":
-        if config.loss is not None:
+        if config.labels is not None and config.loss == "mse":
+            return "mse"
+        if config.loss is not None and not (config.labels and config.loss == "ranking"):
             raise InputError(f"loss={config.loss}: head align has a loss of its own (ranking and bce); leave loss out")
         return "ranking+bce"
     if config.lm is not None:
         raise InputError(f"lm={config.lm}: head {config.head} has no language model; leave lm out, or take head=align")
-    return config.loss or ("mse" if recipe.graded else "bce")
+    return config.loss or ("mse" if recipe is None or config.labels or recipe.graded else "bce")
 
 
 def parts_of(config: TrainConfig) -> Parts:
@@ -190,7 +194,7 @@ def fit_parts(
             return {}
         return {"epochs": read_epochs(work / "training.jsonl"), **found}
     # Padding is that of the corpus' own pairs.
-    parts.features.fit(*splits["train"].units(np.flatnonzero(splits["train"].is_original)))
+    parts.features.fit(*splits["train"].units(np.flatnonzero(splits["train"].is_found)))
     network = make_network(parts, config.seed)
     train_split, held = splits["train"], splits["validation"]
     fit(accelerator, config, loss, network, parts.features, train_split, held, work, callbacks)
@@ -214,13 +218,13 @@ def outputs_of(
 def _real_outputs(
     accelerator: "Accelerator", config: TrainConfig, parts: Parts, splits: Mapping[str, Split], work: Path
 ) -> dict[str, np.ndarray]:
-    """``score`` and each aspect of the original summaries of the splits that nothing was learnt from."""
+    """``score`` and each aspect of the summaries, as somebody wrote them, of the splits that nothing was learnt from."""
     found: dict[str, list[np.ndarray]] = {}
     for name in ("validation", "test"):
         # No further than what has been read for head ``align``.
         split = beginning(splits[name], MOST_EXAMPLES)
         for column, values in outputs_of(accelerator, config, parts, split, work, name).items():
-            found.setdefault(column, []).append(values[split.is_original[: len(values)]])
+            found.setdefault(column, []).append(values[split.is_found[: len(values)]])
     return {column: np.concatenate(values) for column, values in found.items()}
 
 
@@ -233,7 +237,7 @@ def save_model(
     parts: Parts,
     out: Path,
     config: TrainConfig,
-    recipe: Recipe,
+    recipe: Recipe | str,
     loss: str,
     data: Mapping[str, Any],
     found: Mapping[str, Any],
@@ -254,7 +258,13 @@ def _model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
     template = (files("negsample.train") / "model_card.md.j2").read_text(encoding="utf-8")
     pages = Environment(undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     pages.filters["figure"] = figure_text
-    told = {"name": name, "head": parts.head, "encoder": parts.encoder["name"], "version": negsample.__version__}
+    told: dict[str, Any] = {
+        "name": name,
+        "head": parts.head,
+        "encoder": parts.encoder["name"],
+        "version": negsample.__version__,
+    }
+    told["labels"] = facts["data"].get("labels") or {"scores": ()}
     return pages.from_string(template).render(**told, part=describe_part(facts["data"]), **facts)
 
 
@@ -349,10 +359,12 @@ def finish(accelerator: "Accelerator", config: Reading, out: Path, watch: Stopwa
     shutil.rmtree(out / WORK, ignore_errors=True)
 
 
-def _prepare(config: TrainConfig, recipe: Recipe, parts: Parts, work: Path) -> None:
+def _prepare(config: TrainConfig, recipe: Recipe | None, parts: Parts, work: Path) -> None:
     """Make the negatives and read every text, unless an earlier start has done so."""
     if not (work / "data.json").is_file():
         data = make_examples(config, recipe, work / "examples")
         atomic_json(work / "data.json", data)
     for name in SPLITS:
-        prepare_split(work / "examples" / f"{name}.jsonl.gz", work / name, parts.features)
+        # Labelled ones first: head ``align`` may read the beginning alone.
+        files = [work / "examples" / f"{kind}{name}.jsonl.gz" for kind in (f"{LABELLED}-", "")]
+        prepare_split([path for path in files if path.is_file()], work / name, parts.features)

@@ -29,7 +29,7 @@ from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import HALVES
 from negsample.progress import track
-from negsample.records import Judged, document_key
+from negsample.records import PEOPLE, Judged, document_key
 from negsample.registry import suggestion
 from negsample.resampling import check_resamples
 
@@ -44,13 +44,15 @@ _DRAWN_MOST = 20_000_000  # draws × documents held at once
 class Settings:
     """What was asked for; ``human`` empty means all, ``half`` None both halves (and rows of none).
 
-    ``columns``: as of `load_judgments`; ``precision``: what the models compute in; ``max_missed``: as of `measure_limits`.
+    ``columns``: as of `load_judgments`; ``precision``: what the models compute in; ``max_missed``: as of `measure_limits`;
+    ``judges``: metrics and scores with which the others are compared as with people.
     """
 
     judgments: tuple[str, ...]
     models: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     scores: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
     human: tuple[str, ...] = ()
     half: str | None = None
     columns: tuple[str, ...] = ()
@@ -76,6 +78,11 @@ class Source:
     rows: tuple[Judged, ...]
     missing: tuple[str, ...]
     tuning: tuple[Judged, ...] = ()
+
+    @property
+    def by(self) -> str:
+        """Who gave the scores: as of ``Judged``."""
+        return self.rows[0].by
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,8 @@ class Measured:
     def notes(self) -> list[str]:
         """Say what the data set's judgments and scores lack."""
         unscored = [f"{column.name}: {told}" for column in self.columns if (told := column.unscored())]
-        return [*(f"judgments: {line}" for line in self.source.missing), *unscored]
+        lines = [*(f"judgments: {line}" for line in self.source.missing), *unscored]
+        return lines if self.source.by == PEOPLE else [f"its scores are by {self.source.by}, not by people", *lines]
 
     def head(self) -> str:
         """Describe the data set in one line."""
@@ -208,7 +216,7 @@ def correlate(settings: Settings) -> Correlation:
         for name in given or ():
             if name not in known:
                 raise InputError(f"--{option} {name}: {suggestion(name, list(known))}")
-    sources, notes = _chosen(load_sources(settings.judgments, settings.columns), settings)
+    sources, notes = _chosen(load_sources(settings.judgments, settings.columns, judges=True), settings)
     rows = [row for source in sources for row in (*source.rows, *source.tuning)]
     owners = [source.name for source in sources for _ in (*source.rows, *source.tuning)]
     matched = [score_file_column(argument, rows, owners) for argument in settings.scores]
@@ -216,6 +224,13 @@ def correlate(settings: Settings) -> Correlation:
     scorers, missed = make_scorers(settings.models, settings.metrics, baselines=True, precision=settings.precision)
     notes += [*missed, *(line for _, lines in matched for line in lines)]
     check_names(scorers, [column.name for column in from_files])
+    # A metric may be named as it was given.
+    called = {spec: scorer.name for spec, scorer in zip(dict.fromkeys(settings.metrics), scorers, strict=False)}
+    judges = [called.get(name, name) for name in settings.judges]
+    names = [*(scorer.name for scorer in scorers), *(column.name for column in from_files)]
+    for name in judges:
+        if name not in names:
+            raise InputError(f"--judge {name}: no metric or scores are called so; {suggestion(name, names)}")
     # The baselines stand last.
     columns = sorted([*score_columns(scorers, rows), *from_files], key=lambda column: column.kind == "baseline")
     asked = [column for column in columns if column.kind != "baseline"]
@@ -227,7 +242,10 @@ def correlate(settings: Settings) -> Correlation:
     for source in sources:
         part = range(start, start + len(source.rows) + len(source.tuning))
         start = part.stop
-        measured.append(measure(source, [column.take(part) for column in columns], settings))
+        own = [column.take(part) for column in columns]
+        measured.append(measure(source, own, settings))
+        if source.by == PEOPLE and judges:
+            measured.append(measure(*_by_judges(source, own, judges), settings))
     notes += [f"{column.name}: {column.note}" for column in columns if column.note]
     for data in measured:
         if count := max((figure.uneven for figure in data.figures), default=0):
@@ -246,7 +264,24 @@ def correlate(settings: Settings) -> Correlation:
     return Correlation(settings, tuple(columns), tuple(measured), _ranks(measured), tuple(notes))
 
 
-def load_sources(specs: Sequence[str], columns: Sequence[str] = ()) -> list[Source]:
+def _by_judges(
+    source: Source, columns: Sequence[ScoreColumn], judges: Sequence[str]
+) -> tuple[Source, list[ScoreColumn]]:
+    """The summaries of ``source`` that ``judges``, some of the ``columns``, scored, with these in the place of people's scores;
+    the other columns of them.
+    """
+    given = [column for column in columns if column.name in judges]
+    scores = [{c.name: float(c.values[i]) for c in given if np.isfinite(c.values[i])} for i in range(len(source.rows))]
+    places = [place for place, own in enumerate(scores) if own]
+    if not places:
+        raise InputError(f"--judge {' --judge '.join(judges)}: no summary of {source.name} has a score")
+    by, unusable = f"judge:{', '.join(judges)}", Unusable()
+    rows = [replace(source.rows[place], scores=scores[place], ratings={}, by=by) for place in places]
+    told = Source(f"{source.name} by {by}", source.spec, tuple(with_means(rows, unusable)), tuple(unusable.lines()))
+    return told, [column.take(places) for column in columns if column.name not in judges]
+
+
+def load_sources(specs: Sequence[str], columns: Sequence[str] = (), *, judges: bool = False) -> list[Source]:
     """Load the data sets of all ``--judgments``; one source may hold several, and names are made to differ.
 
     The mean of a data set's human scores is one more, as `with_means` has it.
@@ -255,8 +290,10 @@ def load_sources(specs: Sequence[str], columns: Sequence[str] = ()) -> list[Sour
     for spec in specs:
         unusable = Unusable()
         groups: dict[str, list[Judged]] = {}
-        for row in with_means(load_judgments(spec, unusable, columns), unusable):
-            groups.setdefault(row.dataset or Path(spec.rpartition(":")[2]).name, []).append(row)
+        for row in load_judgments(spec, unusable, columns, judges=judges):
+            name = row.dataset or Path(spec.rpartition(":")[2]).name
+            groups.setdefault(name if row.by == PEOPLE else f"{name} by {row.by}", []).append(row)
+        groups = {name: with_means(rows, unusable) for name, rows in groups.items()}
         # What could not be read has no data set of its own, so it is told of once for each source.
         lines = tuple(unusable.lines())
         for name, rows in groups.items():
@@ -384,7 +421,7 @@ def _ranks(measured: Sequence[Measured]) -> dict[str, list[fg.AverageRank]]:
     ranks = {}
     for level, coefficient in MAIN_COEFFICIENT.items():
         values: dict[str, dict[str, float | None]] = {}
-        for data in measured:
+        for data in (data for data in measured if data.source.by == PEOPLE):
             own: dict[str, list[float]] = {}
             for figure in data.figures:
                 if (figure.level, figure.coefficient) == (level, coefficient) and not is_mean(figure.human):

@@ -9,7 +9,7 @@ from pathlib import Path
 from negsample.errors import InputError
 from negsample.eval.judgments.collect import Unusable
 from negsample.io.read import is_saved
-from negsample.records import Judged
+from negsample.records import PEOPLE, Judged
 from negsample.registry import Registry
 
 # name → load(path, unusable) -> list[Judged]
@@ -39,13 +39,16 @@ def parted(spec: str) -> tuple[str, str]:
     return ("files", spec) if not colon or Path(spec).exists() else (name, path)
 
 
-def load_judgments(spec: str, unusable: Unusable | None = None, columns: Sequence[str] = ()) -> list[Judged]:
+def load_judgments(
+    spec: str, unusable: Unusable | None = None, columns: Sequence[str] = (), *, judges: bool = False
+) -> list[Judged]:
     """Load the judged rows that ``spec`` names: ``FILE``, or ``NAME:PATH`` with NAME from ``JUDGMENTS``.
 
     What is missing or malformed is counted in ``unusable``, which is empty before, and is not in the result. Every row
     has at least one human score, and all scores are finite. ``columns``: the fields that hold the human scores of a FILE
     in which each has a field of its own (by default those with numbers).
-    Raises InputError for an unknown name, a missing file or folder, and where not one row is usable.
+    Raises InputError for an unknown name, a missing file or folder, where not one row is usable, and for scores that a judge
+    gave in people's place unless ``judges`` is set.
     """
     name, path = parted(spec)
     if not path:
@@ -64,4 +67,9 @@ def load_judgments(spec: str, unusable: Unusable | None = None, columns: Sequenc
         why = "; ".join(unusable.lines()[:3]) or "it holds none"
         hint = next((unusable.hints[reason] for reason, _ in unusable.most_common(1)), "")
         raise InputError(f"{path}: no usable judgment: {why}" + (f"; {hint}" if hint else ""))
+    if not judges and (other := next((row.by for row in rows if row.by != PEOPLE), None)):
+        raise InputError(
+            f"{path}: has scores by {other}, which are not people's; negsample train labels={path} learns from them, and "
+            "correlate measures agreement with them"
+        )
     return rows

@@ -57,7 +57,7 @@ class Collector:
 
     unusable: Unusable
     rows: list[Judged] = field(default_factory=list)
-    _seen: set[tuple[str, str, str]] = field(default_factory=set)
+    _seen: set[tuple[str, ...]] = field(default_factory=set)
     _texts: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     def note(self, reason: str, where: str) -> None:
@@ -75,7 +75,7 @@ class Collector:
 
     def add(self, row: Judged, where: str) -> None:
         """Keep ``row``, or count why not: no score, its document and system kept before, another text of its document."""
-        key = (row.dataset, row.document_id, row.system)
+        key = (row.dataset, row.document_id, row.system, row.by)
         texts = tuple(sorted(map(document_key, row.documents)))
         if key in self._seen:
             self.note("the same document and system again (the first row is kept)", where)

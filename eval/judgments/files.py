@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,13 +12,13 @@ from typing import Any
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
 from negsample.io.read import Row, document_field, read_rows, text_field, texts_field
-from negsample.records import Judged, documents_of
+from negsample.records import PEOPLE, Judged, documents_of
 from negsample.registry import suggestion
 
 HALVES = ("tune", "report")
 # Fields that hold no human score, whatever is in them.
 _FIELDS = frozenset(
-    "id document_id doc_id system document documents summary references reference dataset half index annotators".split()
+    "id document_id doc_id system document documents summary references reference dataset half by index annotators".split()
 ) | {"Unnamed: 0"}
 
 
@@ -25,7 +26,7 @@ def load(path: str, unusable: Unusable, columns: Sequence[str] = ()) -> list[Jud
     """Read rows with the fields ``document_id`` (or ``doc_id``), ``system``, ``document`` (or ``documents``, a list),
     ``summary``, ``scores`` (name → number, or a list of the annotators' numbers, which are averaged); optional
     ``references`` (a list), ``dataset``, ``half``, ``annotators`` (name → a list of their numbers, null where one gave none):
-    their mean is the score where ``scores`` has none of that name.
+    their mean is the score where ``scores`` has none of that name, ``by`` (``people``, or ``judge:NAME`` of a language model's).
 
     In CSV and TSV the lists, ``scores`` and ``annotators`` are JSON text. Where no row has either, each human score has a
     field of its own: those named ``columns``, else every other field of which most values are numbers, which is told. A
@@ -82,6 +83,9 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
     half = row.fields.get("half") or ""
     if half not in ("", *HALVES):
         raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
+    by = str(row.fields.get("by") or PEOPLE)
+    if not re.fullmatch(rf"{PEOPLE}|judge:.*\S.*", by):
+        raise RecordError(row.where, "field 'by' is neither 'people' nor 'judge:NAME'")
     rated = _object(row, "annotators")
     given = {name: row.fields.get(name) for name in columns} if columns else rated | _object(row, "scores")
     scores: dict[str, float] = {}
@@ -108,6 +112,7 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
         dataset=str(row.fields.get("dataset") or dataset),
         half=half,
         ratings=ratings,
+        by=by,
     )
 
 

@@ -174,7 +174,7 @@ class Judge:
             import openai  # noqa: F401
         except ImportError:
             raise InputError("a judge needs the package openai: pip install 'negsample[judge]'") from None
-        self.asked = self.kept = self.failed = self.tokens_in = self.tokens_out = 0
+        self.summaries = self.asked = self.kept = self.failed = self.tokens_in = self.tokens_out = 0
         self._lock = threading.Lock()
 
     def _count(self, **more: int) -> None:
@@ -234,6 +234,7 @@ class Judge:
 
     def _values(self, item: Item, client: "openai.OpenAI", answers: "_Answers") -> list[float] | str:
         questions = self.questions(item)
+        self._count(summaries=1)
         if self.dry:
             return self._reckon(questions, answers)
         try:
@@ -312,7 +313,8 @@ class Judge:
 
     def _money(self) -> str:
         price = (self.tokens_in * self.price_in + self.tokens_out * self.price_out) / 1e6
-        return f"{price:.4f} at the prices given" if self.price_in or self.price_out else ""
+        each = f" ({price / self.summaries:.2g} a summary)" if self.summaries else ""
+        return f"{price:.4f} at the prices given{each}" if self.price_in or self.price_out else ""
 
     def account(self) -> str:
         """What was used since the judge was made."""

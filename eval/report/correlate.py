@@ -14,6 +14,7 @@ from negsample.eval.judgments import parted
 from negsample.eval.report import about, plots, render, texts, write_report
 from negsample.io.run_record import Stopwatch, fingerprints
 from negsample.number_text import number, p_text
+from negsample.records import PEOPLE
 
 CSV_COLUMNS = tuple(
     "dataset human metric level coefficient value low high p n documents systems left_out given_length".split()
@@ -63,6 +64,7 @@ def _dataset(data: Measured) -> dict[str, Any]:
     return {
         "name": data.source.name,
         "judgments": data.source.spec,
+        "by": data.source.by,
         "summaries": len(table.words),
         "documents": len(table.document_names),
         "systems": len(table.system_names),
@@ -126,13 +128,15 @@ def agreement_rows(result: Correlation) -> Iterator[dict[str, Any]]:
 
 
 def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
-    """Yield the long table of scores: one row a summary and human score (``kind`` = ``"human"``), then one a summary and
-    metric, as the metric gave it (signs not turned); ``reason`` where there is none.
+    """Yield the long table of scores: one row a summary and human score (``kind`` = ``"human"``, or ``"judge"`` where a judge
+    stands in people's place), then one a summary and metric, as the metric gave it (signs not turned); ``reason`` where there
+    is none.
     """
     for data in result.datasets:
+        kind = "human" if data.source.by == PEOPLE else "judge"
         places = [(data.source.name, row.document_id, row.system) for row in data.source.rows]
         found: list[tuple[Any, ...]] = [
-            (*place, "human", name, value, None)
+            (*place, kind, name, value, None)
             for row, place in zip(data.source.rows, places, strict=True)
             for name, value in row.scores.items()
         ]

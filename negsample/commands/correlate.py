@@ -29,6 +29,10 @@ def correlate(
         list[str] | None,
         Option(help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"),
     ] = None,
+    judge: Annotated[
+        list[str] | None,
+        Option(help="A metric or scores: the others' agreement with it too; may be repeated.", metavar="NAME"),
+    ] = None,
     human: Annotated[list[str] | None, Option(help="Only this human score; may be repeated.")] = None,
     half: Annotated[str | None, Option(help="Only judgments of this half.", metavar="tune|report")] = None,
     scores_columns: options.ScoresColumns = None,
@@ -55,6 +59,7 @@ def correlate(
         models=options.chosen_models(models, metrics, scores),
         metrics=tuple(metrics or ()),
         scores=tuple(scores or ()),
+        judges=tuple(dict.fromkeys(judge or ())),
         human=tuple(dict.fromkeys(human or ())),
         half=half,
         columns=options.names(scores_columns),

@@ -17,9 +17,9 @@ _SHOWN = 6
 
 def demo(out: Annotated[str, Option(help="Folder for the model and examples.", metavar="DIR")] = "runs/demo") -> None:
     """The whole road on the embedded sample: negatives, training, test figures, scores of unseen pairs."""
+    from negsample.eval.examples import evaluate
     from negsample.io.files import atomic_json, check_new
     from negsample.models import load
-    from negsample.models.evaluation import evaluate
     from negsample.train.config import read_config
     from negsample.train.job import train
 

@@ -8,6 +8,7 @@ from typer import Option
 
 from negsample.commands import options
 from negsample.errors import InputError
+from negsample.number_text import number
 from negsample.terminal import say
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ def generate(
     """Make labelled examples: every pair, and damaged copies of its summary, by the settings of train on data."""
     from negsample.io.files import new_folder
     from negsample.io.run_record import Stopwatch, write_run
-    from negsample.negatives.recipe import parse_recipe
     from negsample.train.config import read_config
     from negsample.train.data import make_examples
 
@@ -35,7 +35,7 @@ def generate(
     watch = Stopwatch()
     settings = read_config(config, values or [])
     with new_folder(out) as folder:
-        report = make_examples(settings, parse_recipe(settings.recipe), folder)
+        report = make_examples(settings, settings.recipe_of(), folder)
         write_run(folder / "run.json", watch, config=settings.as_dict(), seed=settings.seed, data=report)
     print_examples(report)
 
@@ -44,12 +44,18 @@ def print_examples(report: dict[str, Any]) -> None:
     """The examples of each split by kind, and what was left out."""
     say(f"{report['pairs']} pairs, {report['documents']} documents, recipe {report['recipe']}")
     for name, split in report["splits"].items():
+        if "labelled" in split:
+            say(f"  {name:<11}{split['labelled']:>7} labelled")
+        if "originals" not in split:
+            continue
         kinds = ", ".join(f"{count} {kind}" for kind, count in split["negatives"].items())
         say(f"  {name:<11}{split['originals']:>7} original, {kinds}")
         for reason, count in split["refusals"].items():
             say(f"  {'':<11}{count:>7} times not possible: {reason}")
         if split["missing"]:
             say(f"  {'':<11}{split['missing']:>7} negatives missing, as no kind could be made")
+    for line in report.get("labels", {}).get("told", ()):
+        say(f"  {line}")
     if report["duplicates"]:
         say(f"  {report['duplicates']} duplicate pairs left out")
     if report["skipped_text"]:
@@ -72,6 +78,8 @@ def train(
     if config is None and not any(word.partition("=")[0].strip() in _METHOD for word in values or []):
         config = DEFAULT
         say(f"no {', '.join(_METHOD[:-1])} or {_METHOD[-1]} is given: packaged configuration {DEFAULT!r}")
+        if any(word.partition("=")[0].strip() == "labels" for word in values or []):
+            values = [*(values or []), "recipe=null"]  # labels alone
     settings = read_config(config, values or [])
     notes = notes_on(settings, config, values or [], smoke)
     if smoke:
@@ -101,14 +109,18 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
         named = named | set(read_file(path))
         if path.parent != FOLDER:
             named_on_corpus = named
-            if "corpus" not in named and not smoke:
+            if not named & {"corpus", "labels"} and not smoke:
                 raise InputError(f"{config}: names no corpus; add a line corpus: PATH, or corpus=PATH to the command")
     notes = []
-    if settings.corpora() == ["sample"] and "corpus" not in named_on_corpus:
+    alone = settings.recipe_of() is None
+    if not alone and settings.corpora() == ["sample"] and "corpus" not in named_on_corpus:
         pairs = len(SAMPLE_PATH.read_bytes().splitlines())
         notes.append(f"corpus: sample (embedded, {pairs} pairs); give corpus=PATH for your own")
-    if missing := [key for key in ("head", "encoder", "recipe") if key not in named]:
-        recipe = settings.recipe if isinstance(settings.recipe, str) else f"of {len(settings.recipe)} kinds"
+    if missing := [key for key in ("head", "encoder", *([] if alone else ["recipe"])) if key not in named]:
+        several = isinstance(settings.recipe, dict)
+        recipe = (
+            f"of {len(settings.recipe or ())} kinds" if several else str(settings.recipe_of() or "none, but labels")
+        )
         method = f"head {settings.head}, encoder {settings.resolved().encoder}, recipe {recipe}"
         notes.append(f"{method} ({', '.join(missing)} by default)")
     return notes
@@ -122,10 +134,10 @@ def evaluate(
     batch_size: options.BatchSize = 32,
     seed: options.Seed = 0,
 ) -> None:
-    """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded labels), with intervals."""
+    """Accuracy and AUC (0/1 labels) or Pearson, Spearman and MSE (graded ones), with intervals; agreement with given labels."""
+    from negsample.eval.examples import evaluate as evaluate_model
     from negsample.io.files import atomic_json, check_outputs
     from negsample.models import load
-    from negsample.models.evaluation import evaluate as evaluate_model
 
     check_outputs([json], [examples])
     found = evaluate_model(load(model, precision=precision), examples, batch_size=batch_size, seed=seed)
@@ -143,6 +155,12 @@ def print_figures(found: dict[str, Any]) -> None:
 
     for name, figure in found["test"].items():
         say(f"test {name}: {figure_text(figure)}")
+    for figure in found.get("agreement", ()):
+        if figure["metric"] in (figure["human"], "score"):
+            what = (
+                f"{figure['level']} {figure['coefficient']} of {figure['metric']} with the labels of {figure['human']}"
+            )
+            say(f"{what}: {figure_text(figure)}; given length {number(figure['given_length'])}")
     for kind, row in found["by_kind"].items():
         say(f"  {kind:<18}n {row['n']:>6}  mean label {row['label']:.3f}  mean score {row['score']:.3f}")
     if found.get("judge"):

@@ -301,17 +301,24 @@ def read_examples(path: str | Path) -> Iterator[Example]:
     """The examples of a file that ``negsample generate`` has written, or of a user's own, one at a time.
 
     ``document`` (or ``documents``), ``summary`` and ``label`` are needed; ``id``, ``document_id``, ``kind`` and ``change`` are
-    made up where they are missing. Raises RecordError for the first bad record: a blank text, a label outside [0, 1] or NaN.
+    made up where they are missing. Raises RecordError for the first bad record: a blank text, a label (also of ``aspects``)
+    outside [0, 1] or NaN.
     """
     for number, row in enumerate(read_rows(path), start=1):
         document, summary = document_field(row), text_field(row, "summary")
-        if not 0 <= (label := number_field(row, "label")) <= 1:
-            told = "a label is the share of the summary that is good"
-            raise RecordError(row.where, f"label is {label:g}, outside [0, 1]", told)
         own = row.fields.get
+        aspects: Any = own("aspects")
+        aspects = aspects if isinstance(aspects, dict) else {}
         document_id = str(own("document_id") or own("doc_id") or document_key(document)[:16])
         change: Any = own("change")
         change = change if isinstance(change, dict) else {}
-        yield Example(
-            str(own("id") or number), document_id, document, summary, label, str(own("kind") or "unknown"), change
-        )
+        label, kind = _label(row, "label"), str(own("kind") or "unknown")
+        labels = {name: _label(Row(row.where, aspects), name) for name in aspects}
+        yield Example(str(own("id") or number), document_id, document, summary, label, kind, change, labels)
+
+
+def _label(row: Row, name: str) -> float:
+    if not 0 <= (label := number_field(row, name)) <= 1:
+        told = "a label is the share of the summary that is good"
+        raise RecordError(row.where, f"{name} is {label:g}, outside [0, 1]", told)
+    return label

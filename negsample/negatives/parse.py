@@ -1,17 +1,16 @@
 """Sentences as the packaged spaCy model reads them (tags, dependencies, noun phrases), and who speaks in a dialogue."""
 
 import re
-from collections import Counter
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from negsample.negatives import mentions
 from negsample.negatives.context import CannotDamage
-from negsample.sentences import split_sentences
+from negsample.negatives.english import is_function_word
+from negsample.sentences import split_sentences, turns
 
 # Sentences of a document that are read, spread over it.
 _READ = 24
-_TURN = re.compile(r"^[ \t]*(#?[^\W_][\w .'’-]{0,29}#?):(?=\s)[ \t]*", re.MULTILINE)
 _MASK = re.compile(r"#(\w+)#")
 _WORD = re.compile(r"[^\W_]+")
 
@@ -57,7 +56,9 @@ def _sentence(text: str) -> Parsed:
 
 @lru_cache(maxsize=4)
 def _document(document: str) -> tuple[Parsed, ...]:
-    sentences = split_sentences(_TURN.sub("", document) if speakers(document) else document)
+    spoken = turns(document)
+    parts = [turn.text for turn in spoken] if spoken else [document]
+    sentences = [sentence for part in parts for sentence in split_sentences(part)]
     texts = sentences[:: -(-len(sentences) // _READ) or 1]
     parses = _model().pipe((_MASK.sub(r"P\1x", text) for text in texts), batch_size=_READ)
     return tuple(map(Parsed, texts, parses))
@@ -72,13 +73,17 @@ def _model() -> Any:
 
 @lru_cache(maxsize=4)
 def speakers(document: str) -> tuple[str, ...]:
-    """Who speaks in ``document``, in order, where most of its lines are turns (``Name: text``) of two or more; else ``()``."""
-    names = Counter(_TURN.findall(document))
-    lines = sum(bool(line.strip()) for line in document.splitlines())
-    return tuple(names) if 1 < len(names) < names.total() and names.total() > 0.7 * lines else ()
+    """Who speaks in ``document``, in order; ``()`` where it is no dialogue of two or more."""
+    names = tuple(dict.fromkeys(turn.speaker for turn in turns(document) or () if turn.speaker))
+    return names if len(names) > 1 else ()
 
 
 @lru_cache(maxsize=16384)
 def stems(text: str) -> frozenset[str]:
     """The first four letters of the words of ``text`` that have as many, shorter ones whole, in lower case."""
     return frozenset(word[:4] for word in _WORD.findall(text.lower()))
+
+
+def content(text: str) -> frozenset[str]:
+    """``stems`` of the words of ``text`` that are no function words."""
+    return stems(" ".join(word for word in text.split() if not is_function_word(word)))

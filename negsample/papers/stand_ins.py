@@ -76,6 +76,8 @@ def small_training(config: C, say: Callable[[str], None] = print) -> C:
         value = getattr(config, key)
         if value is not None or key in _BOUNDS:
             changes[key] = most if value is None else min(value, most)
+    if config.labels:  # the first few may be of one document
+        changes["limit"] = config.limit
     return _replaced(config, changes, say)
 
 

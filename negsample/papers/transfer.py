@@ -347,7 +347,7 @@ def _read_splits(folder: Path, parts: Parts, names: Sequence[str]) -> dict[str, 
     """The splits ``names`` of the example files in ``folder``, whose lock is held, read unless they are there."""
     store = _store(folder, parts)
     for name in names:
-        prepare_split(folder / "examples" / f"{name}.jsonl.gz", store / name, parts.features)
+        prepare_split([folder / "examples" / f"{name}.jsonl.gz"], store / name, parts.features)
     return {name: open_split(store / name) for name in names}
 
 

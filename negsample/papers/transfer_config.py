@@ -68,6 +68,8 @@ class TransferConfig(Settings):
         for key in self.train:
             if key in (*_ELSEWHERE, "head"):
                 raise InputError(f"train: {key} is said in sources, targets, recipes or heads; leave it out here")
+        if self.common.labels:
+            raise InputError("train: labels: an experiment is on damaged summaries; negsample train learns from labels")
         if not self.sources:
             raise InputError("sources: give at least one, such as sources: {news: cnn_dailymail}")
         _check_sizes(self.sizes, "sizes")

@@ -116,7 +116,7 @@ class Scorer:
     ``signature`` is enough for another person to get the same number. ``needs`` names what every item must have: a
     subset of ``{"document", "references"}``; a metric that takes whichever is there needs neither. An item's score does
     not depend on the others or on their order. ``aspects``: what it tells apart beside its score. ``fitted_on``: keys of
-    the documents whose judgments a model was fitted to. ``columns``: the names in ``Columns.flat`` of what it says;
+    the documents whose judgments a model has learned from. ``columns``: the names in ``Columns.flat`` of what it says;
     ``shares``: those of ``score`` and the aspects that lie in [0, 1]. ``several``: whether it tells the documents of an item
     apart; what doesn't reads them as one text.
     """

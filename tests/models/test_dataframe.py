@@ -1,6 +1,9 @@
 """ScoreBatches: one callable for whatever hands out batches of columns."""
 
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +65,25 @@ def test_datasets_in_two_processes(model: str, scores: np.ndarray) -> None:
     done = Dataset.from_dict(COLUMNS).map(ScoreBatches(model), batched=True, batch_size=2, num_proc=2)
     np.testing.assert_allclose(done["score"], scores, atol=1e-5)
     assert list(done["id"]) == COLUMNS["id"]
+
+
+def test_a_process_forked_from_one_that_has_scored_scores(model: str, tmp_path: Path) -> None:
+    code = """if True:
+        import os, sys, torch
+        from negsample import Estimator
+        estimator, texts = Estimator.load(sys.argv[1]), (["A cat sat on the mat. " * 40] * 8, ["A cat sat."] * 8)
+        # Work that torch divides among threads, which the forked process does not have.
+        torch.nn.functional.layer_norm(torch.ones(512, 512, 64), (64,))
+        before = estimator.score(*texts)
+        if os.fork():
+            _, status = os.wait()
+            sys.exit(os.waitstatus_to_exitcode(status))
+        torch.nn.functional.layer_norm(torch.ones(512, 512, 64), (64,))
+        os._exit(0 if abs(estimator.score(*texts) - before).max() < 1e-5 else 3)
+    """
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "NEGSAMPLE_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code, model], env=environment, timeout=120)
+    assert done.returncode == 0
 
 
 def test_rows_without_a_score_and_columns_by_other_names(model: str, scores: np.ndarray) -> None:

@@ -176,10 +176,10 @@ def test_double_adds_at_most_half(summary, seed):
     assert not letters_of(summary) - letters_of(made.summary)
 
 
-@given(st.sampled_from(["repeat", "intrude", "negate", "glue"]), SUMMARIES, SEEDS)
+@given(st.sampled_from(["repeat", "intrude", "negate", "number", "antonym", "glue"]), SUMMARIES, SEEDS)
 def test_labels_are_shares_of_words_in_sentences_left_alone(kind, summary, seed):
     made = make(kind, summary, seed)
-    name = {"repeat": "repeated", "intrude": "replaced", "negate": "negated", "glue": "glued"}[kind]
+    name = {"repeat": "repeated", "intrude": "replaced", "negate": "negated", "glue": "glued"}.get(kind, "edited")
     changed = {item["at"] for item in made.change[name]}
     sentences = take_apart(summary)
     left = sum(len(sentence.words) for place, sentence in enumerate(sentences) if place not in changed)

@@ -44,7 +44,7 @@ def prepared(folder, features):
         for n, (document, summary) in enumerate(EXAMPLES)
     ]
     (folder / "examples.jsonl").write_text("\n".join(lines) + "\n")
-    prepare_split(folder / "examples.jsonl", folder / "split", features)
+    prepare_split([folder / "examples.jsonl"], folder / "split", features)
     return open_split(folder / "split")
 
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from negsample.errors import InputError
 from negsample.models.align.aspects import ASPECTS
 from negsample.models.align.judge import new_judge
 from negsample.models.build import Parts
@@ -28,6 +29,7 @@ from negsample.train.fit.align_features import ComputedFeatures, compute_feature
 from negsample.train.fit.checkpoint import Callbacks, Checkpoints, Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
 from negsample.train.fit.loop import run_epochs
+from negsample.train.labels import LABELLED
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 # How strongly the head is held to the sum it begins as: damage made by rule is narrower than what systems do.
 # Chosen on human judgments set apart for it (docs/recipes.md): below 0.1 the aspects agree less with people.
 _PRIOR = 0.5
+# The same where labels were given, of what systems wrote; and how many steps an epoch has then at least, of few documents.
+_PRIOR_OF_LABELS, _STEPS = 0.1, 8
 # Original summaries that tell what a language model finds ordinary.
 _READ = 64
 # Examples that go through the head at a time.
@@ -53,56 +57,71 @@ _RESAMPLES = 500
 class Ranked:
     """Pairs of a split's examples, the first better than the second: int [p, 2] for the score, then each aspect.
 
-    ``judged``: for each of these outputs, bool [n], the examples whose label says something of it. ``documents``: the
-    examples of each document.
+    ``labels`` float32 [5, n]: what is said of each of these outputs, NaN where that is nothing. ``weights`` float32 [n].
+    ``documents``: the examples of each document.
     """
 
     pairs: tuple[np.ndarray, ...]
-    judged: tuple[np.ndarray, ...]
+    labels: np.ndarray
+    weights: np.ndarray
     documents: list[np.ndarray]
 
 
 def rank(split: Split) -> Ranked:
     """Rank the examples of each document, for the overall score and each aspect.
 
-    An original stands above its damaged copies, and a copy above another of the same kind with a lower label. Aspects
-    see the kinds that damage them (``negsample.negatives``); the overall score sees all kinds.
+    An original stands above its damaged copies, and a copy above another of the same kind with a lower label, as a labelled
+    summary does above another. Aspects see the kinds that damage them (``negsample.negatives``) and the labels given of
+    them; the overall score sees all.
     """
-    original, kinds, labels = split.is_original, split.kinds, split.labels
-    judged = [np.ones(len(split), bool)]
-    judged += [np.isin(split.kind_of, [*kinds_for(aspect), ORIGINAL]) for aspect in ASPECTS]
+    original, kinds, said = split.is_original, split.kinds, np.tile(split.labels, (1 + len(ASPECTS), 1))
+    for own, aspect in zip(said[1:], ASPECTS, strict=True):
+        own[~np.isin(split.kind_of, [*kinds_for(aspect), ORIGINAL])] = np.nan
+    if split.aspects is not None:
+        said[1:, split.is_labelled] = split.aspects[:, split.is_labelled]
+    # Of an aspect that nothing damages the originals teach nothing.
+    said[[len(set(own[np.isfinite(own)].tolist())) < 2 for own in said]] = np.nan
     order = np.argsort(split.document_of, kind="stable")
     documents = np.split(order, np.flatnonzero(np.diff(split.document_of[order])) + 1)
-    found = [np.empty((0, 2), np.int64)]
+    found: list[list[np.ndarray]] = [[np.empty((0, 2), np.int64)] for _ in said]
     for rows in documents:
         first, second = np.repeat(rows, len(rows)), np.tile(rows, len(rows))
-        gap = labels[first] - labels[second]
-        above = np.where(original[first], gap > 0, (kinds[first] == kinds[second]) & (gap > _GAP))
-        above &= ~original[second]
-        found.append(np.stack([first[above], second[above]], axis=1))
-    pairs = np.concatenate(found)
-    return Ranked(tuple(pairs[able[pairs].all(axis=1)] for able in judged), tuple(judged), documents)
+        alike = (kinds[first] == kinds[second]) & ~original[second]
+        for own, labels in zip(found, said, strict=True):
+            gap = labels[first] - labels[second]
+            above = np.where(original[first], (gap > 0) & ~original[second], alike & (gap > _GAP))
+            own.append(np.stack([first[above], second[above]], axis=1))
+    return Ranked(tuple(map(np.concatenate, found)), said, split.weights, documents)
 
 
-def ranking_loss(logits: Tensor, labels: np.ndarray, ranks: Ranked, rows: np.ndarray) -> Tensor:
+def ranking_loss(logits: Tensor, ranks: Ranked, rows: np.ndarray, squared: bool = False) -> Tensor:
     """Ranking loss within documents plus a tenth of cross-entropy with the labels, summed over score and aspects.
 
-    Σ over outputs of mean softplus(z_worse − z_better) + 0.1 · BCE(z, label). ``rows``: the examples of some documents,
-    ``logits`` [len(rows), 5] theirs; NaN (no such aspect) counts as 0. ``labels`` [n], of all examples.
+    Σ over outputs of mean softplus(z_worse − z_better) + 0.1 · BCE(z, label), means weighted by ``ranks.weights``; with
+    ``squared`` the mean of (sigmoid(z) − label)² alone. ``rows``: the examples of some documents, ``logits``
+    [len(rows), 5] theirs; NaN (no such aspect) counts as 0.
     """
     logits = logits.nan_to_num(0.0)
-    place = np.full(len(labels), -1)
+    place = np.full(ranks.labels.shape[1], -1)
     place[rows] = np.arange(len(rows))
-    target = torch.from_numpy(np.array(labels[rows], np.float32))
     total = torch.zeros(())
-    for number, (pairs, judged) in enumerate(zip(ranks.pairs, ranks.judged, strict=True)):
+    for z, pairs, said in zip(logits.T, ranks.pairs, ranks.labels[:, rows], strict=True):
         own = pairs[place[pairs[:, 0]] >= 0]
-        if len(own):
-            z = logits[:, number]
-            total = total + functional.softplus(z[place[own[:, 1]]] - z[place[own[:, 0]]]).mean()
-            told = torch.from_numpy(judged[rows])
-            total = total + _CALIBRATION * functional.binary_cross_entropy_with_logits(z[told], target[told])
+        told = torch.from_numpy(np.isfinite(said))
+        answered, label = z[told], torch.from_numpy(said)[told]
+        weights = torch.from_numpy(ranks.weights[rows])[told]
+        if squared and len(label):
+            total = total + _mean((torch.sigmoid(answered) - label) ** 2, weights)
+        elif len(own):
+            margins = functional.softplus(z[place[own[:, 1]]] - z[place[own[:, 0]]])
+            total = total + _mean(margins, torch.from_numpy(ranks.weights[own[:, 0]]))
+            entropy = functional.binary_cross_entropy_with_logits(answered, label, reduction="none")
+            total = total + _CALIBRATION * _mean(entropy, weights)
     return total
+
+
+def _mean(values: Tensor, weights: Tensor) -> Tensor:
+    return (values * weights).sum() / weights.sum()
 
 
 def forward(network: Align, computed: ComputedFeatures, rows: np.ndarray) -> Tensor:
@@ -140,8 +159,14 @@ def fit_head(
     log = TrainingLog(work / "training.jsonl", callbacks)
     log.rewind(position)
     optimizer = torch.optim.Adam(network.parameters(), lr=float(config.learning_rate or 0.02))
-    everything = np.concatenate(held.documents)
-    size, epochs = int(config.batch_size or 64), int(config.epochs or 0)
+    everything, squared = np.concatenate(held.documents), config.loss == "mse"
+    size, epochs, prior = int(config.batch_size or 64), int(config.epochs or 0), _PRIOR
+    if split.is_labelled.any():
+        size, prior = max(1, min(size, len(ranks.documents) // _STEPS)), _PRIOR_OF_LABELS
+    if epochs and not squared and not any(map(len, ranks.pairs)):
+        raise InputError(
+            "no two labelled summaries of a document differ, so that there is nothing to rank; give loss=mse"
+        )
 
     def batches(epoch: int, _: int) -> Iterable[np.ndarray]:
         network.train()
@@ -151,8 +176,8 @@ def fit_head(
             yield np.concatenate([ranks.documents[i] for i in order[start : start + size]])
 
     def step(rows: np.ndarray) -> tuple[float, int]:
-        loss = ranking_loss(forward(network, computed, rows), split.labels, ranks, rows)
-        (loss + _PRIOR * network.drift()).backward()
+        loss = ranking_loss(forward(network, computed, rows), ranks, rows, squared)
+        (loss + prior * network.drift()).backward()
         optimizer.step()
         optimizer.zero_grad()
         return float(loss.detach()), 1
@@ -161,7 +186,7 @@ def fit_head(
     def validate() -> float:
         network.eval()
         logits = forward(network, held_computed, everything)
-        return log.losses(position, float(ranking_loss(logits, held_split.labels, held, everything)))
+        return log.losses(position, float(ranking_loss(logits, held, everything, squared)))
 
     run_epochs(
         position, epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,
@@ -180,7 +205,7 @@ def beginning(split: Split, most: int) -> Split:
     last = split.document_of[most - 1]
     stop = most + int(np.argmax(np.append(split.document_of[most:] != last, True)))
     columns = {name: getattr(split, name)[:stop] for name in ("document_of", "summary_of", "labels", "kinds")}
-    return replace(split, **columns)
+    return replace(split, **columns, aspects=None if split.aspects is None else split.aspects[:, :stop])
 
 
 def documents_of(split: Split) -> list[str]:
@@ -194,11 +219,11 @@ def documents_of(split: Split) -> list[str]:
 
 
 def originals(split: Split, most: int) -> tuple[list[str], list[str]]:
-    """The documents and the summaries of a split's first ``most`` originals, no summary twice."""
+    """The documents and the summaries of a split's first ``most`` pairs that are not damaged, no summary twice."""
     _, first = np.unique(split.summary_of, return_index=True)
     kept = np.zeros(len(split), bool)
     kept[first] = True
-    documents, summaries = split.read(np.flatnonzero(kept & split.is_original)[:most])
+    documents, summaries = split.read(np.flatnonzero(kept & split.is_found)[:most])
     return list(map(text_of, documents)), list(map(text_of, summaries))
 
 
@@ -301,7 +326,7 @@ def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed
     original = np.maximum.accumulate(np.where(split.is_original, np.arange(len(split)), -1))
     paired = (original >= 0) & (split.document_of[original] == split.document_of)
     rows = []
-    for kind in sorted(set(split.kind_names) - {ORIGINAL}):
+    for kind in sorted(set(split.kind_names) - {ORIGINAL, LABELLED}):
         own = np.flatnonzero((kinds == kind) & paired)
         for output in ("score", *([ASPECT_OF[kind]] if kind in ASPECT_OF else [])):
             column = ("score", *ASPECTS).index(output)

@@ -110,7 +110,7 @@ def fit(
     config = config.resolved()
     epochs, size = int(config.epochs or 0), int(config.batch_size or 1)
     costs, documents = train.costs(features), train.document_of if loss_name in GROUPED else None
-    sets = [None] if config.redraws == 1 else redrawn(train.is_original, config.negatives, config.redraws)
+    sets = [None] if config.redraws == 1 else redrawn(train.is_found, config.negatives, config.redraws)
     orders = [BatchOrder(costs, size, documents, rows) for rows in sets]
     steps = sum(orders[epoch % len(orders)].per_epoch for epoch in range(epochs))
     prepared, optimizer = accelerator.prepare(network, make_optimizer(network, config))
@@ -134,7 +134,8 @@ def fit(
 
     def validate() -> float:
         logits = predict(accelerator, network, features, validation, size)
-        return log.losses(position, float(loss(logits, *_truth(validation, slice(None))).mean()))
+        labels, documents, weights = _truth(validation, slice(None))
+        return log.losses(position, float((loss(logits, labels, documents) * weights).mean()))
 
     run_epochs(
         position, epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,
@@ -196,8 +197,8 @@ def train_step(
             # A process without an example still takes part in the exchange of gradients, with weight 0.
             rows = piece if len(piece) else batch[0]
             tensors = gather(features, split, rows, accelerator.device)
-            labels, documents = (values.to(accelerator.device) for values in _truth(split, rows))
-            losses = loss(network(**tensors), labels, documents) * float(len(piece) > 0)
+            labels, documents, weights = (values.to(accelerator.device) for values in _truth(split, rows))
+            losses = loss(network(**tensors), labels, documents) * weights * float(len(piece) > 0)
             # Gradients are averaged over processes and parts; this makes the step the mean over the batch's examples.
             scale = accelerator.num_processes * config.gradient_accumulation / sum(map(len, batch))
             accelerator.backward(losses.sum() * scale)
@@ -214,9 +215,9 @@ def gather(features: Features, split: Split, rows: np.ndarray, device: torch.dev
     return {name: tensor.to(device) for name, tensor in features.collate(*split.read(rows)).items()}
 
 
-def _truth(split: Split, rows: np.ndarray | slice) -> tuple[Tensor, Tensor]:
-    """Labels and documents of the examples ``rows``."""
-    return torch.from_numpy(np.array(split.labels[rows])), torch.from_numpy(np.array(split.document_of[rows]))
+def _truth(split: Split, rows: np.ndarray | slice) -> tuple[Tensor, ...]:
+    """Labels, documents and weights of the examples ``rows``."""
+    return tuple(torch.from_numpy(np.array(v[rows])) for v in (split.labels, split.document_of, split.weights))
 
 
 @torch.inference_mode()

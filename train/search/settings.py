@@ -13,7 +13,6 @@ from optuna.pruners import BasePruner
 from optuna.samplers import BaseSampler
 
 from negsample.errors import InputError
-from negsample.negatives.recipe import parse_recipe
 from negsample.registry import suggestion
 from negsample.seeds import seed_from
 from negsample.settings import Settings, field_types, make_settings, number, read_file
@@ -40,7 +39,7 @@ _METHODS = {
 # Trials drawn in memory to see what a search holds, and whether sampler and pruner work (TPE does after ten trials).
 _TRIED, _TRIED_BY_METHODS, _STEPS = 100, 14, 5
 # Settings that decide which examples the validation split holds.
-_EXAMPLES = {*field_types(Reading), "recipe", "negatives", "vocabulary"}
+_EXAMPLES = {*field_types(Reading), "recipe", "negatives", "vocabulary", "labels", "label", "aspects"}
 
 
 @dataclass(frozen=True)
@@ -192,9 +191,9 @@ class Search(Settings):
         for _ in range(_TRIED):
             try:
                 config = make_config(self.searched.draw(study.ask(), self.train), "train and space").resolved()
-                recipe = parse_recipe(config.recipe)
+                recipe = config.recipe_of()
                 losses.add(loss_of(config, recipe))
-                graded.add(recipe.graded)
+                graded.add(recipe is None or recipe.graded)
             except InputError as error:
                 # Others may do: this one would fail, with the reason.
                 refused = error

@@ -3,8 +3,7 @@
 import numpy as np
 
 from negsample.negatives.context import Context, Damaged
-from negsample.negatives.english import is_function_word
-from negsample.negatives.parse import Parsed, of_sentence, stems
+from negsample.negatives.parse import Parsed, content, of_sentence, stems
 from negsample.negatives.rebuild import Edit, Sentence, edit_sentences, pick
 from negsample.records import Pair
 
@@ -34,17 +33,13 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
             return None
         for _ in range(_TRIES):
             other = context.other_sentence(pair, rng)
-            phrases = [phrase for phrase in _phrases(of_sentence(other.text)) if not _content(phrase) & known]
+            phrases = [phrase for phrase in _phrases(of_sentence(other.text)) if not content(phrase) & known]
             if phrases:
                 at = pick(places, rng)
                 return Edit(at, at, f" {pick(phrases, rng)}", {"from": other.id})
         return None
 
     return edit_sentences(pair, rng, most, draw, "no detail of another document can be added")
-
-
-def _content(phrase: str) -> frozenset[str]:
-    return stems(" ".join(word for word in phrase.split() if not is_function_word(word)))
 
 
 def _phrases(parsed: Parsed) -> list[str]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from negsample.negatives.context import Context, Damaged
-from negsample.negatives.parse import Parsed, of_document, of_sentence, stems
+from negsample.negatives.parse import Parsed, content, of_document, of_sentence
 from negsample.negatives.rebuild import Edit, Sentence, edit_sentences, pick, without_end
 from negsample.records import Pair
 
@@ -43,13 +43,13 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
             or (told.part == "PRON" and told.subject not in _FIRST)
         ):
             return None
-        known = stems(text)
+        known = content(text)
         options = [
             Edit(told.start, stop, rest)
             for other, rest in others
             if other.tag == told.tag
-            and not stems(other.subject) & known
-            and 4 * len(stems(rest) & known) <= len(stems(rest))
+            and not content(other.subject) & known
+            and 4 * len(content(rest) & known) <= len(content(rest))
         ]
         return pick(options, rng) if options else None
 

@@ -46,7 +46,7 @@ def wrong(number: str) -> list[str]:
         return [_IN_WORDS[other] for other in near if other in _IN_WORDS]
     if number[:-2].isdecimal() and number[-2:].isalpha():
         day = int(number[:-2])
-        return [_ordinal(other) for other in {day + 1, day - 1, day + 7, day * 2} if 0 < other != day]
+        return [_ordinal(other) for other in dict.fromkeys((day + 1, day - 1, day + 7, day * 2)) if 0 < other != day]
     if re.fullmatch(r"\d\d?:\d\d", number):
         hour, minute = number.split(":")
         size = 12 if int(hour) < 13 else 24

@@ -7,7 +7,7 @@ import numpy as np
 
 from negsample.negatives.context import Context, Damaged
 from negsample.negatives.kinds.speaker import renamed, standing
-from negsample.negatives.parse import of_sentence, speakers, stems
+from negsample.negatives.parse import content, of_sentence, speakers, stems
 from negsample.negatives.rebuild import Edit, Sentence, edit_sentences, pick
 from negsample.records import Pair
 
@@ -79,6 +79,6 @@ def _exchangeable(subject: Any, other: Any) -> bool:
         and head == verb
         and other.root not in set(subject.root.subtree)
         and (subject.root.tag_[-1] == "S") == (other.root.tag_[-1] == "S")
-        and not stems(subject.text) & stems(other.text)
+        and not content(subject.text) & content(other.text)
         and not stems(f"{verb.text} {between}") & _MUTUAL
     )

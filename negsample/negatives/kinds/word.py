@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 
 from negsample.negatives.context import Context, Damaged
-from negsample.negatives.english import SYNONYMS, is_function_word
-from negsample.negatives.parse import Parsed, of_document, of_sentence, stems
+from negsample.negatives.english import SYNONYMS
+from negsample.negatives.parse import Parsed, content, of_document, of_sentence, stems
 from negsample.negatives.rebuild import Edit, Sentence, edit_sentences, exchange, pick
 from negsample.records import Pair
 
@@ -30,7 +30,7 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
         known = stems(" ".join([text, *(other for word in text.lower().split() for other in SYNONYMS.get(word, ()))]))
         options: dict[bool, list[tuple[int, int, list[str]]]] = {}
         for kind, start, stop in _parts(of_sentence(text)):
-            others = [other for other in pool.get(kind, ()) if not _content(other) & known]
+            others = [other for other in pool.get(kind, ()) if not content(other) & known]
             if others:
                 options.setdefault(kind[0] == "phrase", []).append((start, stop, others))
         if not options:
@@ -39,10 +39,6 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
         return exchange(text, start, stop, pick(others, rng))
 
     return edit_sentences(pair, rng, most, draw, "no word of the same kind in the document")
-
-
-def _content(text: str) -> frozenset[str]:
-    return stems(" ".join(word for word in text.split() if not is_function_word(word)))
 
 
 @lru_cache(maxsize=4)
@@ -63,8 +59,8 @@ def _parts(parsed: Parsed) -> Iterator[tuple[tuple[str, str], int, int]]:
     for token in parsed.tokens:
         start, stop = token.idx, token.idx + len(token)
         joined = "-" in (parsed.text[start - 1 : start], parsed.text[stop : stop + 1])
-        content = token.is_alpha and len(token) > 2 and not token.is_stop and token.lower_ not in _EMPTY
-        if token.tag_ in _TAGS and content and not joined:
+        carries = token.is_alpha and len(token) > 2 and not token.is_stop and token.lower_ not in _EMPTY
+        if token.tag_ in _TAGS and carries and not joined:
             role = "object" if any(child.dep_ == "dobj" for child in token.children) else token.dep_ == "compound"
             yield ("word", f"{token.tag_} {role}"), start, stop
     for part in parsed.tokens.noun_chunks:

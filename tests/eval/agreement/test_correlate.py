@@ -20,6 +20,7 @@ from negsample.eval.agreement.correlate import Settings
 from negsample.eval.agreement.figures import AgreementFigure, furthest_apart
 from negsample.eval.agreement.levels import make_table
 from negsample.eval.agreement.significance import MetricsComparison, baseline_verdicts, beats_matrix
+from negsample.eval.judgments import load_judgments
 from negsample.eval.report.correlate import CSV_COLUMNS, agreement_rows, write_correlation
 from negsample.io.files import check_new
 from negsample.io.read import read_rows
@@ -416,3 +417,70 @@ def test_a_folder_that_can_not_be_made_stops_before_any_work_and_figures_are_sho
     assert "made · content (12 summaries, 2 documents, 6 systems)" in done.stdout
     done = negsample("compare", "--metric", "words", path, "--out", tmp_path / "b", check=2)
     assert "metric:words|" in done.stdout
+
+
+def within(x: Sequence[float], y: Sequence[float]) -> float:
+    """The mean over the eight documents of Spearman's ρ over their six systems."""
+    tables = np.reshape(x, (8, 6)), np.reshape(y, (8, 6))
+    return float(np.mean([stats.spearmanr(*pair)[0] for pair in zip(*tables, strict=True)]))
+
+
+def test_a_judge_stands_beside_people_and_in_their_place(tmp_path: Path) -> None:
+    rows, rng = judged(), np.random.default_rng(7)
+    columns = {name: rng.random(len(rows)).tolist() for name in ("gpt", "gpt-form", "pupil")}
+    columns["gpt"][5] = None  # asked, and not answered
+    given = {
+        name: write(
+            tmp_path / f"{name}.jsonl",
+            [
+                {"doc_id": r["document_id"], "system": r["system"], "score": v}
+                for r, v in zip(rows, values, strict=True)
+            ],
+        )
+        for name, values in columns.items()
+    }
+    scores = tuple(f"{name}={path}" for name, path in given.items())
+    result = run(tmp_path / "made.jsonl", rows, scores=scores, judges=("gpt", "gpt-form"), human=("content",))
+    people, judge = result.datasets
+    content = [row["scores"]["content"] for row in rows]
+
+    def summary(data: correlate.Measured, human: str, metric: str) -> float | None:
+        found = data.figure(human, metric, "summary", "spearman")
+        return None if found is None else found.value
+
+    # Judge and people, pupil and people, pupil and judge: all in one run.
+    assert summary(people, "content", "gpt-form") == pytest.approx(within(columns["gpt-form"], content))
+    assert summary(people, "content", "pupil") == pytest.approx(within(columns["pupil"], content))
+    assert summary(judge, "gpt-form", "pupil") == pytest.approx(within(columns["pupil"], columns["gpt-form"]))
+    assert judge.figure("gpt", "pupil", "pooled", "pearson").n == 47  # type: ignore[union-attr]
+    assert judge.figure("gpt-form", "pupil", "summary", "spearman").given_length is not None  # type: ignore[union-attr]
+    assert [data.source.by for data in result.datasets] == ["people", "judge:gpt, gpt-form"]
+    # No judge agrees with itself in the table, and none counts among the people's data sets.
+    assert summary(judge, "gpt-form", "gpt") is None
+    assert result.ranks == {}
+    assert "its scores are by judge:gpt, gpt-form, not by people" in judge.notes()
+    write_correlation(result, str(tmp_path / "out"), Stopwatch())
+    kinds = Counter(row.fields["kind"] for row in read_rows(tmp_path / "out" / "scores.parquet"))
+    assert kinds["human"] == 48
+    assert kinds["judge"] == 47 + 48 + 47  # and the mean of both, where both are
+    assert json.loads((tmp_path / "out" / "agreement.json").read_text())["datasets"][1]["by"].startswith("judge:")
+    with pytest.raises(InputError, match=r"--judge gtp: no metric or scores are called so; did you mean gpt"):
+        run(tmp_path / "made.jsonl", rows, scores=scores, judges=("gtp",))
+
+
+def test_scores_by_a_judge_are_not_peoples(tmp_path: Path) -> None:
+    rows = judged()
+    judges = [{**row, "by": "judge:m", "scores": {"content": -row["scores"]["content"]}} for row in rows]
+    path = write(tmp_path / "judge.jsonl", judges)
+    both = run(tmp_path / "made.jsonl", [*rows, *judges], human=("content",))
+    assert [(data.source.name, data.source.by, len(data.source.rows)) for data in both.datasets] == [
+        ("made", "people", 48),
+        ("made by judge:m", "judge:m", 48),
+    ]
+    values = [data.figure("content", "words", "summary", "spearman").value for data in both.datasets]  # type: ignore[union-attr]
+    assert values[0] == pytest.approx(-values[1])
+    assert not both.ranks
+    with pytest.raises(InputError, match=r"has scores by judge:m, which are not people's; negsample train labels="):
+        load_judgments(path)
+    with pytest.raises(InputError, match="field 'by' is neither 'people' nor 'judge:NAME'"):
+        load_judgments(write(tmp_path / "odd.jsonl", [{**rows[0], "by": "gpt"}]))

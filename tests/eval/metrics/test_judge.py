@@ -258,7 +258,7 @@ def test_costs_are_told_and_reckoned_without_asking(capsys: pytest.CaptureFixtur
         ask(service.url, ITEMS[:5], price_in=2, price_out=10)
         told = capsys.readouterr().err
         assert "5 answers" in told
-        assert f"{5 * (1000 * 2 + 10 * 10) / 1e6:.4f}" in told
+        assert f"{5 * (1000 * 2 + 10 * 10) / 1e6:.4f} at the prices given (0.0021 a summary)" in told
         assert np.isnan(ask(service.url, dry="true").scores).all()
         assert "1 answers, 5 more from earlier runs" in capsys.readouterr().err
 
