@@ -85,6 +85,11 @@ def documents_of(text: str) -> list[str]:
     return text.split(_BETWEEN)
 
 
+def in_one(text: str) -> str:
+    """``text`` with no more than a blank line between its documents."""
+    return text.replace(_BETWEEN, "\n\n")
+
+
 def told_document(fields: Mapping[str, Any], name: str = "document") -> Any:
     """What a record has in the field ``name``; where there is nothing, its ``documents``."""
     own = fields.get(name)
