@@ -91,7 +91,7 @@ def rank(split: Split) -> Ranked:
             gap = labels[first] - labels[second]
             above = np.where(original[first], (gap > 0) & ~original[second], alike & (gap > _GAP))
             own.append(np.stack([first[above], second[above]], axis=1))
-    return Ranked(tuple(map(np.concatenate, found)), said, split.weights, documents)
+    return Ranked(tuple(np.concatenate(own) for own in found), said, split.weights, documents)
 
 
 def ranking_loss(logits: Tensor, ranks: Ranked, rows: np.ndarray, squared: bool = False) -> Tensor:
