@@ -14,6 +14,7 @@ from negsample.commands.compare import compare
 from negsample.commands.corpus import corpus
 from negsample.commands.correlate import correlate
 from negsample.commands.demo import demo
+from negsample.commands.estimate import estimate
 from negsample.commands.explain import explain
 from negsample.commands.fit import fit
 from negsample.commands.generate_summaries import generate_summaries
@@ -40,7 +41,8 @@ app = typer.Typer(
 )
 
 _VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]
-_VERBS += [serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries, tables]
+
+_VERBS += [estimate, serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries, tables]
 for verb in _VERBS:
     app.command()(verb)
 

@@ -1,7 +1,7 @@
 """The records that flow through the project, plain frozen dataclasses; and what people hand in for them."""
 
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -141,7 +141,8 @@ class Judged:
     ``documents`` has one text, or several for a multi-document set (an estimator's score is then the mean over them);
     ``scores`` maps the name of a human score to its value, higher is better; ``half`` is ``"tune"``, ``"report"`` or
     ``""``. ``ratings``: of a score that several annotators gave, what each of them gave, where that is known; None in the
-    place of one who gave none. ``by``: who gave the scores, ``PEOPLE`` or ``"judge:NAME"``.
+    place of one who gave none. ``choices``: another summary of the document → how many preferred this one, that one and
+    neither. ``by``: who gave the scores, ``PEOPLE`` or ``"judge:NAME"``.
     """
 
     document_id: str
@@ -153,4 +154,5 @@ class Judged:
     dataset: str = ""
     half: str = ""
     ratings: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    choices: Mapping[str, Sequence[int]] = field(default_factory=dict)
     by: str = PEOPLE

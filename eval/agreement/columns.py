@@ -157,12 +157,15 @@ def score_file_column(argument: str, rows: Sequence[Judged], datasets: Sequence[
     scores, unusable = _read(path)
     values, used = np.full(len(rows), np.nan), set[Key | None]()
     reasons: list[str | None] = [None] * len(rows)
+    summaries = Counter((dataset, row.document_id, row.system) for row, dataset in zip(rows, datasets, strict=True))
     for i, (row, dataset) in enumerate(zip(rows, datasets, strict=True)):
         keys = [(name, row.document_id, row.system) for name in (dataset, row.dataset, "")]
         key = next((key for key in keys if key in scores), None)
         value = None if key is None else scores[key]
         used.add(key)
-        if value is not None:
+        if summaries[dataset, row.document_id, row.system] > 1:  # choices may be of several by one system
+            reasons[i] = "its system has another summary of the document, and the score file does not tell which"
+        elif value is not None:
             values[i] = value
         else:
             reasons[i] = f"the score file has no {'row' if key is None else 'number'} for it"

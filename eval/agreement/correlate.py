@@ -14,6 +14,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.eval.agreement import figures as fg
 from negsample.eval.agreement import significance as sg
+from negsample.eval.agreement.choices import Contestant, contest, measure_choices
 from negsample.eval.agreement.columns import (
     TRIVIAL,
     ScoreColumn,
@@ -22,12 +23,13 @@ from negsample.eval.agreement.columns import (
     score_columns,
     score_file_column,
 )
-from negsample.eval.agreement.labels import RATES, Limits, measure_limits
-from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, ScoreTable, is_good, judged_table
-from negsample.eval.agreement.people import People, among_people
+from negsample.eval.agreement.labels import measure_limits
+from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, SHARES, ScoreTable, is_good, judged_table
+from negsample.eval.agreement.people import Ceiling, People, among_people
+from negsample.eval.agreement.shares import Shares
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
-from negsample.eval.judgments.files import HALVES
+from negsample.eval.judgments.files import CHOSEN, HALVES
 from negsample.progress import track
 from negsample.records import PEOPLE, Judged, document_key
 from negsample.registry import suggestion
@@ -97,8 +99,8 @@ class Line:
 @dataclass(frozen=True)
 class Measured:
     """One data set: its figures, every two metrics compared, who beats whom by (human, level), verdicts by (human, metric,
-    level, coefficient), article sampling by (human, metric), the summaries on which metric and people lie furthest apart, and
-    by human the limits on scores for labels, and the agreement among annotators.
+    level, coefficient), article sampling by (human, metric), the summaries on which metric and people lie furthest apart, by
+    human the shares got right of labels and of choices, and the agreement among annotators; the systems that won choices.
     """
 
     source: Source
@@ -110,8 +112,9 @@ class Measured:
     verdicts: dict[tuple[str, str, str, str], sg.BaselineVerdict]
     sampling: dict[tuple[str, str], list[fg.SampleSize]]
     apart: dict[tuple[str, str], list[fg.Apart]]
-    limits: dict[str, Limits]
+    shares: dict[str, Shares]
     people: dict[str, People]
+    contest: tuple[Contestant, ...]
 
     def figure(self, human: str, metric: str, level: str, coefficient: str) -> fg.AgreementFigure | None:
         """Return the figure asked for, or None where that level was not computed."""
@@ -137,18 +140,28 @@ class Measured:
         value = {name: -2.0 if figure.value is None else figure.value for name, figure in figures[lead].items()}
         return sorted(found, key=lambda line: (-value[line.column.name], line.column.name))
 
-    def limit_lines(self, human: str) -> list[tuple[ScoreColumn, list[fg.AgreementFigure], sg.BaselineVerdict | None]]:
-        """Return each metric with its `RATES` at its limit, highest balanced accuracy first; [] where none was measured."""
-        of = {(f.metric, f.coefficient): f for f in self.limits[human].figures} if human in self.limits else {}
+    def share_lines(self, human: str) -> list[tuple[ScoreColumn, list[fg.AgreementFigure], sg.BaselineVerdict | None]]:
+        """Return each metric with its shares (`shares`), highest first share first; [] where none was measured."""
+        if human not in self.shares or not self.shares[human].figures:
+            return []
+        kind, of = self.shares[human].kind, {(f.metric, f.coefficient): f for f in self.shares[human].figures}
+        main = MAIN_COEFFICIENT[kind.level]
         found = [
             (
                 column,
-                [of[column.name, rate] for rate in RATES],
-                self.verdicts.get((human, column.name, "limit", RATES[0])),
+                [of[column.name, share] for share in kind.names],
+                self.verdicts.get((human, column.name, kind.level, main)),
             )
-            for column in (self.columns if of else ())
+            for column in self.columns
         ]
         return sorted(found, key=lambda line: 1.0 if line[1][0].value is None else -line[1][0].value)
+
+    def among(self, human: str) -> list[tuple[str, dict[str, Ceiling], str]]:
+        """Return the rows of annotators: name, level → agreement, with whom; [] where there are no two."""
+        if human not in self.people or not self.people[human].ceiling:
+            return []
+        people = self.people[human]
+        return [("one annotator", people.ceiling, "others' mean"), ("one annotator", people.pairwise, "another one")]
 
     def _headline(self, human: str) -> list[fg.AgreementFigure]:
         return [f for f in self.figures if f.human == human and MAIN_COEFFICIENT[f.level] == f.coefficient]
@@ -357,7 +370,8 @@ def _labels(source: Source) -> list[str]:
     """The human scores of two values."""
     rows = (*source.rows, *source.tuning)
     names = dict.fromkeys(name for row in source.rows for name in row.scores)
-    return [name for name in names if is_good(np.array([row.scores.get(name, np.nan) for row in rows])) is not None]
+    values = {name: np.array([row.scores.get(name, np.nan) for row in rows]) for name in names if name != CHOSEN}
+    return [name for name, own in values.items() if is_good(own) is not None]
 
 
 def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) -> Measured:
@@ -386,12 +400,18 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
             [*product(people, settings.levels), *product(labels, ["label"])], f"{source.name}: comparing"
         )
     }
-    limits, halves = {}, np.array([row.half for row in rows])
+    shares, halves = {}, np.array([row.half for row in rows])
     for human in labels:
-        own = measure_limits(every_row, human, halves, max_missed=settings.max_missed, permutations=most, **options)
-        limits[human] = own
+        shares[human] = measure_limits(
+            every_row, human, halves, max_missed=settings.max_missed, permutations=most, **options
+        )
+    won: list[Contestant] = []
+    if CHOSEN in people and any(row.choices for row in source.rows):
+        shares[CHOSEN] = measure_choices(table, source.rows, permutations=most, **options)
+        won = contest(table, source.rows, **options)
+    for human, own in shares.items():
         figures += own.figures
-        compared[human, "limit"] = list(own.comparisons)
+        compared[human, own.kind.level] = list(own.comparisons)
     beats = {key: sg.beats_matrix(found, sg.TESTS[key[1]]) for key, found in compared.items() if found}
     every = list(product(people, table.metrics))
     sampling = {}
@@ -404,15 +424,18 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
         tuple(figures),
         tuple(comparison for found in compared.values() for comparison in found),
         beats,
-        sg.baseline_verdicts([figure for figure in figures if figure.coefficient not in RATES[1:]], beats),
+        sg.baseline_verdicts(
+            [f for f in figures if f.level not in SHARES or f.coefficient == MAIN_COEFFICIENT[f.level]], beats
+        ),
         {key: sizes for key, sizes in sampling.items() if any(size.mean is not None for size in sizes)},
         {(human, metric): fg.furthest_apart(table, metric, human) for human, metric in every},
-        limits,
+        shares,
         {
             human: some
             for human in people
             if (some := among_people(table, source.rows, human, settings.levels, **options))
         },
+        tuple(won),
     )
 
 

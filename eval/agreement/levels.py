@@ -16,20 +16,24 @@ from negsample.text import word_count
 
 LEVELS = ("pooled", "summary", "system")
 # The coefficient of each level that is shown first and by which metrics are compared.
-# ``label`` (all rows) and ``limit`` (`labels`) are there for human scores of two values, whichever levels are asked for.
+# ``label`` (all rows) and ``limit`` (`labels`) are there for human scores of two values, ``choice`` (`choices`) where people
+# chose between two summaries, whichever levels are asked for.
 MAIN_COEFFICIENT = {
+    "choice": "majority",
     "label": "auc",
     "summary": "spearman",
     "pooled": "pearson",
     "system": "spearman",
     "limit": "balanced_accuracy",
 }
+SHARES = ("choice", "limit")  # levels of shares, which have tables of their own
 SYMBOLS = {
     "pearson": "r",
     "spearman": "ρ",
     "kendall": "τ",
     "auc": "AUC",
     "balanced_accuracy": "balanced accuracy",
+    "majority": "as most people",
 }
 MIN_ROWS = 3  # a document or a pool with fewer rows has no correlation
 MIN_ROWS_PARTIAL = 6  # a document with fewer rows has no partial correlation

@@ -17,20 +17,21 @@ MIN_RATINGS = 2
 
 @dataclass(frozen=True)
 class Ceiling:
-    """One annotator against the mean of the others, by the level's coefficient: the mean ``value`` over annotators, its 95 %
-    percentile interval (documents resampled; system level: documents and systems); ``annotators``: each one's own.
+    """Annotators against others, by the level's coefficient: the mean ``value``, its 95 % percentile interval (documents
+    resampled; system level: documents and systems); ``each``: of every annotator, or every two of them.
     """
 
     value: float | None
     low: float | None
     high: float | None
-    annotators: tuple[float | None, ...]
+    each: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
 class People:
     """``alpha``: Krippendorff's, interval scale (of two values the same as nominal), with its interval; ``kappa``: of two values,
-    the mean of Cohen's over pairs of annotators; ``ceiling`` by level. Over the ``summaries`` with two ratings and more.
+    the mean of Cohen's over pairs of annotators; by level ``ceiling``, one annotator against the mean of the others, and
+    ``pairwise``, two annotators. Over the ``summaries`` with two ratings and more.
     ``reason`` says why there is no α.
     """
 
@@ -41,6 +42,7 @@ class People:
     alpha_high: float | None = None
     kappa: float | None = None
     ceiling: dict[str, Ceiling] = field(default_factory=dict)
+    pairwise: dict[str, Ceiling] = field(default_factory=dict)
     reason: str | None = None
 
     @property
@@ -84,17 +86,26 @@ def among_people(
     resamples = lv.make_resamples(table, bootstrap, seed)
     repeats = resamples.weights[:ALPHA_RESAMPLES, table.documents[several]].astype(int)
     low, high, _ = percentile_interval(np.array([alpha(np.repeat(counts, each, axis=0)) for each in repeats]))
-    ceiling = {level: _ceiling(table, ratings, level, resamples) for level in levels}
+    apart = [(own, _others(ratings, k)) for k, own in enumerate(ratings)]
+    ceiling = {level: _mean(table, apart, level, resamples) for level in levels}
+    pairwise = {level: _mean(table, list(combinations(ratings, 2)), level, resamples) for level in levels}
     kappa = _kappa(used) if len(values) == 2 else None
-    return People(annotators, summaries, alpha(counts), low, high, kappa, ceiling)
+    return People(annotators, summaries, alpha(counts), low, high, kappa, ceiling, pairwise)
 
 
-def _ceiling(table: lv.ScoreTable, ratings: np.ndarray, level: str, resamples: lv.Resamples) -> Ceiling:
+def _others(ratings: np.ndarray, k: int) -> np.ndarray:
+    """[n]: mean of all ``ratings`` [A, n] but those of annotator ``k``; NaN where there is none."""
+    rest = np.delete(ratings, k, axis=0)
+    count = (~np.isnan(rest)).sum(axis=0)
+    return np.where(count > 0, np.nansum(rest, axis=0) / np.maximum(count, 1), np.nan)
+
+
+def _mean(
+    table: lv.ScoreTable, sides: Sequence[tuple[np.ndarray, np.ndarray]], level: str, resamples: lv.Resamples
+) -> Ceiling:
+    """The mean over ``sides``, two columns each, of their correlations at ``level``."""
     coefficient, values, samples = lv.MAIN_COEFFICIENT[level], [], []
-    for k, own in enumerate(ratings):
-        rest = np.delete(ratings, k, axis=0)
-        count = (~np.isnan(rest)).sum(axis=0)
-        others = np.where(count > 0, np.nansum(rest, axis=0) / np.maximum(count, 1), np.nan)
+    for own, others in sides:
         block = lv.make_block(table, [own, others])
         if level == "summary":
             per_document = lv.document_correlations(block, coefficient, [(0, 1)])

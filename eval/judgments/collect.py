@@ -53,9 +53,10 @@ class Unusable(Counter[str]):
 
 @dataclass
 class Collector:
-    """The rows read so far; what can't be used is noted in ``unusable``."""
+    """The rows read so far; what can't be used is noted in ``unusable``. ``unjudged``: rows without a score are of use."""
 
     unusable: Unusable
+    unjudged: bool = False
     rows: list[Judged] = field(default_factory=list)
     _seen: set[tuple[str, ...]] = field(default_factory=set)
     _texts: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class Collector:
         texts = tuple(sorted(map(document_key, row.documents)))
         if key in self._seen:
             self.note("the same document and system again (the first row is kept)", where)
-        elif not row.scores:
+        elif not (row.scores or self.unjudged):
             self.note("no usable human score", where)
         elif self._texts.setdefault(key[:2], texts) != texts:
             self.note("the document has another text than in an earlier row of its id (the row is left out)", where)
@@ -159,9 +160,14 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
             unusable.told.append(f"no mean of the human scores{which}, for {same}")
             continue
         for place in places:
-            scores = rows[place].scores
+            scores, ratings = rows[place].scores, rows[place].ratings
             if len(scores) == len(names):
-                found[place] = replace(rows[place], scores={**scores, mean: float(np.mean(list(scores.values())))})
+                scores = {**scores, mean: float(np.mean(list(scores.values())))}
+                if len(ratings) == len(names) and len({len(given) for given in ratings.values()}) == 1:
+                    each = zip(*ratings.values(), strict=True)
+                    own = tuple(None if None in given else math.fsum(given) / len(given) for given in each)
+                    ratings = {**ratings, mean: own}
+                found[place] = replace(rows[place], scores=scores, ratings=ratings)
     return found
 
 

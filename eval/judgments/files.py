@@ -5,9 +5,12 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
@@ -16,13 +19,15 @@ from negsample.records import PEOPLE, Judged
 from negsample.registry import suggestion
 
 HALVES = ("tune", "report")
+# The human score that choices make: the share of its comparisons that a summary won, a tie half.
+CHOSEN = "chosen"
 # Fields that hold no human score, whatever is in them.
 _FIELDS = frozenset(
     "id document_id doc_id system document documents summary references reference dataset half by index annotators".split()
 ) | {"Unnamed: 0"}
 
 
-def load(path: str, unusable: Unusable, columns: Sequence[str] = ()) -> list[Judged]:
+def load(path: str, unusable: Unusable, columns: Sequence[str] = (), *, unjudged: bool = False) -> list[Judged]:
     """Read rows with the fields ``document_id`` (or ``doc_id``), ``system``, ``document`` (or ``documents``, a list),
     ``summary``, ``scores`` (name → number, or a list of the annotators' numbers, which are averaged); optional
     ``references`` (a list), ``dataset``, ``half``, ``annotators`` (name → a list of their numbers, null where one gave none):
@@ -32,13 +37,18 @@ def load(path: str, unusable: Unusable, columns: Sequence[str] = ()) -> list[Jud
     field of its own: those named ``columns``, else every other field of which most values are numbers, which is told. A
     score that is not a finite number is left out of its row and counted; a row that lacks a field, or has no score left, is
     left out and counted. Raises InputError for a column that there is not.
+
+    Records with ``a``, ``b`` and ``choice`` are choices between two summaries instead (see `_chosen`). With ``unjudged``,
+    summaries without any score are rows too, and no field is one unless it is named.
     """
     dataset = Path(path).name.split(".")[0]
     rows = list(read_rows(path))
-    if columns or not any("scores" in row.fields or "annotators" in row.fields for row in rows):
+    if any({"a", "b", "choice"} <= row.fields.keys() for row in rows):
+        return _chosen(rows, dataset, unusable)
+    if columns or not (unjudged or any("scores" in row.fields or "annotators" in row.fields for row in rows)):
         columns = _score_columns(path, rows, columns, unusable)
     judged = partial(_judged, dataset=dataset, columns=columns, unusable=unusable)
-    return Collector(unusable).read(rows, judged)
+    return Collector(unusable, unjudged).read(rows, judged)
 
 
 def _score_columns(path: str, rows: Sequence[Row], wanted: Sequence[str], unusable: Unusable) -> list[str]:
@@ -73,14 +83,6 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
         reason = f"a record of several summaries: the fields {', '.join(lists)} are lists"
         raise RecordError(row.where, reason, hint)
     summary = text_field(row, "summary")
-    documents = tuple(texts_field(row, "documents") or [text_field(row, "document")])
-    references = tuple(texts_field(row, "references", "reference"))
-    half = row.fields.get("half") or ""
-    if half not in ("", *HALVES):
-        raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
-    by = str(row.fields.get("by") or PEOPLE)
-    if not re.fullmatch(rf"{PEOPLE}|judge:.*\S.*", by):
-        raise RecordError(row.where, "field 'by' is neither 'people' nor 'judge:NAME'")
     rated = _object(row, "annotators")
     given = {name: row.fields.get(name) for name in columns} if columns else rated | _object(row, "scores")
     scores: dict[str, float] = {}
@@ -98,17 +100,55 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
         elif not columns or value not in (None, ""):
             unusable.note(f"score {name!r} is not a finite number", row.where)
     return Judged(
-        document_id=name_field(row, "document_id", other="doc_id"),
-        system=name_field(row, "system"),
-        documents=documents,
-        summary=summary,
-        references=references,
-        scores=scores,
-        dataset=str(row.fields.get("dataset") or dataset),
-        half=half,
-        ratings=ratings,
-        by=by,
+        system=name_field(row, "system"), summary=summary, scores=scores, ratings=ratings, **_about(row, dataset)
     )
+
+
+def _about(row: Row, dataset: str) -> dict[str, Any]:
+    """What a record says of the document."""
+    half = row.fields.get("half") or ""
+    if half not in ("", *HALVES):
+        raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
+    by = str(row.fields.get("by") or PEOPLE)
+    if not re.fullmatch(rf"{PEOPLE}|judge:.*\S.*", by):
+        raise RecordError(row.where, "field 'by' is neither 'people' nor 'judge:NAME'")
+    return {
+        "document_id": name_field(row, "document_id", other="doc_id"),
+        "documents": tuple(texts_field(row, "documents") or [text_field(row, "document")]),
+        "references": tuple(texts_field(row, "references", "reference")),
+        "dataset": str(row.fields.get("dataset") or dataset),
+        "half": half,
+        "by": by,
+    }
+
+
+def _chosen(rows: Sequence[Row], dataset: str, unusable: Unusable) -> list[Judged]:
+    """Read choices, one person's a record: ``a`` and ``b``, of ``system_a`` and ``system_b``: ``choice`` names one or is
+    ``tie``. Returns the summaries, each once, with the score `CHOSEN`.
+    """
+    found: dict[tuple[str, ...], dict[str, Judged]] = {}
+    for row in rows:
+        try:
+            about, a, b = _about(row, dataset), text_field(row, "a"), text_field(row, "b")
+            systems = [name_field(row, name) if name in row.fields else "" for name in ("system_a", "system_b")]
+            if (choice := text_field(row, "choice")) not in ("a", "b", "tie"):
+                raise RecordError(row.where, "field 'choice' is none of a, b, tie")
+            if a == b:
+                raise RecordError(row.where, "a and b are the same text")
+            own = found.setdefault((about["dataset"], about["document_id"], about["by"]), {})
+            if any(each.documents != about["documents"] for each in own.values()):
+                raise RecordError(row.where, "the document has another text than in an earlier row of its id")
+        except RecordError as error:
+            unusable.note(error.reason, row.where, error.hint)
+            continue
+        for mine, other, system, letter in ((a, b, systems[0], "a"), (b, a, systems[1], "b")):
+            summary = own.setdefault(mine, Judged(system=system, summary=mine, **about))
+            tally = cast(dict[str, list[int]], summary.choices).setdefault(other, [0, 0, 0])
+            tally[2 if choice == "tie" else int(choice != letter)] += 1
+    judged = [summary for own in found.values() for summary in own.values()]
+    counts = [np.sum(list(summary.choices.values()), axis=0) for summary in judged]
+    shares = [float((won + tied / 2) / (won + lost + tied)) for won, lost, tied in counts]
+    return [replace(summary, scores={CHOSEN: share}) for summary, share in zip(judged, shares, strict=True)]
 
 
 def _object(row: Row, name: str) -> dict[str, Any]:

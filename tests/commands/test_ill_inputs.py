@@ -111,6 +111,8 @@ COMMANDS = st.one_of(
     verb("compare", GIVEN, METRIC, ON_BAD, BOOTSTRAP, option("--out", OUTS), option("--baseline", FIELD)),
     verb("correlate", one_of(FILES, "--judgments"), METRIC, BOOTSTRAP, one_of(OUTS, "--out"),
          option("--level", "pooled summary x"), option("--scores-columns", FIELD), option("--human", FIELD)),
+    verb("estimate", GIVEN, METRIC, option("--choose", NUMBERS), option("--human", FIELD), option("--by", FIELD),
+         option("--baseline", FIELD), option("--json", OUTS)),
     verb("fit", one_of(FILES, "--judgments"), "--preset equal --target x --metric words", one_of(OUTS, "--out")),
     verb("generate", one_of(FILES).map(lambda name: [f"corpus={name[0]}"]), SETTINGS, option("--config", FILES), "--out made"),
     verb("generate-summaries", one_of(FILES), one_of("lead textrank", "--model"), one_of(OUTS, "-o"), ON_BAD,

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn import metrics as sk
+from sklearn.model_selection import GroupKFold
 
 from negsample.errors import InputError
 from negsample.eval.agreement import columns
 from negsample.eval.agreement.correlate import Correlation, Settings, correlate
-from negsample.eval.agreement.labels import RATES, best_limit, measure_limits
+from negsample.eval.agreement.labels import LIMIT, best_limit, measure_limits
 from negsample.eval.agreement.levels import make_block, make_resamples, make_table, resampled_correlations
 from negsample.eval.agreement.significance import compare_metrics, swapped_differences
 from negsample.eval.report.correlate import agreement_json, correlation_page
@@ -71,22 +72,21 @@ def test_limits_are_measured_on_other_documents(carried: bool) -> None:
     x, good = table.metrics["a"], table.human["h"] == 1
     if carried:
         limit, held = best_limit(x[:50], good[:50]), halves == "report"
-        assert found.values["a"] == limit
+        assert found.limits["a"] == limit
         called = x < limit
     else:
-        assert found.values["a"] == best_limit(x, good)
-        fold = generator(0, "folds", "made", "h").permutation(20)[table.documents] % 5
+        assert found.limits["a"] == best_limit(x, good)
         called, held = np.zeros(100, dtype=bool), np.ones(100, dtype=bool)
-        for k in range(5):
-            called[fold == k] = x[fold == k] < best_limit(x[fold != k], good[fold != k])
+        for rest, fold in GroupKFold(5).split(x, groups=table.documents):
+            called[fold] = x[fold] < best_limit(x[rest], good[rest])
     bad, called = ~good[held], called[held]
     expected = [f(bad, called) for f in (sk.balanced_accuracy_score, sk.precision_score, sk.recall_score)]
     expected.append(called[~bad].mean())
     mine = [figure for figure in found.figures if figure.metric == "a"]
-    assert [figure.coefficient for figure in mine] == list(RATES)
+    assert [figure.coefficient for figure in mine] == list(LIMIT.names)
     np.testing.assert_allclose([figure.value for figure in mine], expected)
     assert all(figure.low <= figure.value <= figure.high and figure.n == held.sum() for figure in mine)
-    assert found.bad == pytest.approx(bad.mean())
+    assert found.constant[1] == (0.5, pytest.approx(bad.mean()), 1.0, 1.0)
     (compared,) = found.comparisons
     assert compared.value_first == mine[0].value
     assert 0 < compared.p_permutation < 0.2  # "a" follows the labels much more
@@ -122,29 +122,28 @@ def test_a_report_half_has_the_limits_of_the_tune_half(tmp_path: Path, negsample
     assert {row.half for row in data.source.rows} == {"report"}
     words = [(len(row["summary"].split()), row["scores"]["faithful"]) for row in halved() if row["half"] == "tune"]
     expected = best_limit(*map(np.array, zip(*((w, f == 1) for w, f in words), strict=True)))
-    limits = data.limits["faithful"]
-    assert set(data.limits) == {"faithful"}
-    assert limits.values["words"] == expected
+    assert set(data.shares) == {"faithful"}
+    assert data.shares["faithful"].limits["words"] == expected
     figure = data.figure("faithful", "words", "limit", "balanced_accuracy")
     assert figure.n == 24
     assert data.figure("form", "words", "label", "auc") is None
     assert {level for human, level in data.beats if human == "faithful"} >= {"label", "limit"}
     plain = json.loads(json.dumps(agreement_json(result), allow_nan=False))
-    assert plain["datasets"][0]["limits"][0]["values"]["words"] == expected
+    assert plain["datasets"][0]["shares"][0]["limits"]["words"] == expected
     page = correlation_page(result)
     assert "constant: all bad" in page
     assert "label AUC" in page
     options = ("--half", "report", "--metric", "words", "--bootstrap", 20, "--max-missed", 0.1)
     done = negsample("correlate", "--judgments", tmp_path / "made.jsonl", *options, "--out", tmp_path / "out")
-    assert "limits chosen on half: tune, measured on half: report; to miss at most 0.1 of the bad" in done.stdout
+    assert "limit, chosen on half: tune, measured on half: report; to miss at most 0.1 of the bad" in done.stdout
 
 
 def test_labels_that_say_too_little_are_told_in_a_line(tmp_path: Path) -> None:
     (data,) = run(tmp_path / "one.jsonl", [row for row in halved() if row["document_id"] == "d0"]).datasets
-    assert "there is one only" in data.limits["faithful"].how
-    assert data.limit_lines("faithful") == []
+    assert "there is one only" in data.shares["faithful"].how
+    assert data.share_lines("faithful") == []
     (data,) = run(tmp_path / "flat.jsonl", halved(faithful=1)).datasets
-    assert data.limits == {}
+    assert data.shares == {}
     assert "pooled level: human scores are constant (words)" in data.reasons("faithful")
     rows = halved()
     for row in rows[:24]:

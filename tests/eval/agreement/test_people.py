@@ -59,9 +59,12 @@ def test_one_annotator_against_the_mean_of_the_others(tmp_path: Path) -> None:
         pooled.append(stats.pearsonr(own, others)[0])
         pairs = zip(own.reshape(6, 5), others.reshape(6, 5), strict=True)
         summary.append(np.nanmean([stats.spearmanr(*pair)[0] for pair in pairs]))
-    np.testing.assert_allclose(found.ceiling["pooled"].annotators, pooled)
+    np.testing.assert_allclose(found.ceiling["pooled"].each, pooled)
     assert found.ceiling["summary"].value == pytest.approx(np.mean(summary))
-    for ceiling in found.ceiling.values():
+    two = [stats.pearsonr(ratings[:, i], ratings[:, j])[0] for i, j in ((0, 1), (0, 2), (1, 2))]
+    np.testing.assert_allclose(found.pairwise["pooled"].each, two)
+    assert found.pairwise["pooled"].value == pytest.approx(np.mean(two))
+    for ceiling in (*found.ceiling.values(), *found.pairwise.values()):
         assert ceiling.low <= ceiling.value <= ceiling.high
     assert found.alpha_low < found.alpha < found.alpha_high
     assert found.kappa is None

@@ -1,6 +1,7 @@
 """The plain mean of human scores: made where their scales agree, of whole rows alone."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,9 @@ def test_the_mean_is_over_all_scores_of_a_row() -> None:
     assert "mean of 2" not in rows[0].scores
     assert is_mean("mean of 2")
     assert not is_mean("mean of all")
+    # So have its annotators, of whom one gave no "a".
+    rated = replace(rows[0], ratings={"a": (0, 2, None), "b": (4, 5, 5)})
+    assert with_means([rated, *rows[1:2]], Unusable())[0].ratings["mean of 2"] == (2, 3.5, None)
     for alone in (judged({"a": 1}, {"a": 5}), judged({"mean of 2": 1, "b": 5}, {"mean of 2": 5, "b": 1})):
         unusable = Unusable()
         assert with_means(alone, unusable) == alone
