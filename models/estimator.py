@@ -149,17 +149,20 @@ class Estimator:
 
     # --- scores
 
-    def score(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> np.ndarray:
+    def score(
+        self, documents: Sequence[str | Sequence[str]], summaries: Sequence[str], *, batch_size: int = 32
+    ) -> np.ndarray:
         """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
 
-        Either may be any column: a list, a Series, an array, a generator. A pair's score does not depend on the other pairs
-        (to 1e-5). Raises InputError where the lengths differ, and where a text is missing, not a string or blank.
+        Either may be any column: a list, a Series, an array, a generator; a list in place of a document is several.
+        A pair's score does not depend on the other pairs (to 1e-5). Raises InputError where the lengths differ, and where a
+        text is missing, not a string or blank.
         """
         return self.score_pairs(documents, summaries, batch_size=batch_size).scores
 
     def score_pairs(
         self,
-        documents: Sequence[str],
+        documents: Sequence[str | Sequence[str]],
         summaries: Sequence[str],
         references: Sequence[Sequence[str]] = (),
         *,
@@ -183,9 +186,10 @@ class Estimator:
             return found if aspects else found.overall()
 
         about = self.aspects if aspects else (), self.fitted_on, tuple(score([]).flat()), ("score", *self._own_aspects)
-        return Scorer(name, self.signature, True, self.needs, score, *about)
+        several = isinstance(self._features, AlignFeatures)
+        return Scorer(name, self.signature, True, self.needs, score, *about, several=several)
 
-    def explain(self, document: str, summary: str) -> dict[str, Any]:
+    def explain(self, document: str | Sequence[str], summary: str) -> dict[str, Any]:
         """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``); ``percentile`` has the
         share of real summaries that score lower, for the score and each aspect; ``targets`` of a fitted model, for each,
         its value, interval, and what each input adds.
@@ -195,7 +199,10 @@ class Estimator:
         return self.explain_pairs([document], [summary])[0]
 
     def explain_pairs(
-        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]] = ()
+        self,
+        documents: Sequence[str | Sequence[str]],
+        summaries: Sequence[str],
+        references: Sequence[Sequence[str]] = (),
     ) -> list[dict[str, Any]]:
         """As ``explain``, for pairs that are computed together; ``references`` [n] for a model that was fitted with them."""
         features = self._features
@@ -256,7 +263,9 @@ class Estimator:
         named: dict[str, int] = getattr(self._network, "input_directions", {})
         return dict.fromkeys(("score", *self._own_aspects), 1) | named
 
-    def inputs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Answers:
+    def inputs(
+        self, documents: Sequence[str | Sequence[str]], summaries: Sequence[str], *, batch_size: int = 32
+    ) -> Answers:
         """What a fit to people's scores can weigh, turned so that more is better: ``values`` float32 [n, K].
 
         Columns: the logits of the score and of the aspects, then what the head names (``input_directions``). NaN, with
@@ -266,7 +275,10 @@ class Estimator:
         return self._asked(self._items(documents, summaries, None), batch_size, ask, len(self.input_directions))
 
     def _items(
-        self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]] | None = ()
+        self,
+        documents: Sequence[str | Sequence[str]],
+        summaries: Sequence[str],
+        references: Sequence[Sequence[str]] | None = (),
     ) -> list[Item]:
         """The pairs; ``references`` None: they are not needed. Raises InputError where one can't be scored."""
         items = items_of(documents, summaries, () if references is None else references)

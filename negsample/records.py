@@ -12,6 +12,8 @@ from negsample.sentences import normalise
 from negsample.text import is_blank
 
 PEOPLE = "people"
+# A group separator (ASCII) on a line of its own: white space to whatever reads text, and a line break.
+_BETWEEN = "\n\x1d\n"
 _KINDS = {str: "text", bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
@@ -67,6 +69,31 @@ def text_fault(value: Any) -> str | None:
 def kind_of(value: Any) -> str:
     """What a value is called in messages."""
     return "null" if is_missing(value) else _KINDS.get(type(value), f"a {type(value).__name__}")
+
+
+def joined(documents: Any) -> Any:
+    """One text of several ``documents``, which ``documents_of`` takes apart: to all else a blank line is between them.
+
+    What is no list of texts that aren't blank is returned as it is.
+    """
+    several = isinstance(documents, list | tuple) and documents and not any(map(text_fault, documents))
+    return _BETWEEN.join(documents) if several else documents
+
+
+def documents_of(text: str) -> list[str]:
+    """The documents that ``joined`` put together; a text of its own alone."""
+    return text.split(_BETWEEN)
+
+
+def in_one(text: str) -> str:
+    """``text`` with no more than a blank line between its documents."""
+    return text.replace(_BETWEEN, "\n\n")
+
+
+def told_document(fields: Mapping[str, Any], name: str = "document") -> Any:
+    """What a record has in the field ``name``; where there is nothing, its ``documents``."""
+    own = fields.get(name)
+    return fields.get("documents") if is_missing(own) or own == "" else own
 
 
 def document_key(text: str) -> str:
@@ -138,7 +165,8 @@ class Example:
 class Judged:
     """One summary that people (or a judge in their place) have judged.
 
-    ``documents`` has one text, or several for a multi-document set (an estimator's score is then the mean over them);
+    ``documents`` has one text (of several documents where they were ``joined``), or those of a docset as it was published, over
+    which a score is the mean;
     ``scores`` maps the name of a human score to its value, higher is better; ``half`` is ``"tune"``, ``"report"`` or
     ``""``. ``ratings``: of a score that several annotators gave, what each of them gave, where that is known; None in the
     place of one who gave none. ``choices``: another summary of the document → how many preferred this one, that one and

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from negsample.errors import InputError, RecordError
-from negsample.records import as_list, document_key, is_missing, text_fault, texts_of
+from negsample.records import as_list, document_key, documents_of, is_missing, text_fault, texts_of
 from negsample.registry import Registry
 from negsample.scoring.scorer import Item, fault_of, items_of
 from negsample.seeds import digest, generator, seed_from
@@ -95,6 +95,10 @@ def test_pairs_and_what_is_wrong_with_one() -> None:
     assert [fault_of(item, {"references"}) for item in items] == [None, "reference 2 is blank"]
     assert fault_of(Item("d", "s"), both) == "there is no reference, which it needs"
     assert fault_of(Item("d", 3), both) == "the summary is not text (a number)"  # type: ignore[arg-type]
+    # A list of texts is several documents; what is no text in it is told.
+    several, blank = items_of([["d", "e f"], ["d", " "]], ["s", "s"])
+    assert documents_of(several.document) == ["d", "e f"]
+    assert [fault_of(several), fault_of(blank)] == [None, "the document is not text (a list)"]
     for columns, told in (((["d"], []), "1 documents but 0 summaries"), ((["d"], ["s"], ["r"] * 2), "2 lists of ref")):
         with pytest.raises(InputError, match=told):
             items_of(*columns)

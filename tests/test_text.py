@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from negsample.models.embedding_cache import key
 from negsample.negatives.index import summary_digest
 from negsample.records import document_key
-from negsample.text import as_written, fold, readable, word_count, word_tokens
+from negsample.text import as_written, fold, is_english, readable, word_count, word_tokens
 
 # Texts that look the same.
 SAME = [
@@ -123,3 +123,31 @@ def test_any_text_is_found_again(text: str) -> None:
 def test_marks_after_full_width_letters_are_read_as_theirs_and_those_of_chinese_stay() -> None:
     assert readable("Ｔｈｅ ｃａｔ， １．５ ｋｇ！") == "The cat, 1.5 kg!"
     assert readable("他走了，她也走了！") == "他走了，她也走了！"
+
+
+ENGLISH = (
+    "The council has voted to close the bridge, which was built by a firm that is no more. They say it would cost "
+    "too much to mend, and there have been two accidents. "
+)
+SPANISH = (
+    "El consejo ha votado a favor de cerrar el puente, que fue construido por una empresa que ya no existe. Dicen "
+    "que repararlo costaría demasiado, y que ha habido dos accidentes este año en la ciudad. "
+)
+BASQUE = (
+    "Udalak zubia ixtearen alde bozkatu du, jada existitzen ez den enpresa batek eraiki zuena. Konpontzea "
+    "garestiegia izango litzatekeela diote, eta aurten bi istripu izan dira hirian, joan den astean bat eta gaur "
+    "bestea. "
+)
+GERMAN = (
+    "Der Rat hat dafür gestimmt, die Brücke zu schließen, die von einer Firma gebaut wurde, die es nicht mehr gibt. "
+    "Die Reparatur sei zu teuer, heißt es, und es habe in diesem Jahr zwei Unfälle in der Stadt gegeben. "
+)
+
+
+def test_which_texts_are_english() -> None:
+    assert is_english(ENGLISH)
+    assert is_english(ENGLISH.lower())
+    assert not any(map(is_english, (SPANISH, BASQUE, GERMAN, "理事会は橋の閉鎖を決めた。" * 5)))
+    # Too short to tell, but by its letters.
+    assert is_english("Puente cerrado")
+    assert not is_english("Мост закрыт")

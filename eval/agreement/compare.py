@@ -13,8 +13,8 @@ from negsample.eval.agreement.columns import ScoreColumn, check_names, make_scor
 from negsample.eval.agreement.significance import ALPHA, holm
 from negsample.eval.judgments.collect import name_field
 from negsample.io.lines import aligned_lines
-from negsample.io.read import Row, read_rows, text_field, texts_field
-from negsample.records import Judged, document_key
+from negsample.io.read import Row, document_field, read_rows, text_field, texts_field
+from negsample.records import Judged, document_key, told_document
 from negsample.resampling import bootstrap_p, check_resamples, patterns, percentile_interval, permutation_p
 from negsample.seeds import generator
 from negsample.text import is_blank
@@ -289,7 +289,7 @@ def _from_records(settings: Settings, needs_document: bool) -> _Found:
 
 def _record(row: Row, needs_document: bool) -> Judged:
     summary, system = text_field(row, "summary"), name_field(row, "system")
-    document = text_field(row, "document") if needs_document or "document" in row.fields else ""
+    document = document_field(row) if needs_document or told_document(row.fields) is not None else ""
     identifier = next((name for name in ("document_id", "doc_id") if row.fields.get(name) is not None), None)
     if identifier is None and not document:
         raise RecordError(row.where, "no field 'document_id' or 'document'")

@@ -14,8 +14,8 @@ import numpy as np
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
-from negsample.io.read import Row, read_rows, text_field, texts_field
-from negsample.records import PEOPLE, Judged
+from negsample.io.read import Row, document_field, read_rows, text_field, texts_field
+from negsample.records import PEOPLE, Judged, documents_of
 from negsample.registry import suggestion
 
 HALVES = ("tune", "report")
@@ -47,8 +47,16 @@ def load(path: str, unusable: Unusable, columns: Sequence[str] = (), *, unjudged
         return _chosen(rows, dataset, unusable)
     if columns or not (unjudged or any("scores" in row.fields or "annotators" in row.fields for row in rows)):
         columns = _score_columns(path, rows, columns, unusable)
-    judged = partial(_judged, dataset=dataset, columns=columns, unusable=unusable)
-    return Collector(unusable, unjudged).read(rows, judged)
+    if asked := sum(row.fields.get("question") not in (None, "") for row in rows):
+        unusable.told.append(f"{asked} rows have a question, which no score reads")
+    judged = Collector(unusable, unjudged).read(
+        rows, partial(_judged, dataset=dataset, columns=columns, unusable=unusable)
+    )
+    if several := sum(len(documents_of(row.documents[0])) > 1 for row in judged):
+        unusable.told.append(
+            f"{several} rows have several documents: head align tells them apart, all else reads one text"
+        )
+    return judged
 
 
 def _score_columns(path: str, rows: Sequence[Row], wanted: Sequence[str], unusable: Unusable) -> list[str]:
@@ -114,7 +122,7 @@ def _about(row: Row, dataset: str) -> dict[str, Any]:
         raise RecordError(row.where, "field 'by' is neither 'people' nor 'judge:NAME'")
     return {
         "document_id": name_field(row, "document_id", other="doc_id"),
-        "documents": tuple(texts_field(row, "documents") or [text_field(row, "document")]),
+        "documents": (document_field(row),),
         "references": tuple(texts_field(row, "references", "reference")),
         "dataset": str(row.fields.get("dataset") or dataset),
         "half": half,

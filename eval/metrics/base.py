@@ -10,7 +10,7 @@ import numpy as np
 from negsample import __version__
 from negsample.errors import InputError
 from negsample.progress import Bar
-from negsample.records import Judged
+from negsample.records import Judged, in_one
 from negsample.registry import suggestion
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
 from negsample.spec import plain, write
@@ -55,7 +55,7 @@ def metric(
                 wanted = () if options["against"] == "auto" else (options["against"],)
 
             def columns(items: Sequence[Item]) -> Columns:
-                found = score(items)
+                found = score([Item(in_one(item.document), item.summary, item.references) for item in items])
                 return found if isinstance(found, Columns) else collect(found)
 
             canonical = write(name, told, {key: parameter.default for key, parameter in parameters.items()})

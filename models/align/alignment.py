@@ -22,7 +22,7 @@ SALIENCE = 6
 class DocumentView:
     """What is computed once for a document, however many summaries it has.
 
-    ``text``; ``salience`` float32 [N, 6], the inputs of salience, a row a sentence: place from the start (1 → 0),
+    ``text``; ``salience`` float32 [N, 6], the inputs of salience, a row a sentence: place from its document's start (1 → 0),
     1/(1 + index), mean similarity to the other sentences, similarity to the mean sentence, mean term weight · frequency,
     length; ``terms``: form → frequency · term weight, ``repeated``: the same for forms that come again, the first time not
     counted; ``bigrams``, ``trigrams``: runs of forms in it.
@@ -61,9 +61,10 @@ def view(text: Text) -> DocumentView:
     telling = np.array([text.weights[i] * np.log1p(frequency[form]) for i, form in enumerate(text.forms)], np.float32)
     lengths = np.bincount(text.place, minlength=n)
     per_sentence = np.bincount(text.place, weights=telling, minlength=n) / np.maximum(lengths, 1)
-    index = np.arange(n)
+    index = np.arange(n) - np.searchsorted(text.documents, text.documents)
+    last = np.maximum(np.bincount(text.documents)[text.documents] - 1, 1)
     salience = np.stack(
-        [1 - index / max(n - 1, 1), 1 / (1 + index), central, to_mean, per_sentence, np.minimum(lengths / 30, 2.0)],
+        [1 - index / last, 1 / (1 + index), central, to_mean, per_sentence, np.minimum(lengths / 30, 2.0)],
         axis=1,
     ).astype(np.float32)
     return DocumentView(text, salience, terms, repeated, *(frozenset(grams(text.forms, n)) for n in (2, 3)))
@@ -106,6 +107,9 @@ class Alignment:
     sentence vectors, likewise; ``focus`` [M]: of each summary sentence the weighted mean of its words' matches in one
     document sentence and the next taken together, for the best such; ``rests_on`` [M], ``said_by`` [N]: the sentence of
     the other text that each matches best, by both.
+
+    Of several documents ``support``, ``likeness_of`` and ``focus`` are means over them of the best match in each: a consensus,
+    which every document that bears a thing out makes higher. ``by_document`` [D, M]: the parts of ``focus``.
     """
 
     covered: np.ndarray
@@ -115,6 +119,7 @@ class Alignment:
     focus: np.ndarray
     rests_on: np.ndarray
     said_by: np.ndarray
+    by_document: np.ndarray
 
 
 def align(document: DocumentView, summary: Text) -> Alignment:
@@ -124,21 +129,26 @@ def align(document: DocumentView, summary: Text) -> Alignment:
     covered = np.full(len(source.forms), -np.inf, np.float32)
     likeness, best = np.full((2, n), -np.inf, np.float32)
     said_by = np.zeros(n, int)
+    # The first sentence of each document.
+    firsts = np.flatnonzero(np.diff(source.documents, prepend=-1))
     columns = []
     for begin, part, own_covered, by_sentence in compared(source, summary):
         sentences = source.vectors @ part.vectors.T
         pair = by_sentence.copy()
         np.maximum(pair[:-1], by_sentence[1:], out=pair[:-1])
+        pair[firsts[1:] - 1] = by_sentence[firsts[1:] - 1]
         focus = sentence_means(pair, part.weights + 0.05, part)
         both = focus + sentences
-        columns.append((by_sentence.max(axis=0), sentences.max(axis=0), focus.max(axis=0), first_best(both)))
+        inside = np.maximum.reduceat(focus, firsts, axis=0)
+        best_of = (np.maximum.reduceat(values, firsts, axis=0).mean(axis=0) for values in (by_sentence, sentences))
+        columns.append((*best_of, inside.mean(axis=0), first_best(both), inside.T))
         np.maximum(covered, own_covered, out=covered)
         np.maximum(likeness, sentences.max(axis=1), out=likeness)
         better = both.max(axis=1) > best
         said_by[better] = begin + both[better].argmax(axis=1)
         np.maximum(best, both.max(axis=1), out=best)
-    support, likeness_of, focus_of, rests_on = map(np.concatenate, zip(*columns, strict=True))
-    return Alignment(covered, support, likeness, likeness_of, focus_of, rests_on, said_by)
+    support, likeness_of, focus_of, rests_on, inside = map(np.concatenate, zip(*columns, strict=True))
+    return Alignment(covered, support, likeness, likeness_of, focus_of, rests_on, said_by, inside.T)
 
 
 def compared(source: Text, summary: Text) -> Iterator[tuple[int, Text, np.ndarray, np.ndarray]]:

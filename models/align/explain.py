@@ -40,7 +40,8 @@ def explain(
     ``score`` and ``aspects`` (null where missing, then ``reason``); ``document``: for each sentence ``covered`` (its best
     match, [0, 1]), ``said`` (whether that is enough), ``by`` (which summary sentence, from 0) and ``weight`` (its share of
     the salience); ``missing``: the places of salient sentences that the summary leaves out; ``summary``: for each sentence
-    ``support`` ([0, 1]), ``rests_on`` (place of the document sentence), ``unsupported`` words, and ``faults``
+    ``support`` ([0, 1]), ``rests_on`` (place of the document sentence), of several documents ``borne_out_by`` (the numbers, from
+    0, of those that bear it out: their sentences have ``of``), ``unsupported`` words, and ``faults``
     (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else ``"short"``); ``repetitions``: pairs of
     alike sentences, and runs of three words said again. ``unsupported_at`` and ``repeated_at`` are where these words and
     runs stand: [start, stop] in characters of ``sentence``.
@@ -58,7 +59,7 @@ def explain(
     # The mean of the match by word vectors and by word forms.
     covered = np.clip(matches(document_view, read, found)[:, 1:].mean(axis=1), 0, 1)
     likely = np.argsort(-weights, kind="stable")[: max(1, len(weights) // 4)]
-    source = document_view.text.pieces
+    source, several = document_view.text.pieces, len(found.by_document) > 1
     told["document"] = [
         {
             "sentence": show(0, len(sentence)),
@@ -66,6 +67,7 @@ def explain(
             "said": bool(covered[n] >= _COVERED),
             "by": int(found.said_by[n]),
             "weight": round(float(weights[n]), 4),
+            **({"of": int(document_view.text.documents[n])} if several else {}),
         }
         for n, (sentence, show) in enumerate(zip(source, as_written(document, source), strict=True))
     ]
@@ -120,11 +122,17 @@ def _sentence(
         "sentence": show(0, len(piece)),
         "support": round(float(np.clip(alignment.focus[place], 0, 1)), 4),
         "rests_on": int(alignment.rests_on[place]),
+        **({"borne_out_by": _bearing(document.text, alignment, place)} if len(alignment.by_document) > 1 else {}),
         "unsupported": list(dict.fromkeys(show(begin, stop) for begin, stop in unsupported)),
         "unsupported_at": [_shown_at(show, *span) for span in unsupported],
         "repeated_at": [_shown_at(show, spans[run[0]][0], spans[run[-1]][1]) for run in runs],
         "faults": faults,
     }
+
+
+def _bearing(source: Text, alignment: Alignment, place: int) -> list[int]:
+    """The documents whose best match of sentence ``place`` is good enough."""
+    return np.unique(source.documents)[alignment.by_document[:, place] >= _UNSUPPORTED].tolist()
 
 
 def _shown_at(show: Callable[[int, int], str], begin: int, stop: int) -> list[int]:

@@ -37,7 +37,8 @@ class Text:
     unit length; ``forms`` of its W words in order;
     ``place`` int [W], the sentence of each; ``starts`` int [S'], the first word of each sentence that has one, and
     ``worded`` int [S'], those sentences; ``weights`` float32 [W], ``facts`` bool [W] (see ``words``);
-    ``words`` float16 [W, d], unit length or zero; ``speakers`` [S]: who says it, "" where the text is no dialogue.
+    ``words`` float16 [W, d], unit length or zero; ``speakers`` [S]: who says it, "" where the text is no dialogue;
+    ``documents`` int [S], rising from 0: of which of several documents it is.
     """
 
     pieces: tuple[str, ...]
@@ -52,6 +53,7 @@ class Text:
     facts: np.ndarray
     words: np.ndarray
     speakers: tuple[str, ...]
+    documents: np.ndarray
 
     def stretch(self, begin: int, stop: int) -> "Text":
         """The sentences from ``begin`` to ``stop`` alone."""
@@ -61,6 +63,7 @@ class Text:
             self.pieces[own], self.ends[own], self.whole[own], self.vectors[own],
             self.forms[said], self.place[said] - begin, self.starts[worded] - said.start, self.worded[worded] - begin,
             self.weights[said], self.facts[said], self.words[said], self.speakers[own],
+            self.documents[own],
         )  # fmt: skip
 
 
@@ -219,6 +222,7 @@ class Reader:
                 [np.zeros((0, self.states.model.width), np.float16), *(vectors for _, vectors in parts)]
             ),
             speakers=tuple(piece.speaker for piece in own),
+            documents=np.array([piece.document for piece in own], int),
         )
 
 

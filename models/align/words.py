@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from negsample.records import documents_of
 from negsample.sentences import SENTENCE_END, split_sentences, turns
 from negsample.text import CHARACTERS, LETTERS, SPACED, find_spans, fold, has_no_spaces, readable, straight
 
@@ -41,31 +42,32 @@ class Words:
 
 class Piece(NamedTuple):
     """A sentence, or a stretch of a very long one; whether the sentence ``opens`` and whether it ``closes`` with it; of a
-    dialogue, who speaks.
+    dialogue, who speaks; of several documents (``joined``), which it is of, from 0.
     """
 
     text: str
     opens: bool = True
     closes: bool = True
     speaker: str = ""
+    document: int = 0
 
     def split(self, parts: Sequence[str]) -> list["Piece"]:
         """This piece in the ``parts`` that its text was cut into."""
         last = len(parts) - 1
         return [
-            Piece(part, self.opens and i == 0, self.closes and i == last, self.speaker) for i, part in enumerate(parts)
+            self._replace(text=part, opens=self.opens and i == 0, closes=self.closes and i == last)
+            for i, part in enumerate(parts)
         ]
 
 
 def pieces(text: str) -> list[Piece]:
     """The sentences of ``readable(text)``, one that is too long for an encoder cut between words (or inside one)."""
-    text = readable(text)
-    lines = [(turn.speaker, turn.line) for turn in turns(text) or ()] or [("", text)]
     return [
         piece
-        for speaker, line in lines
+        for number, document in enumerate(documents_of(readable(text)))
+        for speaker, line in [(turn.speaker, turn.line) for turn in turns(document) or ()] or [("", document)]
         for sentence in split_sentences(line)
-        for piece in Piece(sentence, speaker=speaker).split(_cut(sentence))
+        for piece in Piece(sentence, speaker=speaker, document=number).split(_cut(sentence))
     ]
 
 

@@ -31,11 +31,14 @@ def explain(
     precision: options.Precision = "float32",
 ) -> None:
     """Why each record scores as it does: coverage, support, unsupported words (by default by the ready estimator)."""
+    from negsample.commands.score import print_notes
     from negsample.io.files import atomic_text, check_outputs, format_of
     from negsample.io.read import Row, read_rows
     from negsample.io.write import open_writer
     from negsample.models import load
     from negsample.scoring.files import Settings, item_of
+    from negsample.scoring.kinds import look
+    from negsample.scoring.tally import Tally
     from negsample.serve.page import file_page
 
     if output is not None and format_of(output) != "jsonl":
@@ -48,10 +51,12 @@ def explain(
             raise InputError(f"--html: more than {_MOST_SHOWN} records; choose some with --limit")
     estimator = load(model, precision=precision)
     settings, count = Settings(document_field, summary_field), 0
+    scorer, tally = estimator.scorer(), Tally()
     shown: list[dict[str, Any]] = []
     with open_writer(output) if output is not None else nullcontext() as writer:
         for count, row in enumerate(rows, start=1):
             item = item_of(row, estimator.needs, settings)
+            look([row], scorer, settings, tally)
             (told,) = estimator.explain_pairs([item.document], [item.summary], [item.references])
             if html is not None:
                 # A page calls a record not by where its file lies.
@@ -66,6 +71,7 @@ def explain(
         atomic_text(html, file_page(estimator.signature, shown).html)
     if files := [path for path in (output, html) if path not in (None, "-")]:
         say(f"{count} records explained: {', '.join(map(str, files))}", error=output == "-")
+    print_notes({source: tally}, error=output == "-", aspects=scorer.aspects)
     say(estimator.signature, error=output == "-")
 
 
@@ -82,6 +88,8 @@ def lines(told: dict[str, Any]) -> list[str]:
     out.append("summary: support, and the document sentence it rests on")
     for place, item in enumerate(told["summary"]):
         out.append(f"  s{place} {item['support']:.2f} ← d{item['rests_on']}  {shorten(item['sentence'], 90)}")
+        if "borne_out_by" in item:
+            out.append(f"       borne out by {len(item['borne_out_by'])} of {told['document'][-1]['of'] + 1} documents")
         if item["unsupported"]:
             out.append(f"       not in the document: {', '.join(item['unsupported'])}")
         if item["faults"]:

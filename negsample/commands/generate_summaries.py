@@ -33,7 +33,8 @@ def generate_summaries(
 ) -> None:
     """Summarize documents; a record's own summary becomes its reference. For 'score' and 'compare'."""
     from negsample.io.files import check_outputs, format_of
-    from negsample.io.read import read_rows, text_field
+    from negsample.io.read import document_field as document_of
+    from negsample.io.read import read_rows
     from negsample.io.write import open_writer
     from negsample.progress import Bar
     from negsample.scoring.files import Settings, chunks
@@ -49,7 +50,7 @@ def generate_summaries(
             kept = []
             for row in rows:
                 try:
-                    kept.append((row.fields, text_field(row, document_field)))
+                    kept.append((row.fields, document_of(row, document_field)))
                 except RecordError as error:
                     if on_bad == "stop":
                         raise error.or_skip() from None

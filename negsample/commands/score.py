@@ -112,7 +112,7 @@ def score(
             _show(shown, scorer.aspects, summary_field)
             if more := sum(tally.n + tally.bad.total() for tally in tallies.values()) - len(shown):
                 say(f"… and {more} records more; -o FILE writes all of them")
-        print_tallies(tallies, scorer.signature, error=output == "-")
+        print_tallies(tallies, scorer.signature, scorer.aspects, error=output == "-")
     if not any(tally.n for tally in tallies.values()):
         raise InputError(f"{', '.join(tallies)}: not one record could be scored, for the reasons told")
     if gate is not None and (failures := gate.failures()):
@@ -203,7 +203,9 @@ def _cell(value: float | None, share: float | None) -> str:
     return shown if share is None else f"{shown} {share:>4.0%}"
 
 
-def print_tallies(tallies: dict[str, "Tally"], signature: str, *, error: bool = False) -> None:
+def print_tallies(
+    tallies: dict[str, "Tally"], signature: str, aspects: Sequence[str] = (), *, error: bool = False
+) -> None:
     """Print one line a system: mean, 95 % interval, n, signature; then ``print_notes``."""
     width = max(map(len, tallies))
     for name, tally in tallies.items():
@@ -211,11 +213,14 @@ def print_tallies(tallies: dict[str, "Tally"], signature: str, *, error: bool = 
         interval = tally.interval
         told = f"95 % interval {interval[0]:.4f} to {interval[1]:.4f}" if interval else "no interval"
         say(f"{name:<{width}}  mean {mean}  {told}  n {tally.n}  {signature}", error=error)
-    print_notes(tallies, error=error)
+    print_notes(tallies, error=error, aspects=aspects)
 
 
-def print_notes(tallies: dict[str, "Tally"], *, error: bool) -> None:
-    """Print what was cut, what became of fields of the records, and what has no score."""
+def print_notes(tallies: dict[str, "Tally"], *, error: bool, aspects: Sequence[str] = ()) -> None:
+    """Print what was cut, what became of fields of the records, what was not read, which of ``aspects`` are worth nothing on
+    such texts, and what has no score."""
+    from negsample.scoring.kinds import notices
+
     for name, tally in tallies.items():
         if tally.cut:
             say(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", error=error)
@@ -223,6 +228,10 @@ def print_notes(tallies: dict[str, "Tally"], *, error: bool) -> None:
             say(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", error=error)
         for field, count in tally.removed.items():
             say(f"{name}: {count} records had {field!r} of an earlier scoring, left out", error=error)
+        for what, count in tally.unread.items():
+            say(f"{name}: {count} records have {what}", error=error)
+        for line in notices(tally.kinds, aspects):
+            say(f"{name}: {line}", error=error)
         if tally.bad:
             reasons = ", ".join(f"{count} {reason}" for reason, count in tally.bad.most_common())
             say(f"{name}: {tally.bad.total()} records without a score: {reasons}", error=error)

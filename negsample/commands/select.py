@@ -47,7 +47,7 @@ def select(
     margins = [one.margin for one in chosen if not math.isnan(one.margin)]
     lead = f", mean lead {sum(margins) / len(margins):.4f}, {margins.count(0)} ties" if margins else ""
     count, beside = sum(one.candidates for one in chosen), output == "-"
-    print_notes({given.name: tally}, error=beside)
+    print_notes({given.name: tally}, error=beside, aspects=scorer.aspects)
     say(f"{len(chosen)} documents, {count} candidates{lead}  {scorer.signature}", error=beside)
     if empty := sum(math.isnan(one.value) for one in chosen):
         say(f"{empty} documents without a candidate that has a value: the first stands for all", error=beside)

@@ -8,6 +8,7 @@ from typing import Any
 
 from negsample.errors import InputError, RecordError
 from negsample.io.read import Row, text_field
+from negsample.io.read import document_field as document_field_of
 from negsample.records import Pair, is_missing
 from negsample.seeds import digest
 from negsample.terminal import say
@@ -116,7 +117,7 @@ def pairs_from(
     good = 0
     for row in rows:
         try:
-            document = text_field(row, options.document_field or document_field)
+            document = document_field_of(row, options.document_field or document_field)
             summary = text_field(row, options.summary_field or summary_field)
             own = _own_id(row, options.id_field)
             made = own or digest(corpus, document, summary).hex()[:16]

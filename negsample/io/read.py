@@ -14,7 +14,7 @@ from negsample.errors import InputError, RecordError
 from negsample.io.csv_rows import read_csv
 from negsample.io.files import failure, format_of, has_known_ending
 from negsample.io.lines import NOT_UTF8, check_exists, display, is_pipe, reading
-from negsample.records import Example, Row, document_key, kind_of, text_fault, texts_of
+from negsample.records import Example, Row, document_key, joined, kind_of, text_fault, texts_of, told_document
 
 _PARQUET_BATCH = 128
 SAMPLE_PATH = Path(__file__).parents[1] / "corpora" / "sample.jsonl"
@@ -259,6 +259,18 @@ def texts_field(row: Row, *names: str) -> list[str]:
     return []
 
 
+def document_field(row: Row, name: str = "document") -> str:
+    """Return what a record's summary is of: the text in the field ``name``, or where that has none in ``documents``.
+
+    Several documents, a list (or its JSON text in ``documents``), are one text (``joined``). Raises RecordError as
+    ``text_field`` and ``texts_field``.
+    """
+    own = row.fields.get(name)
+    listed = isinstance(own, list) or told_document(row.fields, name) is not own
+    texts = texts_field(row, name if isinstance(own, list) else "documents") if listed and row.error is None else []
+    return str(joined(texts)) if texts else text_field(row, name)
+
+
 def number_field(row: Row, name: str) -> float:
     """The number in field ``name``, finite; text that spells one counts, for a CSV has only text.
 
@@ -288,12 +300,12 @@ def number_field(row: Row, name: str) -> float:
 def read_examples(path: str | Path) -> Iterator[Example]:
     """The examples of a file that ``negsample generate`` has written, or of a user's own, one at a time.
 
-    ``document``, ``summary`` and ``label`` are needed; ``id``, ``document_id``, ``kind`` and ``change`` are made up where
-    they are missing. Raises RecordError for the first bad record: a blank text, a label (also of ``aspects``) outside
-    [0, 1] or NaN.
+    ``document`` (or ``documents``), ``summary`` and ``label`` are needed; ``id``, ``document_id``, ``kind`` and ``change`` are
+    made up where they are missing. Raises RecordError for the first bad record: a blank text, a label (also of ``aspects``)
+    outside [0, 1] or NaN.
     """
     for number, row in enumerate(read_rows(path), start=1):
-        document, summary = text_field(row, "document"), text_field(row, "summary")
+        document, summary = document_field(row), text_field(row, "summary")
         own = row.fields.get
         aspects: Any = own("aspects")
         aspects = aspects if isinstance(aspects, dict) else {}

@@ -48,6 +48,8 @@ _KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     # Random words put in break sentences whatever they mean, and have no support in the document.
     "add": ("word_mutation:add", "form", ("support",)),
 }
+ENGLISH = frozenset("negate antonym detail join roles word".split())
+"""The kinds that lean on lists of English words, or on a parser of English: they refuse a document that is not in it."""
 NEGATIVES = Registry("negative", {kind: f"negsample.negatives.kinds.{at}" for kind, (at, *_) in _KINDS.items()})
 ASPECT_OF: Mapping[str, str] = MappingProxyType({kind: aspect for kind, (_, aspect, _) in _KINDS.items()})
 """Kind of negative → the one aspect it damages most. Kinds from other packages are not in it."""

@@ -11,7 +11,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.files import new_folder
 from negsample.io.write import open_writer
-from negsample.negatives import NEGATIVES
+from negsample.negatives import ENGLISH, NEGATIVES
 from negsample.negatives.context import Borrowed, CannotDamage, Context, Damaged
 from negsample.negatives.index import PairIndex, PairStore, fingerprint, index_of, padded, summary_digest
 from negsample.negatives.recipe import Recipe
@@ -20,6 +20,7 @@ from negsample.negatives.vocabulary import Vocabulary, VocabularyCounter
 from negsample.progress import Bar
 from negsample.records import Example, Pair
 from negsample.seeds import digest, generator
+from negsample.text import is_english
 
 # How often a kind is tried again where it gave a good summary of the document, or a negative made already.
 _TRIES = 8
@@ -204,6 +205,8 @@ class ExampleMaker:
         for kind in self.recipe.order(rng):
             repeated = None
             try:
+                if kind in ENGLISH and not is_english(pair.document):
+                    raise CannotDamage("the document is not in English")
                 for _ in range(_TRIES):
                     damaged = _checked(kind, NEGATIVES.get(kind)(pair, self.context, rng))
                     text = summary_digest(damaged.summary)

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from negsample.errors import InputError, RecordError
 from negsample.io.files import format_of
 from negsample.io.lines import aligned_lines
-from negsample.io.read import Row, read_rows, text_field, texts_field
+from negsample.io.read import Row, document_field, read_rows, text_field, texts_field
 from negsample.io.write import Writer, open_writer
 from negsample.progress import Bar
+from negsample.records import told_document
+from negsample.scoring.kinds import look
 from negsample.scoring.scorer import Columns, Item, Scorer
 from negsample.scoring.tally import Tally
 from negsample.text import is_blank
@@ -136,8 +138,8 @@ def item_of(row: Row, needs: frozenset[str], settings: Settings = DEFAULTS) -> I
         raise RecordError(row.where, "field 'references' is missing or empty", "what scores compares with references")
     # A metric that can use either does without the document where there are references.
     unneeded = bool(references) and "document" not in needs
-    without = unneeded and row.fields.get(settings.document_field) in (None, "")
-    document = "" if without else text_field(row, settings.document_field)
+    without = unneeded and told_document(row.fields, settings.document_field) in (None, "")
+    document = "" if without else document_field(row, settings.document_field)
     return Item(document, text_field(row, settings.summary_field), tuple(references))
 
 
@@ -205,6 +207,7 @@ def write_scores(
             for name, tally in tallies.items():
                 own = [k for k, row in enumerate(rows) if row.fields["system"] == name] if source.systems else None
                 tally.add(columns if own is None else columns.take(own))
+            look(rows, scorer, settings, tallies[next(iter(tallies))])
             # Of line-aligned files all fields are made here.
             counted = Tally() if source.systems else tallies[source.name]
             records = records_of(rows, columns, counted, settings, nested, source.unwritten)

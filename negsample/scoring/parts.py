@@ -18,7 +18,9 @@ from negsample.errors import InputError, RecordError
 from negsample.io.files import has_known_ending
 from negsample.io.read import Row, is_saved, read_rows
 from negsample.io.write import open_writer, schema_of, told_schema
+from negsample.records import told_document
 from negsample.scoring.files import Settings, chunks, kept_fields, records_of, scored_chunks
+from negsample.scoring.kinds import look
 from negsample.scoring.scorer import Columns, Scorer
 from negsample.scoring.tally import Tally
 from negsample.seeds import digest
@@ -29,7 +31,7 @@ _HEAD = 1000
 _LONGEST = 4
 # What a part counted, among the metadata of its file.
 _COUNTS = b"negsample"
-_COUNTED = ("cut", "bad", "replaced", "removed")
+_COUNTED = ("cut", "bad", "replaced", "removed", "unread", "kinds")
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def parts_of(source: Source, settings: Settings, size: int) -> Iterator[tuple[Pa
     damage = None
     try:
         for row in _rows(source.name):
-            document = row.fields.get(settings.document_field)
+            document = told_document(row.fields, settings.document_field)
             if len(rows) >= size and (document != last or len(rows) >= _LONGEST * size):
                 yield Part(source, start, start + len(rows)), rows
                 start, rows = start + len(rows), []
@@ -160,6 +162,7 @@ def score_part(scorer: Scorer, part: Part, rows: Sequence[Row], out: Path, schem
     tally, records = Tally(), list[dict[str, Any]]()
     for chunk, columns in scored_chunks(scorer, chunks(rows), settings):
         tally.add(columns)
+        look(chunk, scorer, settings, tally)
         records += records_of(chunk, columns, tally, settings, nested=False)
     counts = json.dumps({name: getattr(tally, name) for name in _COUNTED})
     with open_writer(out / part.file, schema=schema.with_metadata({_COUNTS: counts})) as writer:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.records import as_list, text_fault, texts_of
+from negsample.records import as_list, joined, text_fault, texts_of
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One record to score. ``document`` may be ``""`` for a scorer that reads references only."""
+    """One record to score. ``document`` may be ``""`` for a scorer that reads references only; several are ``joined``."""
 
     document: str
     summary: str
@@ -117,7 +117,8 @@ class Scorer:
     subset of ``{"document", "references"}``; a metric that takes whichever is there needs neither. An item's score does
     not depend on the others or on their order. ``aspects``: what it tells apart beside its score. ``fitted_on``: keys of
     the documents whose judgments a model has learned from. ``columns``: the names in ``Columns.flat`` of what it says;
-    ``shares``: those of ``score`` and the aspects that lie in [0, 1].
+    ``shares``: those of ``score`` and the aspects that lie in [0, 1]. ``several``: whether it tells the documents of an item
+    apart; what doesn't reads them as one text.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Scorer:
     fitted_on: frozenset[str] = frozenset()
     columns: tuple[str, ...] = ("score", "reason")
     shares: tuple[str, ...] = ()
+    several: bool = False
 
 
 def collect(results: Iterable[float | str]) -> Columns:
@@ -143,7 +145,8 @@ def collect(results: Iterable[float | str]) -> Columns:
 
 
 def items_of(documents: Any, summaries: Any, references: Any = ()) -> list[Item]:
-    """The pairs in two columns of any kind, ``references`` [n] (``texts_of``) beside them or not.
+    """The pairs in two columns of any kind, ``references`` [n] (``texts_of``) beside them or not; a list of texts among the
+    documents is several of them (``joined``).
 
     Raises InputError for what is no column (``as_list``), and where the lengths differ.
     """
@@ -152,7 +155,7 @@ def items_of(documents: Any, summaries: Any, references: Any = ()) -> list[Item]
     for found, what in ((summaries, "summaries"), (beside, "lists of references")):
         if len(found) != len(documents):
             raise InputError(f"{len(documents)} documents but {len(found)} {what}; give each document its own")
-    return [Item(d, s, tuple(r)) for d, s, r in zip(documents, summaries, beside, strict=True)]
+    return [Item(joined(d), s, tuple(r)) for d, s, r in zip(documents, summaries, beside, strict=True)]
 
 
 def fault_of(item: Item, needs: Set[str] = frozenset({"document"})) -> str | None:

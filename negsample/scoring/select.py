@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from negsample.errors import RecordError
-from negsample.records import Row, document_key, text_fault
+from negsample.records import Row, document_key, text_fault, told_document
 from negsample.scoring.files import DEFAULTS, Input, Settings, item_of, records_of, scored_chunks
 from negsample.scoring.gate import check_name
+from negsample.scoring.kinds import look
 from negsample.scoring.scorer import Scorer
 from negsample.scoring.tally import Tally
 
@@ -58,6 +59,7 @@ def select_best(
     def scored() -> Iterator[tuple[dict[str, Any], float]]:
         for rows, columns in scored_chunks(scorer, (list(good(rows)) for rows in source.chunks), settings):
             tally.add(columns)
+            look(rows, scorer, settings, tally)
             tally.replaced.update(name for row in rows for name in (margin, candidates) if name in row.fields)
             records = records_of(rows, columns, tally, settings, nested, source.unwritten)
             yield from zip(records, columns.named()[by].tolist(), strict=True)
@@ -77,8 +79,8 @@ def best(scored: Iterable[tuple[Mapping[str, Any], float]], key: str) -> list[Ch
     """
     found: dict[str, Choice] = {}
     for record, value in scored:
-        text = record.get(key)
-        name = document_key(str(text)) if text_fault(text) is None else f"alone {len(found)}"
+        text = told_document(record, key)
+        name = document_key(str(text)) if isinstance(text, list) or text_fault(text) is None else f"alone {len(found)}"
         kept = found.get(name)
         if kept is None:
             found[name] = Choice(record, value)

@@ -21,7 +21,8 @@ class Tally:
 
     ``cut`` counts the items that were longer than the scorer reads; ``bad`` those without a score, by reason; by field
     ``replaced`` the records that had something where the new score, or what belongs to it, now stands, and ``removed``
-    those whose field belonged to an earlier score.
+    those whose field belonged to an earlier score; ``unread`` those that have what the scorer does not read, by what it is;
+    ``kinds`` the kinds of text among the first (``negsample.scoring.kinds``).
     """
 
     n: int = 0
@@ -29,6 +30,8 @@ class Tally:
     bad: Counter[str] = field(default_factory=Counter)
     replaced: Counter[str] = field(default_factory=Counter)
     removed: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
     _sums: list[float] = field(default_factory=list)
 
     def add(self, columns: Columns) -> None:

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 import negsample
 from negsample.models.align.words import count_words
+from negsample.records import joined
 from negsample.scoring.scorer import Item
 from negsample.sentences import split_sentences
 from negsample.serve import Limits
@@ -27,10 +28,19 @@ _SHAPE = '{"pairs": [{"document": "…", "summary": "…"}]}'
 
 
 class Pair(BaseModel):
-    """A document and a summary of it."""
+    """A document, or several, and a summary of it."""
 
-    document: str = Field(description="Not blank.")
+    document: str = Field("", description="Not blank; or documents.")
+    documents: list[str] = Field(
+        [], description="In place of document; which of them bear a sentence out is told apart."
+    )
     summary: str = Field(description="Not blank; of any length, as the document.")
+
+    @property
+    def read(self) -> str:
+        """The document, or the documents in one text; "" where one of them is blank."""
+        text = self.document or joined(self.documents)
+        return text if isinstance(text, str) else ""
 
 
 class Pairs(BaseModel):
@@ -116,7 +126,7 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
     counting = ThreadPoolExecutor(1, "negsample-count")
 
     async def computed(given: Pairs, explain: bool) -> list[str]:
-        items = [Item(_sendable(pair.document), _sendable(pair.summary)) for pair in given.pairs]
+        items = [Item(_sendable(pair.read), _sendable(pair.summary)) for pair in given.pairs]
         if any(_may_be_too_much(item, limits) for item in items):
             await asyncio.get_running_loop().run_in_executor(counting, _check_work, items, limits)
         return await batcher.answer(items, explain)
@@ -166,7 +176,7 @@ def _check(given: Pairs, limits: Limits) -> None:
     if len(given.pairs) > limits.pairs:
         raise HTTPException(413, f"{len(given.pairs)} pairs; send at most {limits.pairs} at a time")
     for number, pair in enumerate(given.pairs):
-        for name, text in (("document", pair.document), ("summary", pair.summary)):
+        for name, text in (("document", pair.read), ("summary", pair.summary)):
             if is_blank(text):
                 raise HTTPException(422, f"pairs[{number}].{name} is blank; leave the pair out")
             if len(text) > limits.characters:

@@ -143,7 +143,7 @@ BAD = [
     ({"document": "", "summary": "s"}, "field 'document' is blank"),
     ({"document": "d", "summary": " \n"}, "field 'summary' is blank"),
     ({"document": "d"}, "no field 'summary'"),
-    ({"document": ["d"], "summary": "s"}, "field 'document' is not text"),
+    ({"document": {"d": 1}, "summary": "s"}, "field 'document' is not text"),
     ({"document": "d", "summary": None}, "field 'summary' is missing"),
     ({"document": "d", "summary": "a\ud800"}, "field 'summary' has a lone surrogate"),
     ({"document": "d", "summary": "s", "id": ["x"]}, "field 'id' is not text or a number"),

@@ -18,8 +18,8 @@ from negsample.errors import InputError, RecordError
 from negsample.io import csv_rows
 from negsample.io.files import format_of
 from negsample.io.lines import open_text
-from negsample.io.read import number_field, read_rows, text_field, texts_field
-from negsample.records import Row
+from negsample.io.read import document_field, number_field, read_rows, text_field, texts_field
+from negsample.records import Row, documents_of
 
 RECORDS = [{"document": "Cats sleep.", "summary": "Cats."}, {"document": "Dogs [run], {fast}.", "summary": "Dogs."}]
 
@@ -371,3 +371,36 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, kind: str) -> None:
 
     # 18,000 more records hold over 4 MB of text; a reader that kept them would show it.
     assert peak(20_000) < peak(2_000) + 300_000
+
+
+@pytest.mark.parametrize(
+    ("record", "documents"),
+    [
+        ({"document": "a"}, ["a"]),
+        ({"document": ["a", "b c"]}, ["a", "b c"]),
+        ({"documents": ["a", "b"]}, ["a", "b"]),
+        ({"document": "", "documents": '["a", "b"]'}, ["a", "b"]),
+        ({"document": None, "documents": ["a"]}, ["a"]),
+        # The document goes before what stands beside it.
+        ({"document": "a", "documents": ["b", "c"]}, ["a"]),
+        ({"text": ["a", "b"], "document": "c"}, ["a", "b"]),
+    ],
+)
+def test_a_record_of_several_documents(record, documents):
+    assert documents_of(document_field(Row("here", record), "text" if "text" in record else "document")) == documents
+
+
+@pytest.mark.parametrize(
+    ("record", "told"),
+    [
+        ({}, "here: no field 'document'; it is empty"),
+        ({"documents": ["a", " "]}, "here: field 'documents: text 2' is blank"),
+        ({"documents": []}, "here: no field 'document'; it has: 'documents'"),
+        ({"document": [], "documents": ["a"]}, "field 'document' is not text"),
+        ({"document": ["a", 3]}, "here: field 'document: text 2' is not text"),
+    ],
+)
+def test_what_is_wrong_with_several_documents(record, told):
+    with pytest.raises(RecordError) as found:
+        document_field(Row("here", record))
+    assert told in str(found.value)

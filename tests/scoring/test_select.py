@@ -31,6 +31,11 @@ def test_the_highest_of_each_document_with_its_lead() -> None:
     assert facts(best([({"n": 0}, 0.5), ({"n": 1}, 0.5)], "document")) == [(0, 1, None), (1, 1, None)]
 
 
+def test_several_documents_are_one_set() -> None:
+    rows = [{"documents": ["a", "b"], "n": 0}, {"documents": ["a", "c"], "n": 1}, {"documents": ["a", "b"], "n": 2}]
+    assert facts(best(zip(rows, [0.5, 0.5, 0.75], strict=True), "document")) == [(2, 2, 0.25), (1, 1, None)]
+
+
 def test_what_is_skipped_is_no_candidate_and_what_is_replaced_is_told(tmp_path) -> None:
     rows = [
         {"document": "a", "summary": "x y", "score": 9, "form": 3, "form_percentile": 0.5, "margin": "mine"},

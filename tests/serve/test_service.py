@@ -87,6 +87,12 @@ def test_pairs_are_answered_in_order(start: Any) -> None:
     code, _, told = service.ask("/v1/explain", body)
     assert (code, told["explanations"][0]["document"][0]["sentence"]) == (200, "a \ufffd \U0001f600.")
     assert service.ask("/healthz")[2]["waiting"] == 0
+    # Several documents are read as one text, in which they can be told apart.
+    code, _, told = service.ask("/v1/score", {"pairs": [{"documents": ["a b", "c"], "summary": "b a"}]})
+    assert (code, told["scores"]) == (
+        200,
+        service.ask("/v1/score", {"pairs": [{"document": "a b\n\x1d\nc", "summary": "b a"}]})[2]["scores"],
+    )
 
 
 def test_a_model_without_aspects_scores_and_does_not_explain(start: Any) -> None:
@@ -101,6 +107,7 @@ BAD: list[tuple[Any, int, str]] = [
     ({"pairs": [{"document": "a"}]}, 422, "pairs[0].summary: field required"),
     ({"pairs": [{"document": "a", "summary": 3}]}, 422, "pairs[0].summary: input should be"),
     ({"pairs": [PAIR, {"document": " \n", "summary": "a"}]}, 422, "pairs[1].document is blank; leave"),
+    ({"pairs": [{"documents": ["a", " "], "summary": "a"}]}, 422, "pairs[0].document is blank; leave"),
     ([PAIR], 422, "send {"),
     (b'{"pairs": [', 422, "the body is no JSON"),
     (b"", 422, "the body: field required"),

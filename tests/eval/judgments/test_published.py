@@ -12,6 +12,7 @@ from tests_support import SHARED_DATA
 
 from negsample.errors import InputError
 from negsample.eval.judgments import Unusable, load_judgments
+from negsample.records import documents_of
 
 DATA = SHARED_DATA / "human"
 ARTICLE = "The mill closed on Monday. Forty people lost their jobs. The owner blamed the price of flour."
@@ -43,13 +44,17 @@ def _own(**changes: Any) -> dict[str, Any]:
 
 def test_own_layout(tmp_path: Path) -> None:
     records = [
-        _own(),
+        _own(question="What of the mill?"),
         _own(doc_id=None, document_id=7, system=2, half=None, references=None),
         _own(doc_id="d2", system="s3", document=None, documents=["First article.", "Second article."]),
     ]
     unusable = Unusable()
     rows = load_judgments(str(_lines(tmp_path / "judged.jsonl", records)), unusable)
     assert not unusable
+    assert unusable.told == [
+        "1 rows have a question, which no score reads",
+        "1 rows have several documents: head align tells them apart, all else reads one text",
+    ]
     assert [(row.document_id, row.system, row.half) for row in rows] == [
         ("d1", "s1", "tune"),
         ("7", "2", ""),
@@ -57,7 +62,7 @@ def test_own_layout(tmp_path: Path) -> None:
     ]
     assert rows[0].scores == {"relevance": 4.0, "fluency": 4.5}
     assert rows[0].references == ("The mill shut on Monday.",)
-    assert rows[2].documents == ("First article.", "Second article.")
+    assert documents_of(*rows[2].documents) == ["First article.", "Second article."]
     assert rows[1].dataset == "mill"
 
 

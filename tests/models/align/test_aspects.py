@@ -29,10 +29,12 @@ def text(
     vectors: np.ndarray | None = None,
     weight: float = 0.98,
     speakers: tuple[str, ...] = (),
+    documents: tuple[int, ...] = (),
 ) -> Text:
     """A text whose words all weigh the same; those in capitals are facts, and ``!`` ends a sentence.
 
-    ``words``, ``vectors``: of its words and sentences; by default such as no test looks at. ``speakers``: who says each.
+    ``words``, ``vectors``: of its words and sentences; by default such as no test looks at. ``speakers``: who says each;
+    ``documents``: of which document it is.
     """
     split = [sentence.split() for sentence in sentences]
     counts = np.array([len(own) for own in split])
@@ -51,6 +53,7 @@ def text(
         facts=np.array([word.isupper() for word in forms]),
         words=np.zeros((len(forms), 8), np.float16) if words is None else np.array(words, np.float16),
         speakers=speakers or ("",) * len(sentences),
+        documents=np.array(documents or [0] * len(sentences)),
     )
 
 
@@ -66,7 +69,7 @@ def alignment_of(similar: np.ndarray, sentences: np.ndarray, document: Text, sum
     both = focus + sentences
     rests_on = [next(n for n, value in enumerate(column) if value >= column.max() - 1e-3) for column in both.T]
     best = similar.max(axis=1), by_sentence.max(axis=0), sentences.max(axis=1), sentences.max(axis=0), focus.max(axis=0)
-    return Alignment(*best, np.array(rests_on), both.argmax(axis=1))
+    return Alignment(*best, np.array(rests_on), both.argmax(axis=1), focus.max(axis=0, keepdims=True))
 
 
 def found(document: Text, summary: Text, fill: float = 0.5) -> dict[str, float]:
@@ -130,6 +133,31 @@ def test_a_speaker_is_known_in_each_sentence_of_a_turn_and_weighs_nothing() -> N
     assert seen.terms["ADA"] == 0.0
     assert ("ADA", "they") in seen.bigrams
     assert view(DOCUMENT).text is DOCUMENT
+
+
+def test_support_by_several_documents_is_the_mean_of_the_best_in_each() -> None:
+    # Word vectors in two dimensions: a word of the summary matches "a" fully, "b" by 0.6, "c" not at all.
+    one, six, none = [1.0, 0], [0.6, 0.8], [0, 1.0]
+    words = np.zeros((5, 8))
+    words[:, :2] = [none, one, six, none, none]
+    vectors = np.zeros((5, 8))
+    vectors[:, :2] = [none, one, six, none, none]
+    source = text("c", "a", "b", "c", "c", words=words, vectors=vectors, documents=(0, 0, 1, 2, 2))
+    said = text("a", words=[[1.0] + [0] * 7], vectors=np.array([[1.0] + [0] * 7]))
+    found = align(view(source), said)
+    assert found.by_document[:, 0].tolist() == pytest.approx([1.0, 0.6, 0.0], abs=1e-3)
+    # (1 + 0.6 + 0) / 3 for the word, for its sentence's vector, and for its sentence's words.
+    for value in (found.support, found.likeness_of, found.focus):
+        assert value.tolist() == pytest.approx([1.6 / 3], abs=1e-3)
+    assert (found.rests_on.tolist(), found.covered.tolist()) == ([1], pytest.approx([0, 1, 0.6, 0, 0], abs=1e-3))
+    # As one document the best match is all; the last sentence of a document and the next document's first are no passage.
+    alone = align(view(dataclasses.replace(source, documents=np.zeros(5, int))), said)
+    assert alone.support.tolist() == alone.focus.tolist() == [1.0]
+    split = text("c", "a", words=words[:2], documents=(0, 1))
+    assert align(view(split), said).by_document[:, 0].tolist() == [0.0, 1.0]
+    # Place in its own document: 1 → 0, and 1 / (1 + index).
+    assert view(source).salience[:, 0].tolist() == [1, 0, 1, 1, 0]
+    assert view(source).salience[:, 1].tolist() == [1, 0.5, 1, 1, 0.5]
 
 
 def test_phrases_and_openings_by_hand() -> None:

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.models.align.words import Piece, TermWeights, cut_tokens, pieces, read_words, stem, whole_numbers
+from negsample.records import joined
 
 
 class Vocabulary:
@@ -49,6 +50,21 @@ def test_numbers_and_scripts_without_spaces() -> None:
     forms, weights = ("rose", "5", "5", "to", "1", "000", "000"), np.array([0.9, 1, 1, 0.1, 1, 1, 1])
     # The digits of a number count as one form.
     assert whole_numbers(forms, weights) == [("rose", 0.9), ("5 5", 1), ("to", 0.1), ("1 000 000", 1)]
+
+
+def test_pieces_know_their_document_and_who_speaks() -> None:
+    chat = "Ann: Hi. You?\nBo: yes\nand\nAnn: ok"
+    found = pieces(joined(["A line without an end", "and another. So.", chat]))
+    assert [(piece.text, piece.speaker, piece.document) for piece in found] == [
+        ("A line without an end", "", 0),
+        ("and another.", "", 1),
+        ("So.", "", 1),
+        ("Ann: Hi.", "Ann", 2),
+        ("You?", "Ann", 2),
+        ("Bo: yes", "Bo", 2),
+        ("and", "Bo", 2),
+        ("Ann: ok", "Ann", 2),
+    ]
 
 
 @given(st.text(st.sampled_from("ab .é猫\n"), max_size=2000), st.integers(0, 3))
