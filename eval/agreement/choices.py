@@ -119,7 +119,10 @@ def contest(table: ScoreTable, rows: Sequence[Judged], bootstrap: int, seed: int
     found = []
     for k, (name, strength) in enumerate(zip(table.system_names, _strengths(total), strict=True)):
         ends = (None, None) if np.isnan(strength) else percentile_interval(samples[:, k])[:2]
-        sides = [int(won[one == k].sum() + lost[two == k].sum()), int(lost[one == k].sum() + won[two == k].sum())]
+        sides: list[Any] = [
+            int(won[one == k].sum() + lost[two == k].sum()),
+            int(lost[one == k].sum() + won[two == k].sum()),
+        ]
         ties = int(tied[(one == k) | (two == k)].sum())
         found.append(Contestant(name, *sides, ties, None if np.isnan(strength) else float(strength), *ends))
     return sorted(found, key=lambda each: (-(each.strength or 0.0), -each.wins + each.losses, each.system))

@@ -8,6 +8,7 @@ what documents add, which are independent; a document's summaries by two systems
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def estimate(
         tables[name][place] = values
     scores = tables.pop("")
     found = [each for name, own in tables.items() for each in estimate_means(name, systems, own, scores, confidence)]
-    chosen = choose(scores, np.isnan(list(tables.values())).all(axis=(0, 2)), count, seed)
+    chosen = choose(scores, np.asarray(np.isnan(list(tables.values())).all(axis=(0, 2))), count, seed)
     notes += [f"left out: {line}" for line in [column.unscored()] if line]
     notes += [f"--choose {count}: only {len(chosen)} documents are not judged yet"] * (len(chosen) < count)
     return Estimates(column, tuple(found), tuple(map(str, documents[chosen])), tuple(notes))
@@ -150,7 +151,7 @@ def estimate_means(
         signs = np.array([1.0, -1.0])[: len(pair)]
         plain, gap, u, v = (each[..., pair] @ signs for each in (mean, higher, of_mean, of_higher))
         n, others = (int(each[:, pair].sum(axis=0).min()) for each in (judged, scored))
-        about = human, systems[pair[0]], systems[0] if len(pair) > 1 else None, n, others
+        about: tuple[Any, ...] = human, systems[pair[0]], systems[0] if len(pair) > 1 else None, n, others
         if n < 2 or u @ u <= 1e-12 * max(1.0, plain**2):
             why = f"all {n} judged have the same {'score' if len(pair) == 1 else 'difference'}: no interval"
             why = why if n > 1 else ("one judged summary: no interval" if n else "no judged summary has a score")
@@ -163,7 +164,7 @@ def estimate_means(
         half = student.ppf((1 + confidence) / 2, n - 1) * np.sqrt(u @ u)
         tuned = student.ppf((1 + confidence) / 2, df) * np.sqrt(rest @ rest * (n - 1) / df)
         value = plain - weight * gap
-        numbers = plain, plain - half, plain + half, value, value - tuned, value + tuned, weight
+        numbers: tuple[Any, ...] = plain, plain - half, plain + half, value, value - tuned, value + tuned, weight
         saved = float(n * (half / tuned) ** 2 - n) if tuned > 0 else None
         found.append(Estimate(*about, *map(float, numbers), saved))
     return found

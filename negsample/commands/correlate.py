@@ -137,8 +137,8 @@ def print_correlation(result: "Correlation") -> None:
                     cells += [_with_span(figure), str(figure.n)]
                     cells += [number(figure.given_length)] if figure.level != "label" else []
                 rows.append((_name(line.column), *cells, _beside(line.column, line.verdict)))
-            for name, found, beside in data.among(human):
-                pairs = ([_with_span(found[level]) if level in found else "", ""] for level in levels)
+            for name, agreed, beside in data.among(human):
+                pairs = ([_with_span(agreed[level]) if level in agreed else "", ""] for level in levels)
                 gaps = ([] if level == "label" else [""] for level in levels)
                 rows.append((name, *chain(*chain(*zip(pairs, gaps, strict=True))), beside))
             titles = ((level_title(level), "n", "given length")[: 2 if level == "label" else 3] for level in levels)
