@@ -119,8 +119,7 @@ class Estimator:
         """12 hex digits that change with anything that changes a score."""
         about = self.description
         parts = (about["weights_sha256"], about["head"], about.get("head_options"), sorted(about["features"].items()))
-        parts += tuple(sorted(about.get("scale", {}).items()))
-        return digest(*parts).hex()[:12]
+        return digest(*parts, *sorted(about.get("scale", {}).items())).hex()[:12]
 
     @property
     def signature(self) -> str:

@@ -82,7 +82,7 @@ def claims(pairs: Sequence[Pair], most: int, seed: int) -> list[Claim]:
     and what the other pairs lend."""
     context = context_of(pairs)
     found: list[Claim] = []
-    order = generator(seed, "support-pairs").permutation(len(pairs)) if pairs else []
+    order = generator(seed, "support-pairs").permutation(len(pairs))
     with Bar("claims", most) as bar:
         for place in order:
             own = list(_claims_of(pairs[place], context, generator(seed, "support-claims", int(place))))

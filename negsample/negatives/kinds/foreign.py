@@ -27,7 +27,7 @@ def make(pair: Pair, context: Context, rng: np.random.Generator, most: int | Non
     by_model = mentions.has_model()
     wanted = {_class(mention) for group in in_summary(pair.summary, by_model) for mention in group}
     known = stems(pair.document)
-    pool: dict[str, list[str]] = {}
+    pool: dict[tuple[str, int], list[str]] = {}
     for _ in range(_DRAWS if wanted else 0):
         other = context.other_sentence(pair, rng)
         for group in in_summary(other.text, by_model):

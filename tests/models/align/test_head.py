@@ -55,13 +55,13 @@ def test_no_output_falls_when_evidence_gets_better(seed: int, more: float) -> No
     assert (network(**dict(given_, matches=matches)) >= before - 1e-4).all()
 
 
-@pytest.mark.parametrize("sources", [(), ("evidence",)])
+@pytest.mark.parametrize("sources", [(), ("evidence",), ("support",)])
 @torch.no_grad()
 def test_untrained_is_the_weighted_mean_of_the_bounded_features(sources: tuple[str, ...]) -> None:
     network, given_ = untrained(sources), arguments(1, sources)
     given_["matches"][:] = torch.from_numpy(MATCH_CENTRES)
     features = feature_set(sources)
-    weights = {"lm_lowest": 1.5, "lm_facts": 0.5, "lm_explained": 0.5}
+    weights = {"lm_lowest": 1.5, "lm_facts": 0.5, "lm_explained": 0.5, "least_support": 0.2}
     x = np.array(
         [(given_["features"][:, i].numpy() - f.centre) / f.scale * f.direction for i, f in enumerate(features)]
     ).T
@@ -73,8 +73,8 @@ def test_untrained_is_the_weighted_mean_of_the_bounded_features(sources: tuple[s
         # The three matches stand at their centres and add nothing to coverage but their number.
         aspects.append(x[:, chosen] @ own / (own.sum() + 3 * (aspect == "coverage")))
     # In the overall score each aspect counts by its spread and its weight, and the weakest once more.
-    alike = np.array([aspect / spread for aspect, spread in zip(aspects, (0.75, 0.79, 0.44, 0.60), strict=True)])
-    expected = np.stack([(np.array([3, 1, 0.5, 0.5]) @ alike + alike.min(axis=0)) / 6, *aspects], axis=1)
+    alike = np.array([aspect / spread for aspect, spread in zip(aspects, (0.75, 0.96, 0.44, 0.60), strict=True)])
+    expected = np.stack([(np.array([4, 1, 0.5, 1]) @ alike + alike.min(axis=0) / 2) / 7, *aspects], axis=1)
     np.testing.assert_allclose(network(**given_).numpy(), expected, atol=0.03)
 
 
