@@ -156,7 +156,7 @@ def test_references_are_read_line_by_line(files: dict[str, str], tmp_path: Path)
             [{key: row[key] for key in ("system", "summary")} for row in records()],
             "no field 'document_id' or 'document'",
         ),
-        ([{**row, "document_id": "d", "document": None} for row in records()], "'document'"),
+        ([{**row, "document_id": "d", "document": 1.5} for row in records()], "'document'"),
     ],
 )
 def test_wrong_records_are_named(tmp_path: Path, rows: list[dict], message: str) -> None:
