@@ -81,7 +81,9 @@ def test_a_process_forked_from_one_that_has_scored_scores(model: str, tmp_path: 
         torch.nn.functional.layer_norm(torch.ones(512, 512, 64), (64,))
         os._exit(0 if abs(estimator.score(*texts) - before).max() < 1e-5 else 3)
     """
-    environment = {**os.environ, "OMP_NUM_THREADS": "2", "NEGSAMPLE_CACHE": str(tmp_path)}
+    # Not what other tests have set for this process.
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ}
+    environment = {**kept, "OMP_NUM_THREADS": "2", "NEGSAMPLE_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code, model], env=environment, timeout=120)
     assert done.returncode == 0
 
