@@ -179,7 +179,7 @@ def changed(before: str, after: str) -> tuple[tuple[int, int], ...]:
 def claims_loss(
     network: SupportNetwork, tokenizer: Any, batch: Sequence[Claim], device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Cross-entropy of the doubts of ``batch`` and of its tokens' marks, summed over claims and averaged over tokens; and the
+    """Mean over the claims of ``batch`` of the cross-entropy of their doubt and, on average, of their tokens' marks; and the
     doubts [B]."""
     encoded, own, offsets = tokenize(tokenizer, [(claim.passages, claim.sentence) for claim in batch])
     wrong = np.zeros(own.shape, bool)
@@ -188,11 +188,12 @@ def claims_loss(
             wrong[row] |= (offsets[row, :, 0] < stop) & (offsets[row, :, 1] > begin)
     marks, doubts = network(own.to(device), **{name: tensor.to(device) for name, tensor in encoded.items()})
     target = torch.tensor([float(claim.doubtful) for claim in batch], device=device)
-    told = torch.from_numpy(wrong & own.numpy()).to(device)[own].float()
     sentence = functional.binary_cross_entropy_with_logits(doubts, target)
-    token = functional.binary_cross_entropy_with_logits(
-        marks[own.to(device)], told, pos_weight=torch.tensor(_WRONG_WEIGHT, device=device)
-    )
+    own, told = own.to(device), torch.from_numpy(wrong).to(device).float()
+    weight = torch.tensor(_WRONG_WEIGHT, device=device)
+    each = functional.binary_cross_entropy_with_logits(marks, told, reduction="none", pos_weight=weight) * own
+    # A claim counts the same however long it is, and with whichever others it is computed.
+    token = (each.sum(1) / own.sum(1).clamp(min=1)).mean()
     return sentence + token, doubts.detach()
 
 
