@@ -118,13 +118,11 @@ def contest(table: ScoreTable, rows: Sequence[Judged], bootstrap: int, seed: int
     samples = np.array([_strengths(games[documents[draw]].sum(axis=0)) for draw in drawn]).reshape(-1, count)
     found = []
     for k, (name, strength) in enumerate(zip(table.system_names, _strengths(total), strict=True)):
-        ends = (None, None) if np.isnan(strength) else percentile_interval(samples[:, k])[:2]
-        sides: list[Any] = [
-            int(won[one == k].sum() + lost[two == k].sum()),
-            int(lost[one == k].sum() + won[two == k].sum()),
-        ]
+        low, high, _ = (None, None, None) if np.isnan(strength) else percentile_interval(samples[:, k])
+        wins = int(won[one == k].sum() + lost[two == k].sum())
+        losses = int(lost[one == k].sum() + won[two == k].sum())
         ties = int(tied[(one == k) | (two == k)].sum())
-        found.append(Contestant(name, *sides, ties, None if np.isnan(strength) else float(strength), *ends))
+        found.append(Contestant(name, wins, losses, ties, None if np.isnan(strength) else float(strength), low, high))
     return sorted(found, key=lambda each: (-(each.strength or 0.0), -each.wins + each.losses, each.system))
 
 

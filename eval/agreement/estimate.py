@@ -8,7 +8,6 @@ what documents add, which are independent; a document's summaries by two systems
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -151,7 +150,7 @@ def estimate_means(
         signs = np.array([1.0, -1.0])[: len(pair)]
         plain, gap, u, v = (each[..., pair] @ signs for each in (mean, higher, of_mean, of_higher))
         n, others = (int(each[:, pair].sum(axis=0).min()) for each in (judged, scored))
-        about: tuple[Any, ...] = human, systems[pair[0]], systems[0] if len(pair) > 1 else None, n, others
+        about = human, systems[pair[0]], systems[0] if len(pair) > 1 else None, n, others
         if n < 2 or u @ u <= 1e-12 * max(1.0, plain**2):
             why = f"all {n} judged have the same {'score' if len(pair) == 1 else 'difference'}: no interval"
             why = why if n > 1 else ("one judged summary: no interval" if n else "no judged summary has a score")
@@ -164,9 +163,9 @@ def estimate_means(
         half = student.ppf((1 + confidence) / 2, n - 1) * np.sqrt(u @ u)
         tuned = student.ppf((1 + confidence) / 2, df) * np.sqrt(rest @ rest * (n - 1) / df)
         value = plain - weight * gap
-        numbers: tuple[Any, ...] = plain, plain - half, plain + half, value, value - tuned, value + tuned, weight
         saved = float(n * (half / tuned) ** 2 - n) if tuned > 0 else None
-        found.append(Estimate(*about, *map(float, numbers), saved))
+        ends = float(plain - half), float(plain + half), float(value), float(value - tuned), float(value + tuned)
+        found.append(Estimate(*about, float(plain), *ends, weight, saved))
     return found
 
 

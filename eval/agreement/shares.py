@@ -79,7 +79,7 @@ def measure_shares(
         left_out = {kind.missing: len(rows) - n} if n < len(rows) else {}
         told = zip(kind.names, kind.of(own.sum(axis=0)), kind.of(weights @ own).T, kind.undefined, strict=True)
         for share, value, samples, why in told:
-            about: tuple[Any, ...] = dataset, human, name, level, share
+            about = dataset, human, name, level, share
             if np.isnan(value):
                 reason = why if n else kind.nothing
                 shown = AgreementFigure(*about, None, None, None, None, n, *size, left_out=left_out, reason=reason)
@@ -92,14 +92,15 @@ def measure_shares(
         rows = there[first] & there[second]
         one, two = sums(first, rows), sums(second, rows)
         values = [float(kind.of(own.sum(axis=0))[0]) for own in (one, two)]
-        about = dataset, human, level, next(iter(kind.names)), first, second
-        about = *about, int(rows.sum()), len(np.unique(codes[rows]))
-        plain = MetricsComparison(*about, reason=kind.nothing, williams_reason=WILLIAMS_LABELS)
+        named = dataset, human, level, next(iter(kind.names)), first, second
+        used_rows = int(rows.sum()), len(np.unique(codes[rows]))
+        plain = MetricsComparison(*named, *used_rows, reason=kind.nothing, williams_reason=WILLIAMS_LABELS)
         if not np.isnan(values).any():
             sampled = kind.of(weights @ one)[:, 0] - kind.of(weights @ two)[:, 0]
             swapped = kind.of(keep @ one + (1 - keep) @ two)[:, 0] - kind.of(keep @ two + (1 - keep) @ one)[:, 0]
             p = bootstrap_p(sampled), permutation_p(values[0] - values[1], swapped, exact)
-            found: tuple[Any, ...] = (*values, values[0] - values[1], *percentile_interval(sampled)[:2], *p)
-            plain = replace(MetricsComparison(*about, *found), williams_reason=WILLIAMS_LABELS)
+            low, high, _ = percentile_interval(sampled)
+            found = values[0], values[1], values[0] - values[1], low, high
+            plain = replace(MetricsComparison(*named, *used_rows, *found, *p), williams_reason=WILLIAMS_LABELS)
         comparisons.append(plain)
     return {"figures": tuple(figures), "comparisons": tuple(comparisons)}
