@@ -13,12 +13,10 @@ from negsample.io.read import read_examples
 from negsample.models.estimator import Estimator
 from negsample.models.evaluation import by_kind, figures
 from negsample.progress import Bar
-from negsample.records import Example
+from negsample.records import LABELLED, Example
 from negsample.scoring.files import chunks
 from negsample.text import word_count
 
-# The kind of an example whose label was given, not made by damage.
-_LABELLED = "labelled"
 _LEVELS = ("summary", "pooled")
 
 
@@ -59,7 +57,7 @@ def evaluate(estimator: Estimator, examples: str, *, batch_size: int = 32, seed:
 def _agreement(
     read: Sequence[Example], outputs: dict[str, np.ndarray], words: np.ndarray, name: str, seed: int
 ) -> list[dict[str, Any]]:
-    rows = [place for place, example in enumerate(read) if example.kind == _LABELLED]
+    rows = [place for place, example in enumerate(read) if example.kind == LABELLED]
     if not rows:
         return []
     own = [read[place] for place in rows]

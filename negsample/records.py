@@ -12,6 +12,8 @@ from negsample.sentences import normalise
 from negsample.text import is_blank
 
 PEOPLE = "people"
+LABELLED = "labelled"
+"""The kind of an example whose label was given, not made by damage."""
 # A group separator (ASCII) on a line of its own: white space to whatever reads text, and a line break.
 _BETWEEN = "\n\x1d\n"
 _KINDS = {str: "text", bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}

@@ -32,10 +32,10 @@ from negsample.negatives.index import fingerprint, padded
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import Shares, assign
 from negsample.recent import Recent
-from negsample.records import Pair, document_key
+from negsample.records import LABELLED, Pair, document_key
 from negsample.seeds import digest, generator
 from negsample.train.config import Reading, TrainConfig
-from negsample.train.labels import LABELLED, Labelled, read_labels
+from negsample.train.labels import Labelled, read_labels
 
 if TYPE_CHECKING:
     from negsample.models.features import Features  # which reads torch; making examples does without

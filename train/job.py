@@ -26,12 +26,12 @@ from negsample.models.scale import on_scale, scale_of
 from negsample.negatives.recipe import Recipe
 from negsample.number_text import figure_text
 from negsample.processes import refuse_sharding
+from negsample.records import LABELLED
 from negsample.train.config import Reading, TrainConfig, Training
 from negsample.train.data import SPLITS, Split, make_examples, open_split, prepare_split
 from negsample.train.fit.align import MOST_EXAMPLES, align_outputs, beginning, fit_align, ranking_on
 from negsample.train.fit.checkpoint import PRINTED, Callbacks, read_epochs
 from negsample.train.fit.loop import fit, own_state, predict
-from negsample.train.labels import LABELLED
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

@@ -22,14 +22,12 @@ from negsample.io.read import number_field, read_rows
 from negsample.negatives.index import PairIndex, index_of, summary_digest
 from negsample.negatives.split import assign
 from negsample.number_text import short
-from negsample.records import Example, Pair, Row, document_key, is_missing
+from negsample.records import LABELLED, Example, Pair, Row, document_key, is_missing
 from negsample.registry import suggestion
 
 if TYPE_CHECKING:
     import pandas
 
-LABELLED = "labelled"
-"""The kind of an example whose label was given."""
 OVERALL = "score"
 # Where a label is looked for when none is named.
 _USUAL = ("label", "score")

@@ -12,8 +12,7 @@ from torch import nn
 from negsample.models.align.alignment import Alignment, DocumentView
 from negsample.models.align.aspects import matches, repeated_runs, telling_facts
 from negsample.models.align.reader import Text
-from negsample.models.align.support import Verdict
-from negsample.models.align.support import told as told_by
+from negsample.models.align.support import Verdict, sentences_of
 from negsample.models.align.words import read_words
 from negsample.scoring.scorer import values_at
 from negsample.text import as_written
@@ -93,7 +92,7 @@ def explain(
     again = {word for places in runs.values() for words in places for word in words}
     judge = features.support
     verdicts = (
-        judge.verdicts([(told_by(document_view.text), read.pieces)])[0]
+        judge.verdicts([(sentences_of(document_view.text), read.pieces)])[0]
         if judge is not None
         else [None] * len(read.pieces)
     )
@@ -102,17 +101,17 @@ def explain(
         for m, (verdict, show) in enumerate(zip(verdicts, as_written(summary, read.pieces), strict=True))
     ]
     told["repetitions"] = {"sentences": _alike(read.vectors), "phrases": list(runs)}
-    told["lowers"] = _what_lowers(told, np.array([item["weight"] for item in told["document"]]))
+    told["lowers"] = _what_lowers(told)
     return told
 
 
-def _what_lowers(told: Mapping[str, Any], weights: np.ndarray) -> str | None:
+def _what_lowers(told: Mapping[str, Any]) -> str | None:
     """In a sentence, what most speaks against the summary; None where nothing does."""
     own = told["summary"]
     untrue = sum(bool(item["unsupported"]) if item["doubt"] is None else item["doubt"] > 0.5 for item in own)
     broken = sum(bool(item["faults"]) for item in own)
     again = len({second for _, second in told["repetitions"]["sentences"]})
-    left = float(weights[[not item["said"] for item in told["document"]]].sum())
+    left = sum(item["weight"] for item in told["document"] if not item["said"])
     shares = {
         f"{_of(untrue, own)} what the document does not bear out": untrue / len(own),
         f"{_of(broken, own)} what is no whole sentence": broken / len(own),

@@ -109,10 +109,9 @@ class SupportNetwork(nn.Module):
 
     def learnt(self) -> dict[str, Tensor]:
         """What a file keeps: all but the encoder's own weights, the low-rank changes at half precision."""
-        kept = {name: tensor for name, tensor in self.state_dict().items() if ".linear." not in name}
         return {
             name: tensor.half() if name.endswith((".down", ".up")) else tensor
-            for name, tensor in kept.items()
+            for name, tensor in self.state_dict().items()
             if not name.startswith("encoder.") or name.endswith((".down", ".up"))
         }
 
@@ -163,10 +162,7 @@ class SupportJudge:
 
     def verdicts(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[list[Verdict]]:
         """What is said of each sentence, of pairs (sentences of the document, sentences of the summary)."""
-        asked = [
-            [(read, own) for read, own in zip(passages(source, summary), summary, strict=True)]
-            for source, summary in pairs
-        ]
+        asked = [list(zip(passages(source, summary), summary, strict=True)) for source, summary in pairs]
         flat = list(dict.fromkeys(question for own in asked for question in own))
         new = self._known.missing(flat)
         self._known.add(new, self._run(new))
@@ -208,7 +204,7 @@ class SupportJudge:
         return {"fingerprint": self.fingerprint}
 
 
-def told(document: "Text") -> tuple[str, ...]:
+def sentences_of(document: "Text") -> tuple[str, ...]:
     """The sentences of a document; of a dialogue, each with the name of who says it."""
     return tuple(map(named, document.pieces, document.speakers))
 

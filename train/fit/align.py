@@ -23,7 +23,7 @@ from negsample.models.build import Parts
 from negsample.models.features.align import AlignFeatures, text_of
 from negsample.models.heads.align import Align, untrained
 from negsample.negatives import ASPECT_OF, kinds_for
-from negsample.records import Pair
+from negsample.records import LABELLED, Pair
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
@@ -34,7 +34,6 @@ from negsample.train.fit.checkpoint import Callbacks, Checkpoints, Position, Tra
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
 from negsample.train.fit.loop import run_epochs
 from negsample.train.fit.support import train_support
-from negsample.train.labels import LABELLED
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

@@ -27,7 +27,7 @@ from negsample.records import Pair
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
 from negsample.train.config import TrainConfig
-from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate
+from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate, sum_gradients
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -262,11 +262,6 @@ def _backward(accelerator: "Accelerator", judge: Judge, groups: Sequence[Group],
         loss, right = group_loss(marks, part)
         (loss * sum(len(group.copies) for group in part) * (number >= 0) / total).backward()
         rights.append(right)
-    if size > 1:
-        # All have gradients of the same weights, whichever their parts.
-        own = [parameter.grad for parameter in judge.network.parameters() if parameter.grad is not None]
-        summed = accelerator.reduce(torch.cat([gradient.flatten() for gradient in own]), "sum")
-        for gradient, found in zip(own, summed.split([gradient.numel() for gradient in own]), strict=True):
-            gradient.copy_(found.view_as(gradient))
+    sum_gradients(accelerator, judge.network)
     names = [name for name in MARKS if any(name in right for right in rights)]
     return {name: float(np.mean([right[name] for right in rights if name in right])) for name in names}

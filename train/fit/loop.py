@@ -80,6 +80,16 @@ def run_epochs(
             kept.save(position)
 
 
+def sum_gradients(accelerator: "Accelerator", network: nn.Module) -> None:
+    """Give each process of ``accelerator`` the sum of all processes' gradients; each has gradients of the same weights."""
+    if accelerator.num_processes == 1:
+        return
+    own = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+    summed = accelerator.reduce(torch.cat([gradient.flatten() for gradient in own]), "sum")
+    for gradient, found in zip(own, summed.split([gradient.numel() for gradient in own]), strict=True):
+        gradient.copy_(found.view_as(gradient))
+
+
 def check_sound(step: int, loss: float = 0.0, network: nn.Module | None = None) -> None:
     """Raise InputError where a training has run away by ``step``: a loss, or a weight, is no number or beyond a million."""
     weights = [] if network is None else [float(p.detach().abs().max()) for p in network.parameters() if p.numel()]

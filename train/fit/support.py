@@ -29,7 +29,7 @@ from negsample.seeds import generator
 from negsample.sentences import Turn, split_sentences, turns
 from negsample.train.config import TrainConfig
 from negsample.train.fit.judge import fast_bf16
-from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate
+from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate, sum_gradients
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -263,11 +263,7 @@ def train_support(
             with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
                 loss, _ = claims_loss(network, tokenizer, part, device)
             (loss * len(batch[rank::size]) / len(batch)).backward()
-            if size > 1:
-                own = [parameter.grad for parameter in trained if parameter.grad is not None]
-                summed = accelerator.reduce(torch.cat([gradient.flatten() for gradient in own]), "sum")
-                for gradient, found in zip(own, summed.split([gradient.numel() for gradient in own]), strict=True):
-                    gradient.copy_(found.view_as(gradient))
+            sum_gradients(accelerator, network)
             nn.utils.clip_grad_norm_(trained, _CLIP)
             optimizer.step()
             optimizer.zero_grad()
