@@ -154,7 +154,9 @@ class SupportJudge:
         0 is a real summary's ordinary sentence, more is better; 0 for a pair without an alignment."""
         found = np.zeros((len(pairs), 2), np.float32)
         worded = [place for place, pair in enumerate(pairs) if pair.alignment is not None]
-        every = self.verdicts([(pairs[place].document.text.pieces, pairs[place].summary.pieces) for place in worded])
+        every = self.verdicts(
+            [(sentences_of(pairs[place].document.text), pairs[place].summary.pieces) for place in worded]
+        )
         for place, verdicts in zip(worded, every, strict=True):
             support = -np.array([verdict.doubt for verdict in verdicts])
             found[place] = support.mean(), support.min()

@@ -96,3 +96,14 @@ def test_what_is_saved_answers_the_same_and_another_file_is_refused(features: Al
         load_support(tmp_path / FILE, features.encoder, told["fingerprint"])
     with pytest.raises(InputError, match="is missing"):
         load_support(tmp_path / "none", features.encoder)
+
+
+def test_the_sentences_of_a_turn_are_read_with_their_speaker(features: AlignFeatures) -> None:
+    judge = made_judge(features)
+    document = "Ann: I am late. The bus broke down.\nBob: Fine. I will wait at the station.\nAnn: Thank you so much."
+    pairs = features.view_pairs([document], ["Bob will wait for Ann."])
+    judge.readings(pairs)
+    ((read, _),) = judge._known.kept
+    assert read == (
+        "Ann: I am late. Ann: The bus broke down. Bob: Fine. Bob: I will wait at the station. Ann: Thank you so much."
+    )
