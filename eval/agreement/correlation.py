@@ -106,19 +106,13 @@ def weighted_pooled(
     """
     weights = np.asarray(weights, dtype=np.float64)
     first, second = np.array(pairs, dtype=int).reshape(-1, 2).T
-    if coefficient == "kendall":
-        result = _weighted_kendall(values, documents, weights, pairs)
-    else:
-        result = np.empty((len(weights), len(pairs)))
-        step = max(1, _CHUNK // max(1, values.size))
-        for start in range(0, len(weights), step):
-            part = slice(start, start + step)
-            if coefficient == "auc":
-                result[part] = _weighted_auc(values, documents, weights[part], pairs)
-            elif coefficient == "pearson":
-                result[part] = _weighted_pearson(values, documents, weights[part])[:, first, second]
-            else:
-                result[part] = _weighted_spearman(values, documents, weights[part], pairs)
+    ways = {"auc": _weighted_auc, "pearson": _weighted_pearson, "spearman": _weighted_spearman}
+    # Kendall's looks at all resamples at once.
+    way, step = ways.get(coefficient, _weighted_kendall), max(1, _CHUNK // max(1, values.size))
+    parts = (
+        [weights[start : start + step] for start in range(0, len(weights), step)] if coefficient in ways else [weights]
+    )
+    result = np.concatenate([way(values, documents, part, pairs) for part in parts])
     constant = _constant_columns(values, documents, weights)
     few = weights @ np.bincount(documents, minlength=weights.shape[1]) < 3
     undefined = constant[:, first] | constant[:, second] | few[:, None]
@@ -135,7 +129,9 @@ def _constant_columns(values: np.ndarray, documents: np.ndarray, weights: np.nda
     return np.stack([hi <= lo for lo, hi in most], axis=1)
 
 
-def _weighted_pearson(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _weighted_pearson(
+    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
+) -> np.ndarray:
     present, starts = np.unique(documents, return_index=True)
     z = standardised(values)
     sums = np.add.reduceat(z, starts, axis=1).T
@@ -144,7 +140,7 @@ def _weighted_pearson(values: np.ndarray, documents: np.ndarray, weights: np.nda
     total = (drawn @ np.diff(np.append(starts, len(documents))))[:, None]
     mean = (drawn @ sums) / np.where(total > 0, total, 1)
     product = np.tensordot(drawn, cross, axes=1) - total[:, :, None] * mean[:, :, None] * mean[:, None, :]
-    return _normalised(product)
+    return _normalised(product)[:, [i for i, _ in pairs], [j for _, j in pairs]]
 
 
 def _weighted_spearman(
@@ -202,38 +198,21 @@ def standardised(values: np.ndarray) -> np.ndarray:
 def _weighted_kendall(
     values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
 ) -> np.ndarray:
-    codes = [np.unique(column, return_inverse=True)[1].astype(np.int32) for column in values]
-    used = sorted({k for pair in pairs for k in pair})
-    untied = {k: _concordance(codes[k], None, documents, weights) for k in used}
-    result = np.empty((len(weights), len(pairs)))
-    for p, (i, j) in enumerate(pairs):
-        product = untied[i] * untied[j]
-        agree = _concordance(codes[i], codes[j], documents, weights)
-        result[:, p] = agree / np.sqrt(np.where(product > 0, product, np.nan))
-    return result
+    """By Σ_cd w_c S_cd w_d, S_cd being the sum over rows a of document c and b of d of sign(x_a − x_b) sign(y_a − y_b).
 
-
-def _concordance(x: np.ndarray, y: np.ndarray | None, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Σ_ij w_i C_ij w_j for each of ``weights`` [B, D]: the numerator of Kendall's τ over ordered pairs of the resample.
-
-    C_ij is the sum over rows a of document i and b of document j of sign(x_a − x_b) sign(y_a − y_b), or, where ``y`` is
-    None, the number of such pairs with x_a ≠ x_b. Copies of one row are ties in both columns and add nothing. The rows
-    are compared once, whatever the number of resamples. ``x``, ``y`` int [n]; ``documents`` int [n] ascending.
+    Copies of one row are ties in both columns and add nothing. The rows are compared once, whatever the number of resamples.
     """
+    codes = np.stack([np.unique(column, return_inverse=True)[1].astype(np.int32) for column in values])
     present, starts = np.unique(documents, return_index=True)
-    right, total = weights[:, present].T, np.zeros(len(weights))
-    step = max(1, _CHUNK // max(1, len(x)))
-    for start in range(0, len(x), step):
-        rows = slice(start, start + step)
-        a = x[rows, None]
-        if y is None:
-            pairs = (a != x[None]).view(np.int8)
-        else:
-            b = y[rows, None]
-            pairs = (a > x[None]).view(np.int8) - (a < x[None]).view(np.int8)
-            pairs *= (b > y[None]).view(np.int8) - (b < y[None]).view(np.int8)
-        here, begins = np.unique(documents[rows], return_index=True)
-        block = np.add.reduceat(pairs, starts, axis=1, dtype=np.int32)
-        block = np.add.reduceat(block, begins, axis=0, dtype=np.float64)
-        total += ((block @ right).T * weights[:, here]).sum(axis=1)
-    return total
+    sums = {pair: np.zeros(len(weights)) for pair in {*pairs, *((k, k) for pair in pairs for k in pair)}}
+    step = max(1, _CHUNK // codes.size)
+    for start in range(0, len(documents), step):
+        own = codes[:, start : start + step, None]
+        signs = (own > codes[:, None]).view(np.int8) - (own < codes[:, None]).view(np.int8)
+        here, begins = np.unique(documents[start : start + step], return_index=True)
+        for i, j in sums:
+            block = np.add.reduceat(signs[i] * signs[j], starts, axis=1, dtype=np.int32)
+            block = np.add.reduceat(block, begins, axis=0, dtype=np.float64)
+            sums[i, j] += ((weights[:, here] @ block) * weights[:, present]).sum(axis=1)
+    untied = [np.where(sums[i, i] * sums[j, j] > 0, sums[i, i] * sums[j, j], np.nan) for i, j in pairs]
+    return np.stack([sums[pair] / np.sqrt(product) for pair, product in zip(pairs, untied, strict=True)], axis=1)

@@ -138,30 +138,29 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
     lacks one has none. Where scales don't agree, or two scores are codings of one another (ρ > .9), no mean is made, which
     is told in ``unusable``, once for each data set.
     """
+    import pandas as pd
+
     found = list(rows)
     for dataset in dict.fromkeys(row.dataset for row in rows):
         places = [place for place, row in enumerate(rows) if row.dataset == dataset]
-        names = list(dict.fromkeys(name for place in places for name in rows[place].scores))
-        ranges = {
-            name: _range([rows[place].scores[name] for place in places if name in rows[place].scores]) for name in names
-        }
-        mean = f"{_MEAN}{len(names)}"
+        table = pd.DataFrame([rows[place].scores for place in places], dtype=float)
+        names, mean = list(table), f"{_MEAN}{table.shape[1]}"
         if len(names) < 2 or mean in names:
             continue
-        which = f" of {dataset}" if dataset else ""
-        scales = {_scale(*ends) for ends in ranges.values()}
+        no_mean = f"no mean of the human scores{f' of {dataset}' if dataset else ''}, for"
+        ends = {name: (table[name].min(), table[name].max()) for name in names}
+        scales = {_scale(*own) for own in ends.values()}
+        rho = table.corr("spearman", min_periods=3)
+        same = [(a, b) for a, b in combinations(names, 2) if rho.loc[a, b] > _SAME]
         if len(scales) > 1 or None in scales:
-            told = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in ranges.items())
-            unusable.told.append(
-                f"no mean of the human scores{which}, for their scales differ or can't be told: {told}"
-            )
-            continue
-        if same := _codings([rows[place].scores for place in places]):
-            unusable.told.append(f"no mean of the human scores{which}, for {same}")
-            continue
-        for place in places:
-            scores, ratings = rows[place].scores, rows[place].ratings
-            if len(scores) == len(names):
+            told = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in ends.items())
+            unusable.told.append(f"{no_mean} their scales differ or can't be told: {told}")
+        elif same:
+            (a, b), *_ = same
+            unusable.told.append(f"{no_mean} {a} and {b} say the same (ρ {rho.loc[a, b]:.2f})")
+        else:
+            for place in (place for place in places if len(rows[place].scores) == len(names)):
+                scores, ratings = rows[place].scores, rows[place].ratings
                 scores = {**scores, mean: float(np.mean(list(scores.values())))}
                 if len(ratings) == len(names) and len({len(given) for given in ratings.values()}) == 1:
                     each = zip(*ratings.values(), strict=True)
@@ -169,22 +168,6 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
                     ratings = {**ratings, mean: own}
                 found[place] = replace(rows[place], scores=scores, ratings=ratings)
     return found
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    return min(values), max(values)
-
-
-def _codings(scores: Sequence[Mapping[str, float]]) -> str:
-    """Which two of ``scores`` say the same, of rows that have both; "" where none do."""
-    import pandas as pd
-
-    table = pd.DataFrame(list(scores))
-    rho = table.corr("spearman", min_periods=3).to_numpy()
-    for i, j in combinations(range(len(rho)), 2):
-        if rho[i, j] > _SAME:
-            return f"{table.columns[i]} and {table.columns[j]} say the same (ρ {rho[i, j]:.2f})"
-    return ""
 
 
 def _scale(low: float, high: float) -> tuple[int, int] | None:

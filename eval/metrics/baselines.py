@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from negsample.eval.metrics.base import Results, Score, choice, metric, number
-from negsample.eval.metrics.tokens import content_words, ngram_set, ngrams
+from negsample.eval.metrics.base import Results, Score, choice, content_words, metric, ngrams, number
 from negsample.models.align.aspects import ASPECTS
 from negsample.scoring.scorer import Item, Scorer
 from negsample.sentences import split_sentences
@@ -37,7 +36,7 @@ def copied(*, n: int = 1) -> Score:
     number("n", n, 1, 9)
 
     def score(items: Sequence[Item]) -> Results:
-        grams_of = cache(lambda text: ngram_set(word_tokens(text), n))
+        grams_of = cache(lambda text: frozenset(ngrams(word_tokens(text), n)))
         for item in items:
             tokens, source = word_tokens(item.summary), grams_of(item.document)
             shared = sum(gram in source for gram in ngrams(tokens, n))
@@ -70,24 +69,20 @@ def tf_recall() -> Score:
 
 
 @metric("lead-overlap", needs={"document"})
-def lead_overlap(*, sentences: int = 3, value: Literal["precision", "recall", "f1"] = "recall") -> Score:
-    """``lead-overlap``: unigram overlap of the summary with the document's first sentences, in [0, 1].
+def lead_overlap() -> Score:
+    """``lead-overlap``: share of the words of the document's first three sentences that the summary has, in [0, 1].
 
-    ``sentences``: how many (3). ``value``: ``recall`` (the default: the share of the lead's words that the summary
-    has; it agrees with people more than the others, so it is the harder baseline), ``precision`` or ``f1``. Words in
-    lower case without punctuation, clipped counts. Missing where the lead or the summary has no words.
+    Words in lower case without punctuation, clipped counts. Missing where the lead or the summary has no words.
     """
-    number("sentences", sentences, 1, 1000)
 
     def score(items: Sequence[Item]) -> Results:
-        lead_of = cache(lambda text: Counter(word_tokens(" ".join(split_sentences(text)[:sentences]))))
+        lead_of = cache(lambda text: Counter(word_tokens(" ".join(split_sentences(text)[:3]))))
         for item in items:
             lead, summary = lead_of(item.document), Counter(word_tokens(item.summary))
-            below = {"recall": lead.total(), "precision": summary.total(), "f1": (lead.total() + summary.total()) / 2}
             if not lead:
                 yield "the document has no words in its first sentences"
             else:
-                yield (lead & summary).total() / below[value] if summary else "the summary has no words"
+                yield (lead & summary).total() / lead.total() if summary else "the summary has no words"
 
     return score
 
@@ -95,12 +90,11 @@ def lead_overlap(*, sentences: int = 3, value: Literal["precision", "recall", "f
 def _novelty(n: int) -> Callable[..., Scorer]:
     def make(*, length: Literal["auto", "none"] = "auto") -> Score:
         def score(items: Sequence[Item]) -> Results:
-            grams_of = cache(lambda text: ngram_set(word_tokens(text), n))
+            grams_of = cache(lambda text: frozenset(ngrams(word_tokens(text), n)))
             words_in = cache(lambda text: len(word_tokens(text)))
             for item in items:
                 tokens = word_tokens(item.summary)
-                grams = ngram_set(tokens, n)
-                if not grams:
+                if not (grams := frozenset(ngrams(tokens, n))):
                     yield f"the summary has fewer than {n} words"
                     continue
                 share = len(grams - grams_of(item.document)) / len(grams)
@@ -141,8 +135,7 @@ def align_untrained(*, aspect: str = "score", encoder: str = "sentence-transform
         # Summaries of one document together, so that it is read once.
         order = sorted(range(len(items)), key=lambda i: items[i].document)
         results: list[float | str] = [""] * len(items)
-        for start in range(0, len(order), _BATCH):
-            batch = order[start : start + _BATCH]
+        for batch in (order[start : start + _BATCH] for start in range(0, len(order), _BATCH)):
             compared = features.compare([items[i].document for i in batch], [items[i].summary for i in batch])
             with torch.inference_mode():
                 scores = torch.sigmoid(network(**stack(compared))).numpy()

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Literal
+from itertools import chain
 
 import numpy as np
 
 from negsample.eval.metrics.base import Results, Score, metric
-from negsample.eval.metrics.tokens import content_words
 from negsample.scoring.scorer import Item
 from negsample.sentences import split_sentences
 from negsample.text import word_tokens
@@ -17,27 +16,14 @@ DAMPING = 0.85  # Mihalcea & Tarau (2004), §2
 MOST_SENTENCES = 4000
 
 
-def pagerank(weights: np.ndarray, damping: float = DAMPING, tolerance: float = 1e-10) -> np.ndarray:
-    """Compute PageRank by power iteration: p = (1 − d)/n + d·Σ_j p_j·w_ji/Σ_k w_jk, float64 [n], sum 1.
+def pagerank(weights: np.ndarray, damping: float = DAMPING) -> np.ndarray:
+    """Solve p = (1 − d)/n + d·Σ_j p_j·w_ji/Σ_k w_jk, float64 [n], sum 1.
 
-    ``weights`` [n, n]: w_ij ≥ 0, the weight of the edge from i to j. A node without edges passes its share to all
-    nodes alike. Stops when the entries change by less than ``tolerance`` in sum.
+    ``weights`` [n, n]: w_ij ≥ 0, the weight of the edge from i to j. A node without edges passes its share to all nodes alike.
     """
-    n = len(weights)
-    strength = weights.sum(axis=1)
-    dangling = strength == 0
-    share = 1 / np.where(dangling, 1.0, strength)
-    ranks = np.full(n, 1 / max(n, 1))
-    # The distance to the limit shrinks by the damping at least in every step, so this ends.
-    while n:
-        passed = weights.T @ (ranks * share) + ranks[dangling].sum() / n
-        updated = (1 - damping) / n + damping * passed
-        updated /= updated.sum()
-        change = np.abs(updated - ranks).sum()
-        ranks = updated
-        if change < tolerance:
-            break
-    return ranks
+    n, strength = len(weights), weights.sum(axis=1, keepdims=True)
+    passed = np.where(strength > 0, weights / np.where(strength > 0, strength, 1.0), 1 / max(n, 1))
+    return np.linalg.solve(np.eye(n) - damping * passed.T, np.full(n, (1 - damping) / max(n, 1)))
 
 
 def similarities(rows: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]) -> np.ndarray:
@@ -48,15 +34,12 @@ def similarities(rows: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]
     """
     from scipy.sparse import csr_array
 
-    place: dict[str, int] = {}
-    for sentence in (*rows, *columns):
-        for token in sentence:
-            place.setdefault(token, len(place))
+    place = {token: k for k, token in enumerate(dict.fromkeys(chain(*rows, *columns)))}
 
     def table(sentences: Sequence[Sequence[str]]) -> "csr_array":
         types = [sorted({place[token] for token in sentence}) for sentence in sentences]
+        found = np.fromiter(chain(*types), dtype=np.int64)
         ends = np.cumsum([0, *map(len, types)])
-        found = np.array([token for sentence in types for token in sentence], dtype=np.int64)
         return csr_array((np.ones(len(found)), found, ends), shape=(len(sentences), max(len(place), 1)))
 
     common = (table(rows) @ table(columns).T).toarray()
@@ -93,52 +76,24 @@ def inserted_importances(edges: np.ndarray, cross: np.ndarray) -> np.ndarray:
     return pagerank(weights)[n:] * (n + m)
 
 
-def nearest_importances(
-    document: Sequence[Sequence[str]], summary: Sequence[Sequence[str]], ranks: np.ndarray
-) -> np.ndarray:
-    """Find for each summary sentence the importance ``ranks`` of the document sentence most similar to it, float64 [m].
-
-    An identical sentence is nearest, else the first of the most similar ones; 0 where none shares a word.
-    """
-    similarity = similarities(summary, document)
-    best = similarity.argmax(axis=1)
-    values = np.where(similarity.max(axis=1) > 0, ranks[best], 0.0)
-    # By the formula a one-word sentence is not similar even to itself, and a permutation is as similar as a copy.
-    where = {tuple(sentence): place for place, sentence in reversed(list(enumerate(document)))}
-    for row, sentence in enumerate(summary):
-        if (place := where.get(tuple(sentence))) is not None:
-            values[row] = ranks[place]
-    return values
-
-
 @metric("textrank", needs={"document"})
-def textrank(
-    *,
-    match: Literal["inserted", "nearest"] = "inserted",
-    pool: Literal["mean", "sum"] = "mean",
-    stopwords: Literal["keep", "remove"] = "keep",
-) -> Score:
+def textrank() -> Score:
     """``textrank``: importance of the summary's sentences among the document's; above 0, 1 is the average sentence.
 
     Scialom et al. say only that they use TextRank's importance scores "to assess the quality of abstractive summaries".
-    Readings: ``match``: ``inserted`` (the default), where the summary's sentences stand in the document's graph, joined
-    with its sentences but not with each other; or ``nearest``, where the graph has the document's sentences only and a
-    summary sentence gets the importance of the one most similar to it (an extract so gets TextRank's own scores; 0
-    where no word is shared). ``pool``: ``mean`` over the summary's sentences, or ``sum``, which rewards length.
-    ``stopwords``: ``keep`` (the paper's formula counts all words) or ``remove`` function words. Importance is PageRank
+    Reading: the summary's sentences stand in the document's graph, joined with its sentences but not with each other, and
+    their mean is taken. Importance is PageRank
     (damping 0.85) × the number of sentences in the graph. Missing where a text has no words, or the two together have
     more than 4,000 sentences. Time and memory: quadratic in the number of sentences.
     """
-    tokens = content_words if stopwords == "remove" else word_tokens
 
     def read(text: str) -> list[list[str]]:
-        return [found for sentence in split_sentences(text) if (found := tokens(sentence))]
+        return [found for sentence in split_sentences(text) if (found := word_tokens(sentence))]
 
     def score(items: Sequence[Item]) -> Results:
         sentences_of = cache(read)
         # Matrices are large, so only those of the last few documents are kept.
         edges_of = lru_cache(maxsize=2)(lambda document: _document_edges(sentences_of(document)))
-        ranks_of = cache(lambda document: importances(sentences_of(document)))
         for item in items:
             document, summary = sentences_of(item.document), sentences_of(item.summary)
             if not document or not summary:
@@ -146,10 +101,7 @@ def textrank(
             elif len(document) + len(summary) > MOST_SENTENCES:
                 yield f"more than {MOST_SENTENCES} sentences"
             else:
-                if match == "inserted":
-                    values = inserted_importances(edges_of(item.document), similarities(summary, document))
-                else:
-                    values = nearest_importances(document, summary, ranks_of(item.document))
-                yield float(values.mean() if pool == "mean" else values.sum())
+                values = inserted_importances(edges_of(item.document), similarities(summary, document))
+                yield float(values.mean())
 
     return score

@@ -10,11 +10,11 @@ from negsample.number_text import number, short
 from negsample.terminal import say, say_table
 
 if TYPE_CHECKING:
-    from negsample.eval.agreement.choices import Contestant
     from negsample.eval.agreement.columns import ScoreColumn
     from negsample.eval.agreement.correlate import Correlation, Measured
     from negsample.eval.agreement.figures import AgreementFigure
     from negsample.eval.agreement.people import Ceiling
+    from negsample.eval.agreement.shares import Contestant
     from negsample.eval.agreement.significance import BaselineVerdict
 
 

@@ -94,11 +94,11 @@ def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
     if search.agreement is None:
         return None, {}
     from negsample.eval.judgments import parted
-    from negsample.eval.tuning import agreement_of, load_tune_halves
+    from negsample.eval.tuning import agreement_of, load_tune_half
     from negsample.io.run_record import fingerprints
 
     asked = search.agreement
-    halves = load_tune_halves(asked.files())
+    halves = [load_tune_half(*own) for own in asked.files()]
     measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
     return measure, fingerprints(parted(spec)[1] for spec in asked.judgments)
 

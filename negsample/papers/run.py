@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError
-from negsample.eval.agreement.correlate import Source
+from negsample.eval.judgments import Source
 from negsample.io.resume import work_folder
 from negsample.io.run_record import Stopwatch, fingerprints
 from negsample.papers import headlines, judged, stand_ins, trained

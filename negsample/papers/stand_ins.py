@@ -17,7 +17,7 @@ import numpy as np
 from negsample.corpora import load_pairs
 from negsample.corpora.files import DOMAINS
 from negsample.corpora.hub import KNOWN
-from negsample.eval.agreement.correlate import Source
+from negsample.eval.judgments import Source
 from negsample.models.build import takes
 from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
 from negsample.papers.headlines import TASKS

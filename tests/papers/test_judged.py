@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 
 from negsample.errors import InputError
-from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.significance import williams
+from negsample.eval.judgments import Source
 from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.learned import fit_learned
 from negsample.papers import judged, stand_ins

@@ -1,6 +1,23 @@
-"""TAC 2010 guided summarization (licensed by NIST): initial summaries (docset A), ten articles a docset.
+"""Evaluations by NIST, whose data are licensed; the layouts are from public loaders and not from the data itself. Archives are
+read member by member.
 
-Layout assumed, from public loaders and not from the data itself, at DIR or below it, packed or unpacked:
+DUC 2001 and 2002, single-document summaries of about 100 words (licensed by NIST): the coverage that Sun & Nenkova 2019 use.
+
+Layout read, at DIR or below it, packed or unpacked:
+
+- articles, SGML: ``docs/d04a/FT923-5089`` (2001), ``docs…/d061j/AP880911-0016[.S]`` (2002), their text in ``<LP>``,
+  ``<LEADPARA>`` and ``<TEXT>``;
+- human summaries: ``d04aa/perdocs``, ``<SUM … DOCREF="FT923-5089" … SUMMARIZER="A" …>text</SUM>``;
+- machine summaries, as the judges' tool SEE had them: ``D061.P.100.J.19.AP880911-0016.html`` (docset, single document, words,
+  selector, summarizer, article), a sentence in each ``<a href=…>``;
+- results, a file with ``table`` in its name, lines of white-space columns that begin ``D061 P AP880911-0016 100``. 2002
+  (``short.results.table``): 33 columns, the 7th the model's writer, the 9th the summarizer, the 28th the mean coverage.
+  2001: the 6th the model's writer, the 8th the summarizer, the 15th the number of model units, then from the 18th three
+  columns a unit, of which the middle one says how much of the unit is expressed, 0 (none) to 4 (all).
+
+TAC 2010 guided summarization (licensed by NIST): initial summaries (docset A), ten articles a docset.
+
+Layout assumed, at DIR or below it, packed or unpacked:
 
 - ``GuidedSumm10_test_docs_files[.tar.gz]/D1001A/D1001A-A/*``: articles, SGML, their text in ``<TEXT>``, mostly in
   ``<P>`` (the archive may lie inside ``TAC2010_Summarization_Documents.tgz``);
@@ -9,19 +26,28 @@ Layout assumed, from public loaders and not from the data itself, at DIR or belo
 - ``GuidedSumm2010_eval/manual/manual.peer.A``: white-space columns docset, summarizer, modified pyramid, SCUs,
   repetitions, two more, modified pyramid with three models (jackknifed), linguistic quality, responsiveness;
 - ``GuidedSumm2010_eval/ROUGE/rouge_A.m.out`` (``nist_rouge``): lines ``7 ROUGE-1 Eval D1001-A… R:0.37 P:0.36 F:0.37``.
-
-Archives are read member by member; nothing is unpacked to disk.
 """
 
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from negsample.errors import InputError
 from negsample.eval.judgments.archives import decode, files_below, without_tags
 from negsample.eval.judgments.collect import Collector, Unusable, finite
 from negsample.records import Judged
 
+_DUC_TABLE = re.compile(r"(?:^|/)[^/]*table[^/]*$", re.IGNORECASE)
+_DUC_ARTICLE = re.compile(r"(?:^|/)docs[^/]*/(?:[^/]+/)*d\d+[a-z]?/([^/.][^/]*?)(?:\.S)?$", re.IGNORECASE)
+_DUC_WRITTEN = re.compile(r"(?:^|/)d\d+[a-z]+/perdocs$", re.IGNORECASE)
+_DUC_PEER = re.compile(r"(?:^|/)D\d+\.P\.\d+\.(?:[A-Z]\.)?(\d+)\.([^/]+?)(?:\.html?)?$", re.IGNORECASE)
+_LINE = re.compile(r"D\d+\s+P\s", re.IGNORECASE)
+_BODY = re.compile(r"<(LP|LEADPARA|TEXT)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_SUM = re.compile(r"<SUM\b([^>]*)>(.*?)(?=</SUM>|<SUM\b|$)", re.IGNORECASE | re.DOTALL)
+_ATTRIBUTE = re.compile(r"([A-Z]+)\s*=\s*\"?([^\s\">]+)", re.IGNORECASE)
+_UNIT = re.compile(r"<a\b[^>]*\bhref\b[^>]*>(.*?)</a>", re.IGNORECASE | re.DOTALL)
+_BREAK = re.compile(r"</s>|</?p\b[^>]*>", re.IGNORECASE)
 ARTICLES = 10
 # Place of each human score among the columns of manual.peer.A, from 0.
 COLUMNS = {
@@ -31,8 +57,8 @@ COLUMNS = {
     "overall_responsiveness": 9,
 }
 _WHAT = "the one that holds TAC2010's documents and GuidedSumm2010_eval"
-_ARTICLE = re.compile(r"(?:^|/)(D\d+)[A-Z]?/\1[A-Z]?-A/([^/.][^/]*)$", re.IGNORECASE)
-_SUMMARY = re.compile(r"(?:^|/)ROUGE/(?:peers|models)/(D\d+)-A\.M\.100\.\w+\.(\w+)$", re.IGNORECASE)
+_TAC_ARTICLE = re.compile(r"(?:^|/)(D\d+)[A-Z]?/\1[A-Z]?-A/([^/.][^/]*)$", re.IGNORECASE)
+_TAC_SUMMARY = re.compile(r"(?:^|/)ROUGE/(?:peers|models)/(D\d+)-A\.M\.100\.\w+\.(\w+)$", re.IGNORECASE)
 _MANUAL = re.compile(r"(?:^|/)manual/manual\.peer\.A$", re.IGNORECASE)
 _ROUGE = re.compile(r"(?:^|/)ROUGE/rouge_A\.m\.out$", re.IGNORECASE)
 _ROUGE_LINE = re.compile(r"(\d+) (ROUGE-\S+) Eval \S*?(D\d+)[A-Z]?-A\S* R:(\S+) P:(\S+) F:(\S+)\s*")
@@ -40,7 +66,103 @@ _TEXT = re.compile(r"<TEXT[^>]*>(.*?)(?:</TEXT>|$)", re.IGNORECASE | re.DOTALL)
 _PARAGRAPH = re.compile(r"<P\b[^>]*>(.*?)(?=</P>|<P\b|$)", re.IGNORECASE | re.DOTALL)
 
 
-def load(path: str, unusable: Unusable) -> list[Judged]:
+class _Line(NamedTuple):
+    """One line of a table of results; ``writer``: who wrote the model that the judge compared with."""
+
+    article: str
+    summarizer: str
+    writer: str
+    coverage: float | None
+
+
+def _line_2001(cells: list[str]) -> _Line | None:
+    units = int(cells[14]) if len(cells) > 14 and cells[14].isdigit() else 0
+    if not units or len(cells) != 17 + 3 * units:
+        return None
+    expressed = [finite(cell) for cell in cells[18::3]]
+    known = [value for value in expressed if value is not None and 0 <= value <= 4]
+    return _Line(cells[2], cells[7], cells[5], sum(known) / (4 * units) if len(known) == units else None)
+
+
+def _line_2002(cells: list[str]) -> _Line | None:
+    return _Line(cells[2], cells[8], cells[6], finite(cells[27])) if len(cells) == 33 else None
+
+
+def load_2001(path: str, unusable: Unusable) -> list[Judged]:
+    """Score ``coverage`` in [0, 1]: the mean over the model's units of the share expressed (none 0, all 1; Lin & Hovy 2003).
+
+    One row an article and machine summarizer, the baseline among them. The reference is the human summary that the judge
+    compared with, or all of the article's where its writer is not known. Counted by name: what lacks its other half.
+    Raises InputError where there is no table of results in this layout.
+    """
+    return _load(path, unusable, "duc2001", _line_2001)
+
+
+def load_2002(path: str, unusable: Unusable) -> list[Judged]:
+    """Score ``coverage`` in [0, 1], NIST's own mean; the rest as for `load_2001`."""
+    return _load(path, unusable, "duc2002", _line_2002)
+
+
+def _load(path: str, unusable: Unusable, dataset: str, read: Callable[[list[str]], _Line | None]) -> list[Judged]:
+    sink = Collector(unusable)
+    articles: dict[str, str] = {}
+    written: dict[str, dict[str, str]] = {}
+    peers: dict[tuple[str, str], str] = {}
+    lines: dict[tuple[str, str], _Line] = {}
+    what = f"the one that holds {dataset.upper()}'s articles, summaries and results"
+    for place, data in files_below(Path(path), _any_of(_DUC_PEER, _DUC_WRITTEN, _DUC_ARTICLE, _DUC_TABLE), what):
+        text = decode(data)
+        if match := _DUC_PEER.search(place):
+            peers.setdefault(
+                (match[2], match[1]), "\n".join(filter(None, map(without_tags, _UNIT.findall(text) or [text])))
+            )
+        elif _DUC_WRITTEN.search(place):
+            for head, body in _SUM.findall(text):
+                about = {name.upper(): value for name, value in _ATTRIBUTE.findall(head)}
+                if not about.get("DOCREF") or not about.get("SUMMARIZER") or not without_tags(body):
+                    sink.note("a human summary without DOCREF, SUMMARIZER or text", place)
+                else:
+                    written.setdefault(about["DOCREF"], {}).setdefault(about["SUMMARIZER"], without_tags(body))
+        elif match := _DUC_ARTICLE.search(place):
+            articles.setdefault(match[1], "\n".join(_article_lines(text)))
+        else:
+            for number, line in enumerate(text.splitlines(), start=1):
+                if _LINE.match(line) and (found := read(line.split())) is None:
+                    sink.note("a line of results with another number of columns", f"{place}, line {number}")
+                elif _LINE.match(line) and found.summarizer.isdigit():
+                    lines.setdefault((found.article, found.summarizer), found)
+    if not lines:
+        raise InputError(
+            f"{path}: no line of single-document results in {dataset.upper()}'s layout (a file named …table… with lines that "
+            "begin 'D061 P AP880911-0016 100'), packed or unpacked; add NIST's results"
+        )
+    # A summary without results was not judged: of 2001's articles five a docset were.
+    for key in sorted(lines):
+        article, summarizer = key
+        where = f"{article}, summarizer {summarizer}"
+        if not peers.get(key):
+            sink.note("results without a summary", where)
+        elif not articles.get(article):
+            sink.note("results whose article has no text", where)
+        else:
+            own = written.get(article, {})
+            model = own.get(lines[key].writer)
+            references = (model,) if model else tuple(text for _, text in sorted(own.items()))
+            if not model:
+                sink.note("the model's writer has no summary of the article (all others are its references)", where)
+            coverage = lines[key].coverage
+            scores = {} if coverage is None else {"coverage": coverage}
+            sink.add(Judged(article, summarizer, (articles[article],), peers[key], references, scores, dataset), where)
+    return sink.rows
+
+
+def _article_lines(markup: str) -> list[str]:
+    """An article's text: a line a sentence or paragraph that is marked, one for all where none is."""
+    pieces = (piece for _, body in _BODY.findall(markup) for piece in _BREAK.split(body))
+    return [text for piece in pieces if (text := without_tags(piece))]
+
+
+def load_tac2010(path: str, unusable: Unusable) -> list[Judged]:
     """One row a docset and machine summarizer, with all the docset's readable articles as ``documents``.
 
     Scores: ``modified_pyramid``, ``modified_pyramid_jackknife``, ``linguistic_quality``, ``overall_responsiveness``.
@@ -54,15 +176,15 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
     peers: dict[tuple[str, str], str] = {}
     models: dict[str, dict[str, str]] = {}
     manual: str | None = None
-    for place, data in files_below(Path(path), _any_of(_ARTICLE, _SUMMARY, _MANUAL), _WHAT):
-        if match := _ARTICLE.search(place):
+    for place, data in files_below(Path(path), _any_of(_TAC_ARTICLE, _TAC_SUMMARY, _MANUAL), _WHAT):
+        if match := _TAC_ARTICLE.search(place):
             docset = match[1].upper()
             text = article_text(decode(data))
             if not text:
                 sink.note("an article without text", place)
             else:
                 articles.setdefault(docset, {}).setdefault(match[2], text)
-        elif match := _SUMMARY.search(place):
+        elif match := _TAC_SUMMARY.search(place):
             docset, summarizer, text = match[1].upper(), match[2], decode(data).strip()
             if not text:
                 sink.note("a blank summary", place)
