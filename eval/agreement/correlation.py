@@ -53,14 +53,9 @@ def _kendall(ranks: np.ndarray) -> np.ndarray:
         sign = np.sign(ranks[..., start : start + step, None] - ranks[..., None, :]).astype(np.float32)
         sign = sign.reshape(*lead, columns, -1)
         agree += sign @ np.swapaxes(sign, -1, -2)
-    return _normalised(agree)
-
-
-def _normalised(product: np.ndarray) -> np.ndarray:
-    """product[i, j] / √(product[i, i] product[j, j]); NaN where a diagonal entry is 0."""
-    diagonal = np.diagonal(product, axis1=-2, axis2=-1)
+    diagonal = np.diagonal(agree, axis1=-2, axis2=-1)
     root = np.sqrt(np.where(diagonal > 0, diagonal, np.nan))
-    return product / (root[..., :, None] * root[..., None, :])
+    return agree / (root[..., :, None] * root[..., None, :])
 
 
 def partial(xy: np.ndarray, xz: np.ndarray, yz: np.ndarray) -> np.ndarray:
@@ -105,82 +100,51 @@ def weighted_pooled(
     as it was drawn; NaN where a column of that resample is constant or it has fewer than three rows.
     """
     weights = np.asarray(weights, dtype=np.float64)
-    first, second = np.array(pairs, dtype=int).reshape(-1, 2).T
-    ways = {"auc": _weighted_auc, "pearson": _weighted_pearson, "spearman": _weighted_spearman}
-    # Kendall's looks at all resamples at once.
-    way, step = ways.get(coefficient, _weighted_kendall), max(1, _CHUNK // max(1, values.size))
-    parts = (
-        [weights[start : start + step] for start in range(0, len(weights), step)] if coefficient in ways else [weights]
-    )
-    result = np.concatenate([way(values, documents, part, pairs) for part in parts])
-    constant = _constant_columns(values, documents, weights)
+    if coefficient == "kendall":
+        result = _weighted_kendall(values, documents, weights, pairs)
+    else:
+        step = max(1, _CHUNK // max(1, values.size))
+        parts = [weights[start : start + step] for start in range(0, len(weights), step)]
+        result = np.concatenate([_weighted(values, documents, part, pairs, coefficient) for part in parts])
     few = weights @ np.bincount(documents, minlength=weights.shape[1]) < 3
-    undefined = constant[:, first] | constant[:, second] | few[:, None]
-    return np.where(undefined, np.nan, np.clip(result, -1.0, 1.0))
+    return np.where(few[:, None], np.nan, np.clip(result, -1.0, 1.0))
 
 
-def _constant_columns(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """bool [B, K]: the column takes one value only over the documents drawn."""
-    present, starts = np.unique(documents, return_index=True)
-    low, high = np.minimum.reduceat(values, starts, axis=1), np.maximum.reduceat(values, starts, axis=1)
-    drawn = weights[:, present] > 0
-    ends = zip(low, high, strict=True)
-    most = [(np.where(drawn, lo, np.inf).min(axis=1), np.where(drawn, hi, -np.inf).max(axis=1)) for lo, hi in ends]
-    return np.stack([hi <= lo for lo, hi in most], axis=1)
-
-
-def _weighted_pearson(
-    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
+def _weighted(
+    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]], coefficient: str
 ) -> np.ndarray:
-    present, starts = np.unique(documents, return_index=True)
-    z = standardised(values)
-    sums = np.add.reduceat(z, starts, axis=1).T
-    cross = np.stack([part @ part.T for part in np.split(z, starts[1:], axis=1)])
-    drawn = weights[:, present]
-    total = (drawn @ np.diff(np.append(starts, len(documents))))[:, None]
-    mean = (drawn @ sums) / np.where(total > 0, total, 1)
-    product = np.tensordot(drawn, cross, axes=1) - total[:, :, None] * mean[:, :, None] * mean[:, None, :]
-    return _normalised(product)[:, [i for i, _ in pairs], [j for _, j in pairs]]
-
-
-def _weighted_spearman(
-    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
-) -> np.ndarray:
+    """Pearson's and Spearman's correlation; ``auc``: the share of the pairs (good, bad) in which the good one, the higher of two
+    values of column j, is higher in column i, ties half.
+    """
     # Resamples stand in columns, so that every step below runs along contiguous memory.
     drawn = np.ascontiguousarray(weights.T)
     rows = drawn[documents]
     total = rows.sum(axis=0)
-    ranks, spread = {}, {}
+    # Values, or mid-ranks, less their mean, and the sum of their squares.
+    middle, spread = {}, {}
     for k in sorted({k for pair in pairs for k in pair}):
-        order = np.argsort(values[k], kind="stable")
-        _, group, sizes = np.unique(values[k], return_inverse=True, return_counts=True)
-        upto = np.cumsum(drawn[documents[order]], axis=0)[np.cumsum(sizes) - 1]
-        before = np.concatenate([np.zeros((1, len(weights))), upto[:-1]])
-        # The mid-rank of a tied group is (before + upto + 1)/2; the mean rank is (total + 1)/2.
-        middle = (before + upto - total) / 2
-        ranks[k] = middle[group]
-        spread[k] = ((upto - before) * middle**2).sum(axis=0)
-    weighted = {j: ranks[j] * rows for _, j in pairs}
+        if coefficient == "pearson":
+            column = standardised(values[k])[:, None]
+            middle[k] = column - (column * rows).sum(axis=0) / np.where(total > 0, total, 1)
+            squares = np.einsum("nb,nb,nb->b", rows, middle[k], middle[k])
+        else:
+            order = np.argsort(values[k], kind="stable")
+            _, group, sizes = np.unique(values[k], return_inverse=True, return_counts=True)
+            upto = np.cumsum(drawn[documents[order]], axis=0)[np.cumsum(sizes) - 1]
+            before = np.concatenate([np.zeros((1, len(weights))), upto[:-1]])
+            # The mid-rank of a tied group is (before + upto + 1)/2; the mean rank is (total + 1)/2.
+            ranks = (before + upto - total) / 2
+            middle[k] = ranks[group]
+            squares = ((upto - before) * ranks**2).sum(axis=0)
+        # Below that a column is constant, and what is left are rounding errors.
+        spread[k] = np.where(squares > 1e-24 * total, squares, np.nan)
+    weighted = {j: middle[j] * rows for _, j in pairs}
     result = np.empty((len(weights), len(pairs)))
     for p, (i, j) in enumerate(pairs):
-        product = spread[i] * spread[j]
-        root = np.sqrt(np.where(product > 0, product, np.nan))
-        result[:, p] = np.einsum("nb,nb->b", ranks[i], weighted[j]) / root
-    return result
-
-
-def _weighted_auc(
-    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
-) -> np.ndarray:
-    """Share of the pairs (good, bad) in which the good one, the higher value of column j, is higher in column i; ties half."""
-    rows, result = weights.T[documents], np.empty((len(weights), len(pairs)))
-    for p, (i, j) in enumerate(pairs):
-        order = np.argsort(values[i], kind="stable")
-        _, starts = np.unique(values[i][order], return_index=True)
-        is_good = (values[j] == values[j].max())[order, None]
-        good, bad = (np.add.reduceat(rows[order] * side, starts, axis=0) for side in (is_good, ~is_good))
-        below, number = np.cumsum(bad, axis=0) - bad / 2, good.sum(axis=0) * bad.sum(axis=0)
-        result[:, p] = (good * below).sum(axis=0) / np.where(number > 0, number, np.nan)
+        product = np.einsum("nb,nb->b", middle[i], weighted[j])
+        # Of g good and b bad ones the squares are g·b·(g + b)/4, and the product is g·b/2 times the difference of mean ranks.
+        share = 0.5 + product / (2 * spread[j]) + 0 * spread[i]
+        result[:, p] = share if coefficient == "auc" else product / np.sqrt(spread[i] * spread[j])
     return result
 
 

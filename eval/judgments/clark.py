@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.judgments.archives import decode, files_below
-from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
+from negsample.eval.judgments.collect import Collector, Unusable, decode, files_below, finite, name_field
 from negsample.io.files import failure
 from negsample.io.read import Row, json_row, text_field
 from negsample.records import Judged

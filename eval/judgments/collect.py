@@ -1,15 +1,23 @@
-"""Gathering judged rows, counting by reason and place what could not be used; the plain mean of the human scores."""
+"""Gathering judged rows, counting by reason and place what could not be used; the plain mean of the human scores; files of a data
+set as its publisher hands them out, packed or unpacked, read without unpacking to disk.
+"""
 
+import html
+import io
 import math
+import re
+import tarfile
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
-from negsample.errors import RecordError
+from negsample.errors import InputError, RecordError
 from negsample.io.read import Row, text_field
 from negsample.records import Judged, document_key
 
@@ -174,3 +182,61 @@ def _scale(low: float, high: float) -> tuple[int, int] | None:
     """The narrowest scale that holds ``low`` and ``high``, if they are more than half of it apart; None where none does."""
     scale = next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), None)
     return scale if scale is not None and 2 * (high - low) > scale[1] - scale[0] else None
+
+
+# --- files as they are handed out
+
+_TAG = re.compile(r"<[^<>]*>")
+_ARCHIVES = (".tar", ".tgz", ".tar.gz")
+
+
+def files_below(root: Path, wanted: Callable[[str], bool], what: str) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every file below ``root`` whose name is ``wanted``: unpacked files first, then archives' members.
+
+    Archives inside archives are read too. Raises InputError where ``root`` is no folder (``what`` says which to give), and
+    for a file that can't be read or an archive that is damaged.
+    """
+    if not root.is_dir():
+        raise InputError(f"{root}: not a folder; give {what}")
+    files = sorted(file for file in root.rglob("*") if file.is_file())
+    for file in files:
+        place = file.relative_to(root.parent).as_posix() if root.parent != root else file.as_posix()
+        if wanted(place):
+            try:
+                yield place, file.read_bytes()
+            except OSError as error:
+                raise InputError(f"{file}: can't be read ({error.strerror}); check its permissions") from None
+    for file in files:
+        if file.name.lower().endswith(_ARCHIVES):
+            with file.open("rb") as stream:
+                yield from _members(stream, str(file), wanted)
+
+
+def _members(stream: IO[bytes], name: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """The wanted files of an archive, and of the archives inside it."""
+    try:
+        with tarfile.open(fileobj=stream) as archive:
+            for member in archive:
+                inner = member.name.lower().endswith(_ARCHIVES)
+                content = archive.extractfile(member) if member.isfile() and (inner or wanted(member.name)) else None
+                if content is None:
+                    continue
+                if inner:
+                    yield from _members(io.BytesIO(content.read()), f"{name}: {member.name}", wanted)
+                else:
+                    yield member.name, content.read()
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise InputError(f"{name}: not a sound tar archive ({error}); get it again") from None
+
+
+def decode(data: bytes) -> str:
+    """The text of ``data``: UTF-8, else Windows' Latin-1, of which Latin-1 newswire is a part."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def without_tags(markup: str) -> str:
+    """The text of a piece of SGML or HTML in one line: tags out, entities resolved."""
+    return " ".join(html.unescape(_TAG.sub(" ", markup)).split())

@@ -34,8 +34,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from negsample.errors import InputError
-from negsample.eval.judgments.archives import decode, files_below, without_tags
-from negsample.eval.judgments.collect import Collector, Unusable, finite
+from negsample.eval.judgments.collect import Collector, Unusable, decode, files_below, finite, without_tags
 from negsample.records import Judged
 
 _DUC_TABLE = re.compile(r"(?:^|/)[^/]*table[^/]*$", re.IGNORECASE)

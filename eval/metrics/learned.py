@@ -221,10 +221,10 @@ def geometric_mean(human: Mapping[str, np.ndarray]) -> np.ndarray:
     for name, scores in zip(human, values, strict=True):
         if (scores < 0).any():
             raise InputError(f"human score {name!r} has a negative value; a geometric mean needs 0 or more")
-    if len(values) == 1:
-        return values[0]
+    from scipy.stats import gmean
+
     with np.errstate(divide="ignore"):
-        return np.exp(np.log(values).mean(axis=0))
+        return values[0] if len(values) == 1 else np.asarray(gmean(values, axis=0))
 
 
 def _fitted(x: np.ndarray, y: np.ndarray, equal: bool) -> tuple[np.ndarray, float]:

@@ -29,6 +29,8 @@ _SMALLEST_WINDOW = 16
 _CHUNK = 512
 _REMEMBERED = 200_000
 
+# What stands in the place of an entity: the paper does not say; its authors' program writes this.
+MASK = "MASKED"
 Span = tuple[int, int]
 
 
@@ -59,7 +61,6 @@ def summaqa_f1(
     *,
     model: str = "",
     against: Against = "auto",
-    mask: str = "MASKED",
     device: str = "auto",
 ) -> tuple[Score, str]:
     """``summaqa-f1``: mean over the questions of the token F1 of the answer found in the summary.
@@ -69,15 +70,14 @@ def summaqa_f1(
     summary for it. ``model``: folder or hub id of an extractive question-answering model (theirs: BERT base, SQuAD);
     none is packaged. ``against``: where the questions come from, ``document`` (their unsup), ``references`` (their sup;
     those of all references together), or ``auto``, the references where the record has any. Entities are those of spaCy's
-    packaged en_core_web_sm (extra ``[sample]``). ``mask``: what stands in the entity's place (the paper does not say; the
-    default is the word that its authors' program writes). Missing where
+    packaged en_core_web_sm (extra ``[sample]``). Missing where
     the source has no entity; a blank summary scores 0.
     """
 
     def value(question: Question, answer: Answer) -> float:
         return squad_f1(answer.text, question.answer)
 
-    return _by_questions("summaqa-f1", model, value, against, mask, device)
+    return _by_questions("summaqa-f1", model, value, against, device)
 
 
 @metric("summaqa-conf")
@@ -86,7 +86,6 @@ def summaqa_conf(
     model: str = "",
     confidence: Literal["true", "predicted"] = "true",
     against: Against = "auto",
-    mask: str = "MASKED",
     device: str = "auto",
 ) -> tuple[Score, str]:
     """``summaqa-conf``: mean over the questions of the model's confidence, in [0, 1], higher is better.
@@ -99,16 +98,14 @@ def summaqa_conf(
     def value(_: Question, answer: Answer) -> float:
         return answer.true if confidence == "true" else answer.predicted
 
-    return _by_questions("summaqa-conf", model, value, against, mask, device)
+    return _by_questions("summaqa-conf", model, value, against, device)
 
 
 def _by_questions(
-    name: str, model: str, value: Callable[[Question, Answer], float], against: str, mask: str, device: str
+    name: str, model: str, value: Callable[[Question, Answer], float], against: str, device: str
 ) -> tuple[Score, str]:
     """The mean of ``value`` over the questions of each item, and the end of the signature."""
     need_model(name, model, "an extractive question-answering model")
-    if not mask.strip():
-        raise InputError("option mask: give a word to stand in the place of the entity")
     try:
         find, found_by = spacy_finder()
     except ImportError as error:
@@ -116,7 +113,7 @@ def _by_questions(
     reader = load_qa(model, device)
 
     def score(items: Sequence[Item]) -> Results:
-        questions_of = cache(lambda text: tuple(questions(text, find, mask)))
+        questions_of = cache(lambda text: tuple(questions(text, find)))
         asked = [[q for source in targets_of(item, against) for q in questions_of(source)] for item in items]
         pairs = [(question, item.summary) for item, mine in zip(items, asked, strict=True) for question in mine]
         answers = iter(reader.answer(pairs))
@@ -134,14 +131,14 @@ def _by_questions(
 # --- cloze questions
 
 
-def questions(text: str, find: Finder, mask: str = "MASKED") -> list[Question]:
+def questions(text: str, find: Finder) -> list[Question]:
     """One question for every mention of an entity in ``text``: its sentence, that mention masked, the others left.
 
     Sentences are those of ``negsample.sentences``. An entity named twice gives two questions.
     """
     sentences = split_sentences(readable(text))
     return [
-        Question(sentence[:start] + mask + sentence[stop:], (start, start + len(mask)), sentence[start:stop])
+        Question(sentence[:start] + MASK + sentence[stop:], (start, start + len(MASK)), sentence[start:stop])
         for sentence, spans in zip(sentences, find(sentences), strict=True)
         for start, stop in spans
     ]

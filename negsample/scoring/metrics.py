@@ -33,7 +33,7 @@ METRICS = Registry(
         "novelty2": "negsample.eval.metrics.baselines:novelty2",
         "novelty3": "negsample.eval.metrics.baselines:novelty3",
         "novelty4": "negsample.eval.metrics.baselines:novelty4",
-        "textrank": "negsample.eval.metrics.textrank:textrank",
+        "textrank": "negsample.eval.metrics.baselines:textrank",
         "summaqa-f1": "negsample.eval.metrics.summaqa:summaqa_f1",
         "summaqa-conf": "negsample.eval.metrics.summaqa:summaqa_conf",
         "bartscore": "negsample.eval.metrics.language_models:bartscore",

@@ -322,7 +322,6 @@ def test_signature_and_mistakes(tiny_qa: Path, tiny_bert: Path, tmp_path: Path) 
         (f"summaqa-f1(model={tmp_path}/none)", "is no folder"),
         (f"summaqa-f1(model={tiny_qa},against=documents)", "document"),
         (f"summaqa-conf(model={tiny_qa},confidence=yes)", "predicted"),
-        (f"summaqa-f1(model={tiny_qa},mask=) ", "mask"),
         (f"summaqa-f1(model={tiny_bert})", "trained for this task"),
     ):
         with pytest.raises(InputError, match=re.escape(told)):
@@ -347,8 +346,6 @@ def test_questions_mask_one_mention_at_a_time() -> None:
         Question("They say Rome fell in MASKED.", (22, 28), "410"),
         Question("Others say MASKED rose.", (11, 17), "Rome"),
     ]
-    first = questions(text, names_in, mask="[MASK]")[0]
-    assert first.text[slice(*first.mask)] == "[MASK]"
     assert questions("", names_in) == []
 
 

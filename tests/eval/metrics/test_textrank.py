@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.eval.metrics.textrank import MOST_SENTENCES, pagerank, similarities
+from negsample.eval.metrics.baselines import MOST_SENTENCES, pagerank, similarities
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
 
