@@ -3,7 +3,7 @@ object that the terminal, the page and the files read.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -66,13 +66,8 @@ class Settings:
         return [level for level in MAIN_COEFFICIENT if level in ("label", *self.levels)]
 
 
-@dataclass(frozen=True)
-class Line:
-    """One metric in the table of a data set and human score; ``figures``: level → its headline figure."""
-
-    column: ScoreColumn
-    figures: dict[str, fg.AgreementFigure]
-    verdict: sg.BaselineVerdict | None
+Line = tuple[ScoreColumn, dict[str, fg.AgreementFigure], sg.BaselineVerdict | None]
+"""One metric in the table of a data set and human score: level → its headline figure (or share → figure), its verdict."""
 
 
 @dataclass(frozen=True)
@@ -108,24 +103,21 @@ class Measured:
         valued = (level for level, own in figures.items() if any(f.value is not None for f in own.values()))
         lead = next(valued, next(iter(figures)))
 
-        def line(column: ScoreColumn) -> Line:
-            own = {level: found[column.name] for level, found in figures.items()}
-            return Line(column, own, self._verdict(human, column.name, lead))
+        found = self._lines(human, figures, lead)
+        return sorted(found, key=lambda line: (_falling(line[1][lead]), line[0].name))
 
-        value = {name: -2.0 if figure.value is None else figure.value for name, figure in figures[lead].items()}
-        return sorted(map(line, self.columns), key=lambda line: (-value[line.column.name], line.column.name))
-
-    def share_lines(self, human: str) -> list[tuple[ScoreColumn, list[fg.AgreementFigure], sg.BaselineVerdict | None]]:
+    def share_lines(self, human: str) -> list[Line]:
         """Return each metric with its shares (`shares`), highest first share first; [] where none was measured."""
         if human not in self.shares or not self.shares[human].figures:
             return []
-        kind, of = self.shares[human].kind, {(f.metric, f.coefficient): f for f in self.shares[human].figures}
-        figures = {column.name: [of[column.name, share] for share in kind.names] for column in self.columns}
-        found = [(own, figures[own.name], self._verdict(human, own.name, kind.level)) for own in self.columns]
-        return sorted(found, key=lambda line: 1.0 if line[1][0].value is None else -line[1][0].value)
+        kind, figures = self.shares[human].kind, self.shares[human].figures
+        of = {share: {f.metric: f for f in figures if f.coefficient == share} for share in kind.names}
+        return sorted(self._lines(human, of, kind.level), key=lambda line: _falling(next(iter(line[1].values()))))
 
-    def _verdict(self, human: str, metric: str, level: str) -> sg.BaselineVerdict | None:
-        return self.verdicts.get((human, metric, level, MAIN_COEFFICIENT[level]))
+    def _lines(self, human: str, figures: Mapping[str, Mapping[str, fg.AgreementFigure]], level: str) -> list[Line]:
+        verdicts = [self.verdicts.get((human, own.name, level, MAIN_COEFFICIENT[level])) for own in self.columns]
+        found = [{name: of[own.name] for name, of in figures.items()} for own in self.columns]
+        return list(zip(self.columns, found, verdicts, strict=True))
 
     def among(self, human: str) -> list[tuple[str, dict[str, Ceiling], str]]:
         """Return the rows of annotators: name, level → agreement, with whom; [] where there are no two."""
@@ -139,7 +131,7 @@ class Measured:
 
     def subjects(self, human: str, most: int) -> list[str]:
         """Return the metrics to draw: those asked about, in order, at most ``most`` with the best trivial baseline."""
-        best = [line.column.name for line in self.lines(human) if line.column.name in TRIVIAL][:1]
+        best = [column.name for column, _, _ in self.lines(human) if column.name in TRIVIAL][:1]
         asked = [column.name for column in self.columns if column.kind != "baseline"]
         return asked[: most - len(best)] + best
 
@@ -166,6 +158,10 @@ class Measured:
         """Describe the data set in one line."""
         systems = f"{len(self.table.system_names)} systems" if len(self.table.system_names) > 1 else "one system"
         return f"{len(self.table.words)} summaries, {len(self.table.document_names)} documents, {systems}"
+
+
+def _falling(figure: fg.AgreementFigure) -> float:
+    return 2.0 if figure.value is None else -figure.value
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,4 @@
-"""Baselines that no metric should lose to: length, copying, term recall, the lead, the untrained alignment; novelty; TextRank, how
-important the summary's sentences are in the graph of the document's.
+"""Baselines that no metric should lose to: length, copying, term recall, the lead, the untrained alignment; novelty; TextRank.
 
 One more, the cosine of whole texts, is in ``cosine``.
 """

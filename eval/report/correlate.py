@@ -161,7 +161,7 @@ def correlation_page(result: Correlation) -> str:
 
 def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
     lines, shares, drawn = data.lines(human), data.share_lines(human), data.subjects(human, _DRAWN)
-    levels = [level for level in shown if level in lines[0].figures]
+    levels = [level for level in shown if level in lines[0][1]]
     asked = [column.name for column in data.columns if column.kind != "baseline"]
     return {
         "name": human,
@@ -169,10 +169,10 @@ def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
         "levels": levels,
         "shares": shares,
         "among": data.among(human),
-        "shares_scale": _scale(first for _, (first, *_), _ in shares),
-        "scales": {level: _scale(line.figures[level] for line in lines) for level in levels},
+        "shares_scale": _scale(next(iter(found.values())) for _, found, _ in shares),
+        "scales": {level: _scale(found[level] for _, found, _ in lines) for level in levels},
         "matrices": [
-            _matrix(data, human, level, [line.column.name for line in lines])
+            _matrix(data, human, level, [column.name for column, _, _ in lines])
             for level in (*levels, *SHARES)
             if (human, level) in data.beats
         ],

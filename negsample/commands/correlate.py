@@ -102,8 +102,8 @@ def _print_shares(data: "Measured", human: str) -> None:
         (
             _name(column),
             *([short(limits[column.name])] if limits else []),
-            *map(_with_span, figures),
-            str(figures[0].n),
+            *map(_with_span, figures.values()),
+            str(next(iter(figures.values())).n),
             _beside(column, verdict),
         )
         for column, figures, verdict in lines
@@ -130,13 +130,13 @@ def print_correlation(result: "Correlation") -> None:
     for data in result.datasets:
         for human in data.table.human:
             lines, rows = data.lines(human), []
-            levels = [level for level in result.settings.shown_levels() if level in lines[0].figures]
-            for line in lines:
+            levels = [level for level in result.settings.shown_levels() if level in lines[0][1]]
+            for column, figures, verdict in lines:
                 cells = []
-                for figure in (line.figures[level] for level in levels):
+                for figure in (figures[level] for level in levels):
                     cells += [_with_span(figure), str(figure.n)]
                     cells += [number(figure.given_length)] if figure.level != "label" else []
-                rows.append((_name(line.column), *cells, _beside(line.column, line.verdict)))
+                rows.append((_name(column), *cells, _beside(column, verdict)))
             for name, agreed, beside in data.among(human):
                 pairs = ([_with_span(agreed[level]) if level in agreed else "", ""] for level in levels)
                 gaps = ([] if level == "label" else [""] for level in levels)
