@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.read import NoRecordsError
-from negsample.io.resume import work_folder
-from negsample.io.run_record import Stopwatch, versions
-from negsample.progress import Bar
+from negsample.io.run_record import Stopwatch, versions, work_folder
 from negsample.scoring.files import CHUNK, Settings
 from negsample.scoring.parts import (
     Part,
@@ -33,6 +31,7 @@ from negsample.scoring.parts import (
 )
 from negsample.scoring.scorer import Scorer
 from negsample.scoring.tally import Tally
+from negsample.terminal import Bar
 
 SUMMARY = "_SUMMARY.json"
 # Times that a part is tried again after its actor has died: what kills every one must not do so for ever.

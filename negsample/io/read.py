@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError, RecordError
-from negsample.io.csv_rows import read_csv
 from negsample.io.files import failure, format_of, has_known_ending
-from negsample.io.lines import NOT_UTF8, check_exists, display, is_pipe, reading
+from negsample.io.lines import NOT_UTF8, check_exists, display, is_pipe, read_csv, reading
 from negsample.records import Example, Row, document_key, joined, kind_of, text_fault, texts_of, told_document
 
 _PARQUET_BATCH = 128

@@ -23,7 +23,6 @@ from negsample.eval.judgments.collect import is_mean
 from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.learned import SPLITS, fit_learned
 from negsample.io.files import atomic_json
-from negsample.number_text import number
 from negsample.papers.declared import Declared
 from negsample.papers.records import Record, Table
 from negsample.records import Judged
@@ -32,6 +31,7 @@ from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
 from negsample.sentences import split_sentences
+from negsample.terminal import number
 from negsample.text import word_count, word_tokens
 
 LETTERS = {"pearson": "P", "spearman": "S", "kendall": "τ"}

@@ -7,13 +7,11 @@ from typing import Any
 
 from negsample.errors import InputError
 from negsample.eval.agreement.correlate import Source
-from negsample.io.resume import work_folder
-from negsample.io.run_record import Stopwatch, fingerprints
+from negsample.io.run_record import Stopwatch, fingerprints, work_folder
 from negsample.papers import headlines, judged, stand_ins, trained
 from negsample.papers.declared import Declared, declared
-from negsample.papers.drawn import DRAWN, draw
 from negsample.papers.judged import Asked
-from negsample.papers.records import Table, write
+from negsample.papers.records import DRAWN, Table, draw, write
 
 Run = Callable[[Declared, Asked, Path, Callable[[str], None]], tuple[Table, dict[str, Any]]]
 ON_PEOPLE = {**judged.KINDS, **headlines.KINDS}

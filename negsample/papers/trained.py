@@ -24,7 +24,7 @@ from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import nist_rouge
-from negsample.io.resume import work_folder
+from negsample.io.run_record import work_folder
 from negsample.models import load
 from negsample.models.build import takes
 from negsample.papers import stand_ins

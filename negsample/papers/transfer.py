@@ -18,8 +18,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, replacing
-from negsample.io.resume import trying, waiting, work_folder
-from negsample.io.run_record import Stopwatch
+from negsample.io.run_record import Stopwatch, trying, waiting, work_folder
 from negsample.models.build import Parts, load_parts, takes
 from negsample.models.evaluation import by_kind, figures
 from negsample.models.features.align import AlignFeatures
@@ -27,10 +26,12 @@ from negsample.models.features.rows import RowFeatures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
-from negsample.papers.transfer_config import HeadSetting, Source, TransferConfig
-from negsample.papers.transfer_data import (
+from negsample.papers.transfer_config import (
     Choice,
     DomainSplit,
+    HeadSetting,
+    Source,
+    TransferConfig,
     choose,
     held_out,
     split_domain,

@@ -1,12 +1,11 @@
 """Metrics by name. They live in ``negsample.eval.metrics``; that they are named here lets models and rewards weigh them.
 
-A specification is that of ``negsample.spec``: ``words``, ``rouge1(value=recall)``, ``learned:FILE``.
+A specification is that of ``negsample.registry``: ``words``, ``rouge1(value=recall)``, ``learned:FILE``.
 """
 
 from negsample.errors import InputError
-from negsample.registry import Registry
+from negsample.registry import Registry, build, quote
 from negsample.scoring.scorer import Scorer
-from negsample.spec import build, quote
 
 METRICS = Registry(
     "metric",

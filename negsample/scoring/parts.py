@@ -20,9 +20,8 @@ from negsample.io.read import Row, is_saved, read_rows
 from negsample.io.write import open_writer, schema_of, told_schema
 from negsample.records import told_document
 from negsample.scoring.files import Settings, chunks, kept_fields, records_of, scored_chunks
-from negsample.scoring.kinds import look
 from negsample.scoring.scorer import Columns, Scorer
-from negsample.scoring.tally import Tally
+from negsample.scoring.tally import Tally, look
 from negsample.seeds import digest
 
 # Records of a file by which it is told what its columns hold.

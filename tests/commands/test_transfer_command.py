@@ -12,7 +12,7 @@ from pages import check
 from tests_support import story
 
 from negsample.commands.tables import transfer
-from negsample.number_text import number
+from negsample.terminal import number
 
 
 @pytest.fixture(scope="module")

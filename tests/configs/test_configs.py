@@ -14,8 +14,8 @@ from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins as smoke
 from negsample.papers.trained import read_grid
 from negsample.papers.transfer_config import read_transfer
+from negsample.registry import parse
 from negsample.settings import FOLDER, read_file
-from negsample.spec import parse
 from negsample.train.config import read_config
 from negsample.train.job import loss_of
 from negsample.train.reinforce.config import read_reinforce_config

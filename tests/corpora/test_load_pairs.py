@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from tests_support import SHARED_DATA
 
-from negsample.corpora import CORPORA, CorpusOptions, describe_skipped, load_pairs
+from negsample.corpora import CORPORA, CorpusOptions, corpus_name, describe_skipped, load_pairs
 from negsample.corpora import pairs as corpus_pairs
-from negsample.corpora.files import corpus_name
 from negsample.errors import InputError, RecordError
 from negsample.records import Pair, Row
 

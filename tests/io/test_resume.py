@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from negsample.errors import InputError
-from negsample.io import resume as module
-from negsample.io.resume import trying, waiting, work_folder
+from negsample.io import run_record as module
+from negsample.io.run_record import trying, waiting, work_folder
 
 
 def shared(out, **arguments):

@@ -13,9 +13,9 @@ from negsample.papers.declared import all_declared, declared
 from negsample.papers.headlines import TASKS, times_best
 from negsample.papers.records import Record
 from negsample.papers.run import TAKES
+from negsample.registry import parse
 from negsample.scoring.metrics import METRICS
 from negsample.settings import config_names
-from negsample.spec import parse
 
 DOCS = Path(__file__).parents[2] / "docs" / "papers.md"
 NAMED = [each.name for each in all_declared() if each.name]

@@ -9,7 +9,7 @@ from tests_support import write_pairs
 from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.negatives.recipe import parse_recipe
-from negsample.papers.transfer_data import (
+from negsample.papers.transfer_config import (
     DomainSplit,
     choose,
     held_out,

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from negsample.errors import InputError
 from negsample.models import load
 from negsample.models.encoders.transformer import TransformerEncoder
-from negsample.rewards import Partial, Reward, within_spread
-from negsample.rewards.terms import make_terms
+from negsample.rewards import Partial, Reward, make_terms, within_spread
 from negsample.scoring.metrics import make_metric
 from negsample.scoring.scorer import Item
 
@@ -179,7 +178,7 @@ def test_what_is_wrong_is_named(spec: str, options: dict[str, Any], fault: str) 
 
 
 def test_the_papers_sums_have_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("negsample.rewards.terms.make_metric", lambda name: replace(make_metric("words"), name=name))
+    monkeypatch.setattr("negsample.rewards.make_metric", lambda name: replace(make_metric("words"), name=name))
     terms, scaled = make_terms("QA_learned(model=org/qa)")
     assert not scaled
     assert [(term.name.partition("(")[0], term.weight) for term in terms] == [

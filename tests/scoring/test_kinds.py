@@ -7,9 +7,8 @@ import pytest
 
 from negsample.records import Row, joined
 from negsample.scoring.files import DEFAULTS
-from negsample.scoring.kinds import KINDS, WORTHLESS, look, notices, text_kind
 from negsample.scoring.metrics import make_metric
-from negsample.scoring.tally import Tally
+from negsample.scoring.tally import KINDS, WORTHLESS, Tally, look, notices, text_kind
 
 NEWS = "The council has voted to close the bridge, which was built by a firm that is no more. They say it would cost too much."
 CHAT = "Ann: Shall we go?\nBo: Yes, to the bridge.\nAnn: It is closed."

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import RecordError
-from negsample.scoring.files import Settings, table
+from negsample.scoring.files import Choice, Settings, best, select_best, table
 from negsample.scoring.metrics import make_metric
-from negsample.scoring.select import Choice, best, select_best
 
 
 def chosen(*candidates: tuple[str, float | None]) -> list[Choice]:
