@@ -7,11 +7,10 @@ correlations is marked (the paper doesn't say by which figure it chose). Tables 
 score by score, and ROUGE. The three share a folder, and in it the models.
 """
 
-import dataclasses
 import itertools
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,18 +27,17 @@ from negsample.io.run_record import work_folder
 from negsample.models import load
 from negsample.models.build import takes
 from negsample.papers import stand_ins
-from negsample.papers.declared import Declared
+from negsample.papers.declared import Declared, declared
 from negsample.papers.judged import Asked, Measured, figure_record, measure
 from negsample.papers.records import Record, Table
 from negsample.papers.transfer import Cell, Transfer, run_transfer
 from negsample.papers.transfer_config import DOMAIN_KEYS, TransferConfig
 from negsample.papers.transfer_report import about_domains, figures_of, percent
 from negsample.records import Judged
-from negsample.registry import distinct, suggestion
+from negsample.registry import suggestion
 from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
-from negsample.settings import make_settings, read_settings, read_words
-from negsample.train.config import TrainConfig, read_config
+from negsample.settings import convert, make_settings, read_file, read_words
 
 # Encoders where none are named; the costliest first, so that two processes end at about the same time.
 OFFLINE = (
@@ -57,88 +55,68 @@ _REFUSED = {"recipe": "leave it out", "head": "leave it out", "encoder": "give -
 PRINTED = ("modified_pyramid", "linguistic_quality", "overall_responsiveness")
 # What a row of ROUGE is called where it is not NIST's.
 COMPUTED = " computed"
-# What all trainings of an experiment have in common.
-TRAINING = tuple(
-    field.name for field in dataclasses.fields(TrainConfig) if field.name not in (*DOMAIN_KEYS, "head", "recipe")
-)
 Nist = Mapping[tuple[str, str], Mapping[str, float]]
 """NIST's ROUGE: docset, summarizer → name → value."""
 
 
-def experiment(configs: Mapping[str, TrainConfig], **own: Any) -> TransferConfig:
-    """The experiment with a source for each of the ``configs`` by name, which differ in what they read alone."""
-    first, *_ = configs.values()
-
-    def given(config: TrainConfig, keys: Sequence[str]) -> dict[str, Any]:
-        return {key: value for key in keys if (value := getattr(config, key)) != getattr(TrainConfig, key)}
-
-    sources = {name: {"corpus": config.corpus, **given(config, DOMAIN_KEYS)} for name, config in configs.items()}
-    train = given(first, TRAINING)
+def experiment(given: Mapping[str, Mapping[str, Any]], **own: Any) -> TransferConfig:
+    """The experiment with a source for each of the settings ``given`` by name, which differ in what they read alone."""
+    first, *_ = given.values()
+    sources = {name: {key: each[key] for key in DOMAIN_KEYS if key in each} for name, each in given.items()}
+    train = {key: value for key, value in first.items() if key not in DOMAIN_KEYS}
     return make_settings(TransferConfig, {"sources": sources, "train": train, **own}, "settings")
 
 
 # --- Tables 1 and 2
 
 
-@dataclass(frozen=True)
-class GridConfig(TrainConfig):
-    """Settings of all cells of a table but head, recipe, and encoder of rows.
+def read_grid(
+    table: str, path: str | None, words: Sequence[str] = (), seed: int | None = None, keep_models: bool = False
+) -> TransferConfig:
+    """The trainings of a table by the YAML file ``path`` (or the defaults) and ``key=value`` words, the later winning.
 
-    ``encoders``: specs of those of rows (none: all that need no download; ``encoder`` is that of heads that take no rows, such
-    as ``cls``); ``heads``; ``table``: in a file, the name of the table that it is for.
+    Beside the settings of ``train`` there are ``encoders``, of heads that take rows (by default all that need no download;
+    ``encoder`` is that of the others, such as ``cls``), ``heads``, and in a file ``table``, which it is for. Without a file,
+    texts are cut as in the paper (``min_summary`` 1). Raises InputError as ``read_file`` and ``make_settings``, and for
+    another table's file.
     """
-
-    encoders: tuple[str, ...] = ()
-    heads: tuple[str, ...] = ("fc", "cnn", "lstm")
-    table: str = ""
-
-    def check(self) -> None:
-        if (self.head, self.recipe) != (TrainConfig.head, TrainConfig.recipe):
-            raise InputError("head and recipe are the table's own; leave them out (heads=[…] names the heads)")
-        if not self.heads:
-            raise InputError("heads: name at least one of fc, cnn, lstm, cls")
-        distinct(list(self.encoders), "encoders:")
-        for head in distinct(list(self.heads), "heads:"):
-            TrainConfig(**{key: getattr(self, key) for key in TRAINING}, head=head).check()
-
-
-def read_grid(table: str, path: str | None, words: Sequence[str] = (), seed: int | None = None) -> GridConfig:
-    """Return the grid of the YAML file ``path`` (or the defaults) and of ``key=value`` words, the later winning.
-
-    Without a file, texts are cut as in the paper (``min_summary`` 1). Raises InputError as ``read_settings``, and for another
-    table's file.
-    """
-    given = read_words(words)
-    grid = read_settings(GridConfig, path, [*words, *([] if seed is None else [f"seed={seed}"])], "tables")
-    if grid.table not in ("", table):
-        raise InputError(f"{path}: is for table {grid.table!r}, not {table!r}; run negsample tables {grid.table}")
+    given = read_words(words) | ({} if seed is None else {"seed": seed})
+    values = {"corpus": "sample", **({} if path is None else read_file(path, "tables")), **given}
+    if (meant := values.pop("table", table)) != table:
+        raise InputError(f"{path}: is for table {meant!r}, not {table!r}; run negsample tables {meant}")
+    if values.keys() & {"head", "recipe"}:
+        raise InputError("head and recipe are the table's own; leave them out (heads=[…] names the heads)")
+    heads, encoders = (
+        convert(values.pop(key, None) or usual, tuple[str, ...], key)
+        for key, usual in (("heads", ("fc", "cnn", "lstm")), ("encoders", OFFLINE))
+    )
     # A file may hold it for a head that is not asked for this time.
-    if "encoder" in given and set(map(takes, grid.heads)) <= {"rows"}:
+    if "encoder" in given and set(map(takes, heads)) <= {"rows"}:
         raise InputError(f"encoder={given['encoder']}: encoder= is for cls; name the rows' encoders with encoders=[…]")
-    if path is None and "cls" in grid.heads and "min_summary" not in given:
-        grid = replace(grid, min_summary=1)
-    return replace(grid, table=table)
+    if path is None and "cls" in heads:
+        values.setdefault("min_summary", 1)
+    corpus = values["corpus"]
+    rows = [head for head in heads if takes(head) == "rows"]
+    cells = [{"head": h, "encoder": encoder, "label": f"{encoder} {h}"} for encoder in encoders for h in rows]
+    cells += [{"head": head, "label": head} for head in heads if head not in rows]
+    recipes = list(declared(table).recipes)
+    name = ", ".join(corpus) if isinstance(corpus, list) else str(corpus)
+    return experiment({name: values}, recipes=recipes, heads=cells, keep_models=keep_models)
 
 
 def run_grid(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]) -> tuple[Table, dict[str, Any]]:
     """A row for each recipe and head, a column for each encoder. Raises InputError as ``run_transfer`` does."""
     if not asked.config and not asked.smoke and not any(word.startswith("corpus=") for word in asked.words):
         raise InputError("nothing says what to train on; give --config FILE or corpus=PATH")
-    grid = read_grid(spec.name, asked.config, asked.words, asked.seed)
-    rows = [head for head in grid.heads if takes(head) == "rows"]
-    heads = [
-        {"head": head, "encoder": encoder, "label": f"{encoder} {head}"}
-        for encoder in (grid.encoders or OFFLINE if rows else ())
-        for head in rows
-    ]
-    heads += [{"head": head, "label": head} for head in grid.heads if head not in rows]
-    name = ", ".join(grid.corpora())
-    settings = experiment({name: grid}, recipes=list(spec.recipes), heads=heads, keep_models=asked.keep_models)
+    settings = read_grid(spec.name, asked.config, asked.words, asked.seed, asked.keep_models)
+    (name,), negatives, seed = settings.domains, settings.common.negatives, settings.common.seed
     if asked.smoke:
         settings = stand_ins.small_transfer(settings, say)
     done = run_transfer(settings, out, say)
     figures, records = figures_of(done), []
-    for recipe, head in itertools.product(settings.mixes, grid.heads):
+    for recipe, head in itertools.product(
+        settings.mixes, dict.fromkeys(own.settings["head"] for own in settings.labelled_heads)
+    ):
         for cell, found in done.finished:
             if (cell.recipe, cell.config.head) == (recipe, head):
                 figure, column = figures[cell.folder, name], str(cell.config.encoder)
@@ -148,10 +126,10 @@ def run_grid(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]
                 reason = figure["reason"]
                 records.append(Record(row, column, value, low, high, figure["n"], reason=reason, about=about))
     (data,) = about_domains(done).values()
-    read = f"{', '.join(data['corpora'])}{describe_part(data)}, {grid.negatives} negative(s) a pair; seed {grid.seed}."
+    read = f"{', '.join(data['corpora'])}{describe_part(data)}, {negatives} negative(s) a pair; seed {seed}."
     table = spec.table(records, about=f"{read} Test split.", head="recipe, head", digits=1, more={"data": data})
     seconds = sum(found["seconds"] for _, found in done.finished)
-    return table, {"config": settings.as_dict(), "seed": grid.seed, "data": data, "cell_seconds": seconds}
+    return table, {"config": settings.as_dict(), "seed": seed, "data": data, "cell_seconds": seconds}
 
 
 # --- Tables 5 to 7
@@ -227,13 +205,13 @@ def tac2010_experiment(words: Sequence[str], parts: Mapping[str, str]) -> Transf
     for key, advice in _REFUSED.items():
         if key in given:
             raise InputError(f"{key}=…: the table has its own; {advice}")
-    rest = [word for word in words if word.partition("=")[0].strip() != "corpus"]
     configs = {}
     for corpus in [corpora] if isinstance(corpora, str) else corpora:
         name = corpus.partition(":")[0]
         if name not in CORPORA:
             raise InputError(f"corpus={corpus}: {suggestion(name, list(CORPORA))}")
-        configs[name] = replace(read_config(f"p3_table5_tac2010_{name}", rest), corpus=corpus)
+        values = {**read_file(f"p3_table5_tac2010_{name}", "train"), **given, "corpus": corpus}
+        configs[name] = {key: value for key, value in values.items() if key not in _REFUSED}
     heads = [{"head": "cls", "label": size, "encoder": encoder} for size, encoder in parts.items()]
     return experiment(configs, recipes=list(RECIPES), heads=heads, keep_models=True)
 

@@ -87,6 +87,9 @@ class TransferConfig(Settings):
             raise InputError("train: labels: an experiment is on damaged summaries; negsample train learns from labels")
         if not self.sources:
             raise InputError("sources: give at least one, such as sources: {news: cnn_dailymail}")
+        for key in ("recipes", "heads"):
+            if not getattr(self, key):
+                raise InputError(f"{key}: give at least one")
         _check_sizes(self.sizes, "sizes")
         _check_sizes(self.few_shot, "few_shot")
         distinct(list(self.seeds), "seeds:")

@@ -133,12 +133,14 @@ def test_a_mistake_before_the_first_cell_leaves_the_folder_as_it_was(table, tmp_
 def test_what_is_read_with_and_without_a_file():
     # One negative a pair, texts cut in proportion (Bao et al. 2021 §4.1, §4.2); floor and sets are settings.
     for words, min_summary in (([], 128), (["heads=[fc, align]"], 128), (["heads=[fc, cls]"], 1)):
-        grid = read_grid("p3-table1", None, words)
-        assert (grid.negatives, grid.redraws, grid.min_summary) == (1, 1, min_summary)
-    assert read_grid("p3-table1", None, ["sample=0.5", "min_summary=7", "heads=cls"], seed=4).sample == 0.5
+        common = read_grid("p3-table1", None, words).common
+        assert (common.negatives, common.redraws, common.min_summary) == (1, 1, min_summary)
+    (domain,) = read_grid("p3-table1", None, ["sample=0.5", "min_summary=7", "heads=cls"], seed=4).domains.values()
+    assert domain.sample == 0.5
     packaged = read_grid("p3-table1", "p3_table1_newsroom", ["limit=9"], seed=4)
-    assert (packaged.limit, packaged.seed, len(packaged.encoders)) == (9, 4, 4)
-    assert packaged.heads == ("fc", "cnn", "lstm", "cls")
+    heads = [head.settings["head"] for head in packaged.labelled_heads]
+    assert (packaged.domains["newsroom:data/newsroom"].limit, packaged.common.seed) == (9, 4)
+    assert heads == [*("fc", "cnn", "lstm") * 4, "cls"]
     with pytest.raises(InputError, match="is for table 'p3-table1', not 'p3-table2'"):
         read_grid("p3-table2", "p3_table1_newsroom")
 
