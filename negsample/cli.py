@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,10 +31,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]
-
-_VERBS += [estimate, serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries, tables]
-for verb in _VERBS:
+for verb in (
+    *(generate, train, evaluate, score, select, corpus, explain, correlate, compare, estimate, serve, info, cache),
+    *(publish, demo, transfer, tune, fit, reinforce, generate_summaries, tables),
+):
     app.command()(verb)
 
 

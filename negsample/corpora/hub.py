@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from negsample.corpora.pairs import CorpusOptions, pairs_from
@@ -112,7 +113,8 @@ def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> Ma
             raise InputError(f"{folder}: has no split {options.split!r}; {suggestion(options.split, list(found))}")
         return {options.split: found[options.split]}
     arguments: dict[str, Any] = {}
-    if config is not None and _has_configs(os.path.join(folder, "README.md")):
+    card = Path(folder, "README.md")
+    if config is not None and card.is_file() and "\nconfigs:" in card.read_text("utf-8", "replace"):
         arguments["name"] = config
     elif config is not None and os.path.isdir(os.path.join(folder, config)):
         # Without a card, a configuration is a folder of its name, as in the hub's Parquet branch.
@@ -120,14 +122,6 @@ def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> Ma
     elif options.config is not None:
         raise InputError(f"{folder}: has no configuration {options.config!r}; leave it out or check the folder")
     return _splits(os.path.abspath(folder), options.split, streaming=True, **arguments)
-
-
-def _has_configs(card: str) -> bool:
-    try:
-        with open(card, encoding="utf-8", errors="replace") as file:
-            return any(line.startswith("configs:") for line in file)
-    except FileNotFoundError:
-        return False
 
 
 def _hub_splits(name: str, config: str | None, options: CorpusOptions) -> Mapping[Any, Any]:

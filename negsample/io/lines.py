@@ -216,7 +216,11 @@ def _rows(name: str, reader: Any) -> Iterator[Row]:
         if not cells:
             continue
         if header is None:
-            header = _checked_header(where, cells)
+            if any(NOT_UTF8.search(cell) for cell in cells):
+                raise InputError(f"{where}: the header is not UTF-8; save the file as UTF-8")
+            if twice := sorted({cell for cell in cells if cells.count(cell) > 1}):
+                raise InputError(f"{where}: the header names {', '.join(map(repr, twice))} more than once; rename one")
+            header = cells
         else:
             yield _row(where, header, cells)
 
@@ -230,15 +234,6 @@ def _broken(where: str, message: str, first: int, last: int) -> RecordError:
     # The lines that a stray quote has taken in are lost with it.
     lost = f", lines {first} to {last}" if last > first else ""
     return RecordError(where, f"not a CSV record ({message}{lost})", "double each quote inside a quoted field")
-
-
-def _checked_header(where: str, cells: list[str]) -> list[str]:
-    if any(NOT_UTF8.search(cell) for cell in cells):
-        raise InputError(f"{where}: the header is not UTF-8; save the file as UTF-8")
-    twice = sorted({cell for cell in cells if cells.count(cell) > 1})
-    if twice:
-        raise InputError(f"{where}: the header names {', '.join(map(repr, twice))} more than once; rename one")
-    return cells
 
 
 def _row(where: str, header: list[str], cells: list[str]) -> Row:

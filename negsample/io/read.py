@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
@@ -17,7 +16,7 @@ from negsample.records import Example, Row, document_key, joined, kind_of, text_
 
 _PARQUET_BATCH = 128
 SAMPLE_PATH = Path(__file__).parents[1] / "corpora" / "sample.jsonl"
-_SPACE = re.compile("[ \t\r\n]*")
+_SPACE = " \t\r\n"
 
 
 class NoRecordsError(InputError):
@@ -91,11 +90,12 @@ def _json_values(name: str, number: int, text: str) -> Iterator[Row]:
         raise InputError(f"{name}: not UTF-8; save it as UTF-8")
     values: list[Any] = []
     try:
-        place = _after_space(text, 0)
+        place = len(text) - len(text.lstrip(_SPACE))
         while place < len(text):
-            value, end = json.JSONDecoder().raw_decode(text, place)
+            value, place = json.JSONDecoder().raw_decode(text, place)
             values.append(value)
-            place = _after_space(text, end)
+            while place < len(text) and text[place] in _SPACE:
+                place += 1
     except json.JSONDecodeError as error:
         told = f"{error.msg} at line {number + error.lineno - 1}"
         raise InputError(f"{name}: not JSON ({told}); mend it, or give one JSON object a line") from None
@@ -105,11 +105,6 @@ def _json_values(name: str, number: int, text: str) -> Iterator[Row]:
         values = values[0]
     for place, value in enumerate(values, start=1):
         yield _object_row(f"{name}, record {place}", value, "give an array of objects, or one JSON object a line")
-
-
-def _after_space(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
 
 
 def json_row(where: str, line: str) -> Row:

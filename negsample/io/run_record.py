@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import AcquireReturnProxy, FileLock, Timeout
 
 import negsample
 from negsample.errors import InputError
@@ -126,8 +126,9 @@ def work_folder(
         yield
     except InputError:
         if own and not any(match for pattern in kept for match in out.glob(pattern)):
-            for entry in (*makes, name):
-                _remove(out / entry)
+            for entry in makes:
+                shutil.rmtree(out / entry, ignore_errors=True)
+            (out / name).unlink(missing_ok=True)
         raise
     finally:
         if ours:
@@ -149,20 +150,13 @@ def refuse_changes(out: Path, before: Mapping[str, Any], now: Mapping[str, Any])
         raise InputError(f"{out}: was begun with another configuration ({told}); give that one, or another folder")
 
 
-@contextmanager
-def waiting(path: Path, what: str = "") -> Iterator[None]:
-    """Hold the lock file ``path``, waiting for as long as another process holds it; its folder is made.
+def waiting(path: Path) -> AcquireReturnProxy:
+    """Hold the lock file ``path`` for a block, waiting for as long as another process holds it; its folder is made.
 
-    Whoever waits for more than five seconds says on standard error for ``what`` (by default the folder of ``path``),
-    once a minute.
+    Whoever waits for more than five seconds says on standard error for which folder, once a minute.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path)
-    _wait(lock, what or str(path.parent))
-    try:
-        yield
-    finally:
-        lock.release()
+    return _wait(FileLock(path), path.parent)
 
 
 @contextmanager
@@ -181,13 +175,13 @@ def trying(path: Path) -> Iterator[bool]:
         lock.release()
 
 
-def _wait(lock: FileLock, what: str) -> None:
+def _wait(lock: FileLock, folder: Path) -> AcquireReturnProxy:
     for seconds in itertools.chain([_PATIENCE[0]], itertools.repeat(_PATIENCE[1])):
         try:
-            lock.acquire(timeout=seconds)
-            return
+            return lock.acquire(timeout=seconds)
         except Timeout:
-            say(f"{what}: waiting for another process, which is working on this, to end", error=True)
+            say(f"{folder}: waiting for another process, which is working on this, to end", error=True)
+    raise AssertionError
 
 
 def _hold(out: Path, alone: bool) -> tuple[FileLock, list[Path]]:
@@ -200,7 +194,7 @@ def _hold(out: Path, alone: bool) -> tuple[FileLock, list[Path]]:
             if alone:
                 lock.acquire(blocking=False)
             else:
-                _wait(lock, str(out))
+                _wait(lock, out)
             return lock, made
         except Timeout:
             raise InputError(
@@ -211,13 +205,6 @@ def _hold(out: Path, alone: bool) -> tuple[FileLock, list[Path]]:
             continue
         except OSError as error:
             raise failure(str(out), error) from error
-
-
-def _remove(entry: Path) -> None:
-    if entry.is_dir():
-        shutil.rmtree(entry, ignore_errors=True)
-    else:
-        entry.unlink(missing_ok=True)
 
 
 def _is_begun(out: Path, arguments: Mapping[str, Any], name: str, what: str, resume: bool) -> bool:

@@ -129,12 +129,10 @@ def test_ids_that_come_again() -> None:
 
 def test_other_field_names(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("key,body,short\nk1,Long text,Text\n")
-    options = CorpusOptions(document_field="body", summary_field="short", id_field="key")
+    path.write_text("id,body,short\nk1,Long text,Text\n")
+    options = CorpusOptions(document_field="body", summary_field="short")
     assert list(load_pairs(str(path), options)) == [Pair("k1", "Long text", "Text", "a")]
-    with pytest.raises(RecordError, match="no field 'nope'"):
-        list(load_pairs(str(path), CorpusOptions(document_field="body", summary_field="short", id_field="nope")))
-    with pytest.raises(RecordError, match=r"line 2: no field 'document'; it has: 'key', 'body', 'short'"):
+    with pytest.raises(RecordError, match=r"line 2: no field 'document'; it has: 'id', 'body', 'short'"):
         list(load_pairs(str(path)))
 
 

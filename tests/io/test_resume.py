@@ -80,7 +80,7 @@ def test_who_waits_says_for_what(tmp_path, monkeypatch, capsys):
     path = tmp_path / "locks" / "encoder"
 
     def wait():
-        with waiting(path, "the encoder of fc"):
+        with waiting(path):
             pass
 
     with waiting(path):
@@ -89,7 +89,7 @@ def test_who_waits_says_for_what(tmp_path, monkeypatch, capsys):
         other.join(0.6)
     other.join(30)
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["the encoder of fc: waiting for another process, which is working on this, to end"] * 2
+    assert lines == [f"{path.parent}: waiting for another process, which is working on this, to end"] * 2
 
 
 def test_who_only_tries_does_not_wait(tmp_path):
