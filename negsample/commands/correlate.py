@@ -117,14 +117,6 @@ def _print_shares(data: "Measured", human: str) -> None:
     say_table(head, rows, title=title, texts=("metric", "beside trivial"))
 
 
-def _print_contest(data: "Measured") -> None:
-    rows = [(c.system, str(c.wins), str(c.losses), str(c.ties), _with_span(c, "strength")) for c in data.contest]
-    head = ("system", "chosen", "not chosen", "ties", "strength (Bradley–Terry)")
-    say_table(head, rows, title=f"{data.source.name}: people's choices", texts=("system",))
-    if any(c.strength is None for c in data.contest):
-        say("  no strengths: some systems have won, or lost, every choice against all the others")
-
-
 def print_correlation(result: "Correlation") -> None:
     """Tables for each data set and human score, then what was left out, then the average ranks."""
     from negsample.eval.agreement.levels import level_title
@@ -153,7 +145,13 @@ def print_correlation(result: "Correlation") -> None:
                 say(f"  {reason}")
             say()
         if data.contest:
-            _print_contest(data)
+            rows = [
+                (c.system, str(c.wins), str(c.losses), str(c.ties), _with_span(c, "strength")) for c in data.contest
+            ]
+            head = ("system", "chosen", "not chosen", "ties", "strength (Bradley–Terry)")
+            say_table(head, rows, title=f"{data.source.name}: people's choices", texts=("system",))
+            if any(c.strength is None for c in data.contest):
+                say("  no strengths: some systems have won, or lost, every choice against all the others")
         for note in data.notes():
             say(f"  {data.source.name}: {note}")
     for level, found in result.ranks.items():

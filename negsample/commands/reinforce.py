@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -122,6 +122,7 @@ def generate_summaries(
     check_outputs([output], [inputs])
     summarize = make_summarizer(model, words, sentences)
     name = system or (Path(model).name if Path(model).is_dir() else model)
+    dropped = _SCORED | {document_field, summary_field, "reference"}
     left_out = empty = done = 0
     with Bar("summarizing") as bar, open_writer(output) as writer:
         for rows in chunks(read_rows(inputs), _CHUNK):
@@ -134,7 +135,13 @@ def generate_summaries(
                         raise error.or_skip() from None
                     left_out += 1
             for (fields, document), summary in zip(kept, summarize([text for _, text in kept]), strict=True):
-                writer.write(record_of(fields, document, summary, name, document_field, summary_field))
+                references = fields.get("references") or fields.get("reference")
+                if not references and isinstance(own := fields.get(summary_field), str) and own.strip():
+                    references = [own]
+                # A score of the summary before is gone.
+                made = {key: value for key, value in fields.items() if key not in dropped}
+                made |= {"document": document, "summary": summary, "system": name}
+                writer.write({**made, "references": references} if references else made)
                 empty += not summary
                 done += 1
             bar.advance(len(rows))
@@ -142,19 +149,6 @@ def generate_summaries(
     told += f", {empty} of them empty" if empty else ""
     told += f"; {left_out} records left out" if left_out else ""
     say(told, error=output == "-")
-
-
-def record_of(
-    fields: dict[str, Any], document: str, summary: str, system: str, document_field: str, summary_field: str
-) -> dict[str, Any]:
-    """The record with a new ``summary``; its own, if it had one, is a reference now, and a score of that is gone."""
-    dropped = _SCORED | {document_field, summary_field, "reference"}
-    references = fields.get("references") or fields.get("reference")
-    if not references and isinstance(own := fields.get(summary_field), str) and own.strip():
-        references = [own]
-    made = {key: value for key, value in fields.items() if key not in dropped}
-    made |= {"document": document, "summary": summary, "system": system}
-    return {**made, "references": references} if references else made
 
 
 def make_summarizer(model: str, words: int | None, sentences: int | None) -> Callable[[Sequence[str]], list[str]]:

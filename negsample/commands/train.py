@@ -13,10 +13,7 @@ from negsample.errors import InputError
 from negsample.terminal import number, say, say_table, shorten
 
 if TYPE_CHECKING:
-    from negsample.models.estimator import Estimator
     from negsample.train.config import TrainConfig
-    from negsample.train.search.settings import Search
-    from negsample.train.search.tune import Measure
 
 # What is trained where nobody says what: the packaged configuration that agrees best with people (docs/recipes.md).
 DEFAULT = "align"
@@ -192,6 +189,7 @@ def demo(out: Annotated[str, Option(help="Folder for the model and examples.", m
     """The whole road on the embedded sample: negatives, training, test figures, scores of unseen pairs."""
     from negsample.eval.examples import evaluate
     from negsample.io.files import atomic_json, check_new
+    from negsample.io.read import read_examples
     from negsample.models import load
     from negsample.train.config import read_config
     from negsample.train.job import train
@@ -209,14 +207,6 @@ def demo(out: Annotated[str, Option(help="Folder for the model and examples.", m
     atomic_json(folder / "figures.json", found)
     print_figures(found)
     say("4. scores of unseen pairs")
-    show(estimator, examples)
-    say(f"\nmodel: {folder / 'model'}   signature: {estimator.signature}")
-
-
-def show(estimator: "Estimator", examples: str) -> None:
-    """A table of unseen documents, each with its own summary and with a damaged or foreign one."""
-    from negsample.io.read import read_examples
-
     chosen = [example for _, example in zip(range(_UNSEEN), read_examples(examples), strict=False)]
     scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])
     rows = [
@@ -225,6 +215,7 @@ def show(estimator: "Estimator", examples: str) -> None:
     ]
     texts = ("document", "summary", "made by")
     say_table((*texts, "label", "score"), rows, texts=texts, width=110)
+    say(f"\nmodel: {folder / 'model'}   signature: {estimator.signature}")
 
 
 def tune(
@@ -245,9 +236,14 @@ def tune(
     """Search recipes, heads, encoders and settings; start it again, or on more machines, to add workers."""
     import torch
 
+    from negsample.eval.judgments import parted
     from negsample.eval.report import write_files
     from negsample.eval.report.tune import tune_page
-    from negsample.io.run_record import Stopwatch, write_run
+    from negsample.eval.tuning import agreement_of, load_tune_halves
+    from negsample.io.run_record import Stopwatch, fingerprints, write_run
+    from negsample.settings import field_types, make_settings
+    from negsample.train.config import Reading
+    from negsample.train.data import find_corpora
     from negsample.train.search.settings import read_search
     from negsample.train.search.study import hide, safe_url, study_as_plain
     from negsample.train.search.tune import tune as run_trials
@@ -256,21 +252,19 @@ def tune(
     # The files keep the command line, and it may hold a password.
     sys.argv[1:] = [hide(word, storage) for word in sys.argv[1:]]
     search = read_search(config)
-    _find_corpora(search)
-    measure, data = _measure(search)
+    keys = field_types(Reading)
+    # Corpora that differ between trials are left to them.
+    if not search.searched.fields() & (set(keys) - {"limit", "sample", "seed"}):
+        find_corpora(make_settings(Reading, {key: search.train[key] for key in keys if key in search.train}, "train"))
+    measure, data = None, {}
+    if (asked := search.agreement) is not None:
+        halves = load_tune_halves(asked.files())
+        measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
+        data = fingerprints(parted(spec)[1] for spec in asked.judgments)
     for note in search.notes():
         say(f"note: {note}", error=True)
     say(f"study {study}: {trials} trials, {search.title()}")
-    found = run_trials(
-        search,
-        study,
-        storage,
-        trials,
-        Path(out),
-        measure=measure,
-        keep_models=keep_models,
-        say=say,
-    )
+    found = run_trials(search, study, storage, trials, Path(out), measure=measure, keep_models=keep_models, say=say)
     plain = study_as_plain(search, study, found)
     whole = write_files(Path(out), {"report.html": lambda: tune_page(plain, found)})
     write_run(
@@ -286,31 +280,6 @@ def tune(
     )
     _print_result(plain, out)
     options.check_whole(whole)
-
-
-def _find_corpora(search: "Search") -> None:
-    """InputError where no trial could read its corpora; those that differ between trials are left to them."""
-    from negsample.settings import field_types, make_settings
-    from negsample.train.config import Reading
-    from negsample.train.data import find_corpora
-
-    keys = field_types(Reading)
-    if not search.searched.fields() & (set(keys) - {"limit", "sample", "seed"}):
-        find_corpora(make_settings(Reading, {key: search.train[key] for key in keys if key in search.train}, "train"))
-
-
-def _measure(search: "Search") -> tuple["Measure | None", dict[str, str]]:
-    """What a trained model is worth where that is agreement with people, and fingerprints of the judgments."""
-    if search.agreement is None:
-        return None, {}
-    from negsample.eval.judgments import parted
-    from negsample.eval.tuning import agreement_of, load_tune_halves
-    from negsample.io.run_record import fingerprints
-
-    asked = search.agreement
-    halves = load_tune_halves(asked.files())
-    measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
-    return measure, fingerprints(parted(spec)[1] for spec in asked.judgments)
 
 
 def _print_result(plain: Mapping[str, Any], out: str) -> None:

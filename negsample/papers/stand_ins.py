@@ -80,7 +80,7 @@ def small_training(config: C, say: Callable[[str], None] = print) -> C:
     return _replaced(config, changes, say)
 
 
-def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print) -> ReinforceConfig:
+def small_reinforce(config: ReinforceConfig) -> ReinforceConfig:
     """The same of a training by a reward, with a tiny language model of random weights in place of a pretrained one; reward,
     mixture and systems stay."""
     stands = stand_in_corpora([*config.corpora(), *filter(None, [config.unsupervised])])
@@ -96,7 +96,7 @@ def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print)
         "test_share": max(0.3, config.test_share),
         **{key: min(getattr(config, key), most) for key, most in _REINFORCED.items()},
     }
-    return _replaced(config, changes, say)
+    return _replaced(config, changes, print)
 
 
 def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -> TransferConfig:

@@ -3,45 +3,32 @@
 A specification is that of ``negsample.registry``: ``words``, ``rouge1(value=recall)``, ``learned:FILE``.
 """
 
+import re
+
 from negsample.errors import InputError
 from negsample.registry import Registry, build, quote
 from negsample.scoring.scorer import Scorer
 
+# A file of ``negsample.eval.metrics`` → its metrics; each one's function is called as it, in lower case.
+_FAMILIES = {
+    "baselines": "words copied tf-recall lead-overlap align-untrained novelty1 novelty2 novelty3 novelty4",
+    "cosine": "cosine enc-avg aes",
+    "external": "external",
+    "judge": "judge",
+    "judge_pairs": "judge-pairs",
+    "language_models": "bartscore mlm perplexity",
+    "learned": "learned",
+    "movers": "wms sms s+wms",
+    "rouge": "rouge1 rouge2 rouge3 rouge4 rougeL rougeLsum rougeW",
+    "summaqa": "summaqa-f1 summaqa-conf",
+    "textrank": "textrank",
+}
 METRICS = Registry(
     "metric",
     {
-        "words": "negsample.eval.metrics.baselines:words",
-        "copied": "negsample.eval.metrics.baselines:copied",
-        "tf-recall": "negsample.eval.metrics.baselines:tf_recall",
-        "lead-overlap": "negsample.eval.metrics.baselines:lead_overlap",
-        "cosine": "negsample.eval.metrics.cosine:cosine",
-        "enc-avg": "negsample.eval.metrics.cosine:enc_avg",
-        "aes": "negsample.eval.metrics.cosine:aes",
-        "wms": "negsample.eval.metrics.movers:wms",
-        "sms": "negsample.eval.metrics.movers:sms",
-        "s+wms": "negsample.eval.metrics.movers:s_wms",
-        "rouge1": "negsample.eval.metrics.rouge:rouge1",
-        "rouge2": "negsample.eval.metrics.rouge:rouge2",
-        "rouge3": "negsample.eval.metrics.rouge:rouge3",
-        "rouge4": "negsample.eval.metrics.rouge:rouge4",
-        "rougeL": "negsample.eval.metrics.rouge:rougel",
-        "rougeLsum": "negsample.eval.metrics.rouge:rougelsum",
-        "rougeW": "negsample.eval.metrics.rouge:rougew",
-        "align-untrained": "negsample.eval.metrics.baselines:align_untrained",
-        "novelty1": "negsample.eval.metrics.baselines:novelty1",
-        "novelty2": "negsample.eval.metrics.baselines:novelty2",
-        "novelty3": "negsample.eval.metrics.baselines:novelty3",
-        "novelty4": "negsample.eval.metrics.baselines:novelty4",
-        "textrank": "negsample.eval.metrics.textrank:textrank",
-        "summaqa-f1": "negsample.eval.metrics.summaqa:summaqa_f1",
-        "summaqa-conf": "negsample.eval.metrics.summaqa:summaqa_conf",
-        "bartscore": "negsample.eval.metrics.language_models:bartscore",
-        "mlm": "negsample.eval.metrics.language_models:mlm",
-        "perplexity": "negsample.eval.metrics.language_models:perplexity",
-        "judge": "negsample.eval.metrics.judge:judge",
-        "judge-pairs": "negsample.eval.metrics.judge_pairs:judge_pairs",
-        "learned": "negsample.eval.metrics.learned:learned",
-        "external": "negsample.eval.metrics.external:external",
+        name: f"negsample.eval.metrics.{family}:{re.sub('[^a-z0-9]', '_', name.lower())}"
+        for family, names in _FAMILIES.items()
+        for name in names.split()
     },
 )
 

@@ -61,7 +61,7 @@ def experiment(corpora, *names, **more):
 def opened(config, out):
     """What ``run_transfer`` has before the first training."""
     with work_folder(out, config.as_dict(), name="experiment.json", what="an experiment", alone=False):
-        return transfer.open_transfer(config, out)
+        return transfer.Transfer(config, out)
 
 
 def told_of(found, told=None):
