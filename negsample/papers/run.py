@@ -66,15 +66,9 @@ def _sources(spec: Declared, asked: Asked, say: Callable[[str], None]) -> list[S
     """What people judged: given, or a stand-in."""
     if spec.kind in headlines.KINDS:
         if asked.smoke:
-            say(
-                "smoke run, figures mean nothing: sentences of the embedded sample as headlines, 'people' who count words"
-            )
-        rows = (
-            stand_ins.headlines()
-            if asked.smoke
-            else (row for data in asked.data for row in headlines.read_headlines(data))
-        )
-        if not (sources := headlines.headline_sources(rows, spec.kind)):
+            say("smoke run, figures mean nothing: sentences of the sample as headlines, 'people' who count words")
+        given = (row for data in asked.data for row in headlines.read_headlines(data))
+        if not (sources := headlines.headline_sources(stand_ins.headlines() if asked.smoke else given, spec.kind)):
             raise InputError("no headlines; give --data FILE with story, generated, reference, and people's scores")
         return sources
     if asked.data:
