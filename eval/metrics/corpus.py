@@ -14,7 +14,7 @@ from negsample.errors import InputError
 from negsample.eval.metrics.base import choice, signature_of
 from negsample.eval.metrics.vectors import NO_VECTOR, Pool, pooled_encoder, text_vectors, weights_of
 from negsample.registry import Registry, build, defaults_of, parse, write
-from negsample.scoring.metrics import METRICS
+from negsample.scoring.scorer import METRICS
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder

@@ -20,8 +20,7 @@ _SHOWN = 3
 
 def compare(
     inputs: Annotated[
-        list[str] | None,
-        Argument(help="Tables of records with 'system'; after -t: further systems.", metavar="INPUT"),
+        list[str] | None, Argument(help="Tables of records with 'system'; after -t: further systems.", metavar="INPUT")
     ] = None,
     models: options.Models = None,
     metrics: options.Metrics = None,

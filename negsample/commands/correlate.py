@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from negsample.eval.agreement.figures import AgreementFigure
     from negsample.eval.agreement.people import Ceiling
     from negsample.eval.agreement.significance import BaselineVerdict
-    from negsample.eval.learn import FitResult, Settings
-    from negsample.io.run_record import Stopwatch
+    from negsample.eval.learn import FitResult
 
 
 def correlate(
@@ -29,8 +28,7 @@ def correlate(
     models: options.Models = None,
     metrics: options.Metrics = None,
     scores: Annotated[
-        list[str] | None,
-        Option(help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"),
+        list[str] | None, Option(help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE")
     ] = None,
     judge: Annotated[
         list[str] | None,
@@ -176,8 +174,7 @@ def fit(
     ] = False,
     every_half: Annotated[bool, Option("--all", help="Fit rows of half: report too.")] = False,
     preset: Annotated[
-        str | None,
-        Option(help="A learned metric of the --metric ones alone, as in Scialom et al.", metavar="p2|equal"),
+        str | None, Option(help="A learned metric of the --metric ones alone, as in Scialom et al.", metavar="p2|equal")
     ] = None,
     confidence: Annotated[float, Option(help="Of the intervals of single summaries.")] = 0.9,
     scores_columns: options.ScoresColumns = None,
@@ -185,8 +182,10 @@ def fit(
     seed: options.Seed = 0,
 ) -> None:
     """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
+    from negsample.eval.judgments import load_judgments
     from negsample.eval.learn import Settings, learn
-    from negsample.eval.report.learn import write_fit
+    from negsample.eval.metrics.learned import fit_preset
+    from negsample.eval.report.learn import write_fit, write_preset
     from negsample.io.files import check_new
     from negsample.io.run_record import Stopwatch
     from negsample.models import load
@@ -210,7 +209,17 @@ def fit(
                 "--preset weighs metrics alone: give --metric NAME and --target HUMAN, and no --model "
                 "(an aspect is a metric too: --metric align-untrained(aspect=coverage))"
             )
-        _fit_preset(preset, settings, out, watch)
+        rows = load_judgments(judgments, columns=settings.columns)
+        half = "" if every_half or not any(row.half for row in rows) else "tune"
+        weighed = fit_preset(preset, settings.metrics, rows, settings.targets, half=half, seed=seed)
+        width, learned = max(map(len, weighed.table)), weighed.learned
+        say(f"Spearman with the geometric mean of {', '.join(settings.targets)}, on the other half of the documents")
+        for name, held in weighed.table.items():
+            say(f"  {name:<{width}}  {number(held.mean)} ± {number(held.sd)}  ({held.splits} random halves)")
+        parts = " ".join(f"{weight:+.4f}·{name}" for weight, name in zip(learned.weights, learned.columns, strict=True))
+        say(f"{learned.source}: {parts} {learned.intercept:+.4f}")
+        write_preset(weighed, out, watch, judgments, seed)
+        say(f"\nmetric: --metric learned:{out}/learned.json   table: {out}/table.csv")
         return
     estimator = load(model)
     result = learn(estimator, settings)
@@ -250,21 +259,3 @@ def print_fit(result: "FitResult") -> None:
             say(f"  left out: {count} × {reason}")
         say()
     say(f"overall score: {words.in_words(words.weights(result, result.overall.weights))}")
-
-
-def _fit_preset(preset: str, settings: "Settings", out: str, watch: "Stopwatch") -> None:
-    from negsample.eval.judgments import load_judgments
-    from negsample.eval.metrics.learned import fit_preset
-    from negsample.eval.report.learn import write_preset
-
-    rows = load_judgments(settings.judgments, columns=settings.columns)
-    half = "" if settings.every_half or not any(row.half for row in rows) else "tune"
-    result = fit_preset(preset, settings.metrics, rows, settings.targets, half=half, seed=settings.seed)
-    width, learned = max(map(len, result.table)), result.learned
-    say(f"Spearman with the geometric mean of {', '.join(settings.targets)}, on the other half of the documents")
-    for name, held in result.table.items():
-        say(f"  {name:<{width}}  {number(held.mean)} ± {number(held.sd)}  ({held.splits} random halves)")
-    parts = " ".join(f"{weight:+.4f}·{name}" for weight, name in zip(learned.weights, learned.columns, strict=True))
-    say(f"{learned.source}: {parts} {learned.intercept:+.4f}")
-    write_preset(result, out, watch, settings.judgments, settings.seed)
-    say(f"\nmetric: --metric learned:{out}/learned.json   table: {out}/table.csv")

@@ -168,7 +168,7 @@ def make_scorer(
     if model is not None and metric is not None:
         raise InputError("give --model DIR or --metric NAME, one of them")
     if metric is not None:
-        from negsample.scoring.metrics import make_metric
+        from negsample.scoring.scorer import make_metric
 
         if aspects:
             raise InputError("--aspects goes with --model; a metric has none")

@@ -59,18 +59,8 @@ def tables(
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
 
-    asked = Asked(
-        data=tuple(data or ()),
-        words=tuple(values or ()),
-        config=config,
-        parts=tuple(part or ()),
-        human=tuple(human or ()),
-        rouge_alone=rouge_alone,
-        keep_models=keep_models,
-        bootstrap=bootstrap,
-        seed=seed,
-        smoke=smoke,
-    )
+    given = tuple(data or ()), tuple(values or ()), tuple(part or ()), tuple(human or ())
+    asked = Asked(*given, config, rouge_alone, keep_models, bootstrap, seed, smoke)
     run_table(name, asked, Path(out), say)
 
 

@@ -1,7 +1,7 @@
 """``negsample generate``, ``train``, ``evaluate``, ``demo``, ``tune``: examples, estimators that learn from them, figures."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -278,12 +278,6 @@ def tune(
         states=plain["states"],
         best=plain["best"],
     )
-    _print_result(plain, out)
-    options.check_whole(whole)
-
-
-def _print_result(plain: Mapping[str, Any], out: str) -> None:
-    """Print counts by state, why trials failed, and the best; raise InputError where no trial was completed."""
     states = ", ".join(f"{count} {state}" for state, count in plain["states"].items())
     say(f"{len(plain['trials'])} trials: {states}; {plain['interrupted_attempts']} interrupted and run again")
     for reason, count in plain["failures"].items():
@@ -295,3 +289,4 @@ def _print_result(plain: Mapping[str, Any], out: str) -> None:
     for name, value in best["parameters"].items():
         say(f"  {name}: {value}")
     say(f"{out}: best.yaml (negsample train --config {out}/best.yaml --out DIR), trials.csv, study.json, report.html")
+    options.check_whole(whole)

@@ -26,11 +26,7 @@ __all__ = ["CORPORA", "CorpusOptions", "describe_skipped", "load_pairs"]
 
 CORPORA = Registry(
     "corpus",
-    {
-        "sample": "negsample.corpora:load_sample",
-        "newsroom": "negsample.corpora:load_newsroom",
-        **hub.LOADERS,
-    },
+    {"sample": "negsample.corpora:load_sample", "newsroom": "negsample.corpora:load_newsroom", **hub.LOADERS},
     plural="corpora",
 )
 
@@ -69,13 +65,14 @@ def _open(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[
         return load_file(name, options, skipped)
     path = name.startswith((".", "/", "~"))
     if is_saved(name) or (path and os.path.isdir(name)):
-        return hub.load_folder(name, options, skipped)
+        return hub.load(hub.HubCorpus(os.path.basename(os.path.abspath(name)), ""), name, options, skipped)
     if path or has_known_ending(name):
         raise InputError(f"{name}: no such file or folder; check the path")
     if os.path.isdir(name) and "/" not in name:
         raise InputError(f"{name}: is a folder; write ./{name} to read it as a corpus")
     if _HUB_ID.fullmatch(name):
-        return hub.load_id(name, options, skipped)
+        known = (corpus for corpus in hub.KNOWN.values() if corpus.id == name)
+        return hub.load(next(known, hub.HubCorpus(name, name)), "", options, skipped)
     if "/" in name and not (colon and "/" not in head):
         raise InputError(f"{name}: neither a file nor a hub id (OWNER/NAME); check the name")
     # Not registered, as tested above: raises with the nearest names.

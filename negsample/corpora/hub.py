@@ -43,18 +43,7 @@ KNOWN = {
 }
 
 
-def load_id(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
-    """The pairs of any hub data set ``OWNER/NAME``; fields that ``options`` does not name are told from its columns."""
-    known = next((corpus for corpus in KNOWN.values() if corpus.id == name), HubCorpus(name, name))
-    return _load(known, "", options, skipped)
-
-
-def load_folder(folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
-    """The pairs of a folder of data files laid out as ``datasets`` reads them (splits told from names) or saves them."""
-    return _load(HubCorpus(os.path.basename(os.path.abspath(folder)), ""), folder, options, skipped)
-
-
-def _load(corpus: HubCorpus, folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+def load(corpus: HubCorpus, folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
     """The pairs of ``corpus``, from a local copy where ``folder`` names one, else from the hub."""
     if folder and not os.path.isdir(folder):
         raise InputError(f"{folder}: no such folder; name the folder that holds a copy of {corpus.id or corpus.name}")
@@ -96,7 +85,7 @@ def _pairs(
     yield from pairs_from(rows, corpus.name, document, summary, options, skipped, unique_ids=False)
 
 
-LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}
+LOADERS = {name: partial(load, corpus) for name, corpus in KNOWN.items()}
 
 
 # --- datasets

@@ -148,25 +148,22 @@ def _read_parquet(path: str | Path) -> Iterator[Row]:
             for batch in file.iter_batches(batch_size=_PARQUET_BATCH):
                 for index in range(batch.num_rows):
                     number += 1
-                    yield _parquet_row(f"{name}, row {number}", batch, index)
+                    where, broken, fields = f"{name}, row {number}", None, dict[str, Any]()
+                    for column, field in zip(batch.columns, batch.schema.names, strict=True):
+                        try:
+                            fields[field] = column[index].as_py()
+                        except (UnicodeDecodeError, ValueError, OverflowError):
+                            fields[field] = None
+                            broken = broken or RecordError(
+                                where, f"field {field!r} can't be read", "save text as UTF-8"
+                            )
+                    yield Row(where, fields, broken)
     except (pa.ArrowException, OSError) as error:
         # pyarrow reports some damage as an OSError without a number.
         if isinstance(error, OSError) and error.errno is not None:
             raise failure(name, error) from error
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{name}: not a sound Parquet file ({reason}); get it again") from error
-
-
-def _parquet_row(where: str, batch: Any, index: int) -> Row:
-    fields: dict[str, Any] = {}
-    broken = None
-    for column, name in zip(batch.columns, batch.schema.names, strict=True):
-        try:
-            fields[name] = column[index].as_py()
-        except (UnicodeDecodeError, ValueError, OverflowError):
-            fields[name] = None
-            broken = broken or RecordError(where, f"field {name!r} can't be read", "save text as UTF-8")
-    return Row(where, fields, broken)
 
 
 def is_sample(path: str | Path) -> bool:

@@ -27,8 +27,7 @@ from negsample.papers.declared import Declared
 from negsample.papers.records import Record, Table
 from negsample.records import Judged
 from negsample.registry import suggestion
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Scorer
+from negsample.scoring.scorer import Scorer, make_metric
 from negsample.seeds import digest
 from negsample.sentences import split_sentences
 from negsample.terminal import number

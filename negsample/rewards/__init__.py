@@ -18,8 +18,7 @@ from negsample.errors import InputError
 from negsample.recent import Recent
 from negsample.records import as_list, is_missing, texts_of
 from negsample.registry import defaults_of, distinct, parse, split_outside, suggestion, write
-from negsample.scoring.metrics import METRICS, make_metric, p2
-from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, items_of
+from negsample.scoring.scorer import METRICS, Columns, Item, Scorer, fault_of, items_of, make_metric, p2
 from negsample.seeds import digest
 from negsample.text import is_blank, word_count, word_tokens
 
@@ -284,9 +283,9 @@ def _groups(items: Sequence[Item]) -> np.ndarray:
 
 def _centred(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """``values`` [n] less the mean of each one's group."""
-    return (
-        values - (np.bincount(groups, values) / np.maximum(np.bincount(groups), 1))[groups] if len(values) else values
-    )
+    if not len(values):
+        return values
+    return values - (np.bincount(groups, values) / np.maximum(np.bincount(groups), 1))[groups]
 
 
 def within_spread(values: np.ndarray, groups: np.ndarray) -> float:

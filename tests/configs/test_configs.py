@@ -12,7 +12,7 @@ from negsample.models.estimator import Estimator
 from negsample.models.summarizers import load_summarizer
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins as smoke
-from negsample.papers.trained import read_grid
+from negsample.papers.run import read_grid
 from negsample.papers.transfer_config import read_transfer
 from negsample.registry import parse
 from negsample.settings import FOLDER, read_file

@@ -14,7 +14,7 @@ from negsample.papers.headlines import TASKS, times_best
 from negsample.papers.records import Record
 from negsample.papers.run import TAKES
 from negsample.registry import parse
-from negsample.scoring.metrics import METRICS
+from negsample.scoring.scorer import METRICS
 from negsample.settings import config_names
 
 DOCS = Path(__file__).parents[2] / "docs" / "papers.md"

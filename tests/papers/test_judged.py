@@ -16,7 +16,7 @@ from negsample.papers import judged, stand_ins
 from negsample.papers.declared import Declared, declared
 from negsample.papers.judged import Asked, judged_sources, measure
 from negsample.records import Judged
-from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import make_metric
 
 MADE = Declared(
     "nobody",

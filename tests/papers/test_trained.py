@@ -21,12 +21,12 @@ from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins, transfer
 from negsample.papers.declared import declared
 from negsample.papers.judged import Asked, measure
-from negsample.papers.run import run_table
-from negsample.papers.trained import (
+from negsample.papers.run import (
     PRINTED,
     load_tac2010,
     nist_columns,
     read_grid,
+    run_table,
     tac2010_experiment,
     tac2010_table,
 )

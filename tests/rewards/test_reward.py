@@ -16,8 +16,7 @@ from negsample.errors import InputError
 from negsample.models import load
 from negsample.models.encoders.transformer import TransformerEncoder
 from negsample.rewards import Partial, Reward, make_terms, within_spread
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 DOCUMENT = "The harbour was closed on Monday. A storm broke two cranes. Repairs will cost 3 million euros."
 OTHER = "Voters chose a new mayor. She is the first woman in the post."

@@ -7,7 +7,7 @@ import pytest
 
 from negsample.records import Row, joined
 from negsample.scoring.files import DEFAULTS
-from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import make_metric
 from negsample.scoring.tally import KINDS, WORTHLESS, Tally, look, notices, text_kind
 
 NEWS = "The council has voted to close the bridge, which was built by a firm that is no more. They say it would cost too much."

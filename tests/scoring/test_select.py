@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from negsample.errors import RecordError
 from negsample.scoring.files import Choice, Settings, best, select_best, table
-from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import make_metric
 
 
 def chosen(*candidates: tuple[str, float | None]) -> list[Choice]:
