@@ -105,9 +105,8 @@ def pairs_from(
 ) -> Iterator[Pair]:
     """Yield a pair for each row of ``rows``, in order; the fields are those of ``options`` where it names any.
 
-    A pair's id is the row's own (``id``), else a hash of the corpus' name and the two
-    texts. An id that comes again is a RecordError where ``unique_ids`` holds and the id is the row's own; else the
-    second one gets ``-2`` at its end, and so on, so that ids are unique in the corpus either way.
+    A pair's id is the row's own (``id``), else a hash of the corpus' name and the two texts. An id that comes again is a
+    RecordError where ``unique_ids`` holds and the id is the row's own; else the second one gets ``-2`` at its end, and so on.
 
     Raises RecordError for a bad row, unless they are skipped, and InputError where no row was good.
     """

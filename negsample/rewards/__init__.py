@@ -34,7 +34,7 @@ _log = logging.getLogger("negsample.rewards")
 class Reward:
     """A reward function for TRL's trainers (``reward_funcs=``); ``score`` is that of plain texts, for ``negsample reinforce``.
 
-    ``name``: a model, an aspect of it, a metric, or a weighted sum of several (see ``terms.make_terms``). The parts of a
+    ``name``: a model, an aspect of it, a metric, or a weighted sum of several (see ``make_terms``). The parts of a
     sum are divided by their spread among the summaries of one document, as ``calibrate`` or the first call finds it; a
     single part gives its own score. ``document``, ``references``: the data set's columns.
 
