@@ -224,10 +224,10 @@ def run_tac2010(spec: Declared, asked: Asked, out: Path, say: Callable[[str], No
         raise InputError("--rouge-alone: Table 5 has no ROUGE; run tables p3-table6 or p3-table7")
     if asked.rouge_alone and (asked.words or asked.parts):
         raise InputError("settings and --part are for training; leave them out, or --rouge-alone")
+    settings = None if asked.rouge_alone else tac2010_experiment(asked.words, spec.parts)
     source, nist = stand_ins.docsets(spec.human) if asked.smoke else load_tac2010(path)
     for line in source.missing:
         say(line)
-    settings = None if asked.rouge_alone else tac2010_experiment(asked.words, spec.parts)
     judged = digest(nist, *map(astuple, source.rows)).hex()
     with work_folder(out, {"data": judged}, name="judgments.json", what="tables of TAC 2010", alone=False):
         pass

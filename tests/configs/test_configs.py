@@ -116,12 +116,6 @@ def test_runs_to_its_end_with_smoke(name, tiny, negsample, tmp_path):
     assert values.get("corpus") == "sample" or "smoke run" in done.stdout
 
 
-def test_a_table_file_is_refused_by_other_tables(negsample, tmp_path):
-    done = negsample("tables", "p3-table2", "--config", "p3_table1_newsroom", "--out", tmp_path / "t", check=2)
-    assert "p3_table1_newsroom: is for table 'p3-table1'" in done.stderr
-    assert not any(tmp_path.iterdir())
-
-
 def test_words_of_a_table_win_over_its_file(vectors, negsample, tmp_path):
     path = tmp_path / "grid.yaml"
     path.write_text(f"corpus: sample:science\nencoders: ['glove:{vectors}']\nheads: [lstm]\nepochs: 9\nseed: 5\n")

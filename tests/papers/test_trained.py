@@ -291,22 +291,3 @@ def test_a_smoke_run_trains_scores_and_goes_on(tiny_bert, negsample, tmp_path, m
     assert "4 of 4 trainings are finished already" in negsample(*run).stdout
     assert json.loads((tmp_path / "t" / "p3-table5.json").read_text())["records"] == table["records"]
     assert "train was" in negsample(*run, "patience=1", check=2).stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("p3-table5",), "give --data tac2010:DIR"),
-        (("p3-table5", "--data", "tac2010:TAC", "--rouge-alone"), "Table 5 has no ROUGE"),
-        (("p3-table6", "epochs=3", "--data", "tac2010:TAC", "--rouge-alone"), "are for training"),
-        (("p3-table6", "corpus=newsroom", "--data", "tac2010:TAC"), "known: cnn_dailymail, billsum, arxiv, big_patent"),
-        (("p3-table6", "recipe=add", "--data", "tac2010:TAC"), "the table has its own"),
-        (("p3-table6", "--data", "tac2010:.", "--rouge-alone"), "no manual/manual.peer.A in it"),
-    ],
-)
-def test_what_is_asked_wrongly_is_told_in_one_line(tac, negsample, tmp_path, words, told):
-    words = [str(word).replace("TAC", str(tac)) for word in words]
-    refused = negsample("tables", *words, "--out", "t", check=2, cwd=tmp_path).stderr
-    assert told in refused
-    assert refused.count("\n") == 1
-    assert not (tmp_path / "t").exists()
