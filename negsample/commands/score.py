@@ -69,7 +69,7 @@ def score(
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
     from negsample.io.files import check_outputs, format_of
     from negsample.scoring.files import Settings, write_scores
-    from negsample.scoring.gate import Gate, parse_limits
+    from negsample.scoring.tally import Gate, parse_limits
 
     inputs, targets, references = inputs or [], targets or [], references or []
     if source is not None and (document_field, summary_field) != ("document", "summary"):

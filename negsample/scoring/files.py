@@ -20,9 +20,8 @@ from negsample.io.lines import aligned_lines
 from negsample.io.read import document_field, read_rows, text_field, texts_field
 from negsample.io.write import Writer, open_writer
 from negsample.records import Row, document_key, text_fault, told_document
-from negsample.scoring.gate import check_name
 from negsample.scoring.scorer import Columns, Item, Scorer
-from negsample.scoring.tally import Tally, look
+from negsample.scoring.tally import Tally, check_name, look
 from negsample.terminal import Bar
 from negsample.text import is_blank
 
