@@ -1,4 +1,4 @@
-"""What is added up over scored records: mean and interval, what was cut, has no score and why, kinds of text; limits for quality."""
+"""What is added up over scored records: mean and interval, what was cut or has no score, kinds of text; limits for quality."""
 
 import heapq
 import math
