@@ -101,7 +101,7 @@ def test_who_only_tries_does_not_wait(tmp_path):
 
 
 def alone(out, size, **options):
-    options = {"makes": ["work", "notes.json"], "kept": ["work/*/done"], **options}
+    options = {"makes": ["work", "notes"], "kept": ["work/*/done"], **options}
     return work_folder(out, {"size": size}, name="a.json", what="a test", alone=True, **options)
 
 
@@ -118,7 +118,7 @@ def test_who_is_alone_undoes_what_a_mistake_left_unless_something_is_finished(tm
     (tmp_path / "empty").mkdir()
     for out in (tmp_path / "new" / "x", tmp_path / "empty"):
         with pytest.raises(InputError, match="a bad file"):
-            fail_after(out, 1, "notes.json", "work/one/begun")
+            fail_after(out, 1, "notes/one.json", "work/one/begun")
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
     assert list((tmp_path / "empty").iterdir()) == []
     with pytest.raises(InputError, match="a bad file"):
