@@ -256,7 +256,8 @@ def tune(
     # Corpora that differ between trials are left to them.
     if not search.searched.fields() & (set(keys) - {"limit", "sample", "seed"}):
         find_corpora(make_settings(Reading, {key: search.train[key] for key in keys if key in search.train}, "train"))
-    measure, data = None, {}
+    measure: Measure | None = None
+    data: dict[str, str] = {}
     if (asked := search.agreement) is not None:
         halves = load_tune_halves(asked.files())
         measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
