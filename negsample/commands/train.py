@@ -14,6 +14,7 @@ from negsample.terminal import number, say, say_table, shorten
 
 if TYPE_CHECKING:
     from negsample.train.config import TrainConfig
+    from negsample.train.search.tune import Measure
 
 # What is trained where nobody says what: the packaged configuration that agrees best with people (docs/recipes.md).
 DEFAULT = "align"
