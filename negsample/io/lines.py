@@ -206,7 +206,16 @@ def _rows(name: str, reader: Any) -> Iterator[Row]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            broken = _broken(where, str(error), first, reader.line_num)
+            if "unexpected end of data" in str(error):
+                told = "a quoted field begins here and never ends; close the quote or double it"
+                raise InputError(f"{where}: {told}") from None
+            if "field larger" in str(error):
+                told = f"a field of more than {_FIELD_LIMIT} characters; close its quote or shorten it"
+                raise InputError(f"{where}: {told}") from None
+            # The lines that a stray quote has taken in are lost with it.
+            lost = f", lines {first} to {reader.line_num}" if reader.line_num > first else ""
+            reason = f"not a CSV record ({error}{lost})"
+            broken = RecordError(where, reason, "double each quote inside a quoted field")
             if header is None:
                 raise broken from error
             yield Row(where, dict.fromkeys(header), broken)
@@ -223,17 +232,6 @@ def _rows(name: str, reader: Any) -> Iterator[Row]:
             header = cells
         else:
             yield _row(where, header, cells)
-
-
-def _broken(where: str, message: str, first: int, last: int) -> RecordError:
-    """The error of one broken record; raises InputError where the records after it can't be found either."""
-    if "unexpected end of data" in message:
-        raise InputError(f"{where}: a quoted field begins here and never ends; close the quote or double it")
-    if "field larger" in message:
-        raise InputError(f"{where}: a field of more than {_FIELD_LIMIT} characters; close its quote or shorten it")
-    # The lines that a stray quote has taken in are lost with it.
-    lost = f", lines {first} to {last}" if last > first else ""
-    return RecordError(where, f"not a CSV record ({message}{lost})", "double each quote inside a quoted field")
 
 
 def _row(where: str, header: list[str], cells: list[str]) -> Row:

@@ -39,7 +39,6 @@ from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
 from negsample.settings import convert, make_settings, read_file, read_words
 
-Run = Callable[[Declared, Asked, Path, Callable[[str], None]], tuple[Table, dict[str, Any]]]
 ON_PEOPLE = {**judged.KINDS, **headlines.KINDS}
 # Kind → the options (fields of `Asked`) that its tables have, beside ``smoke``.
 TAKES: dict[str, tuple[str, ...]] = {
@@ -66,15 +65,13 @@ def run_table(name: str, asked: Asked, out: Path, say: Callable[[str], None] = p
     if asked.data and asked.smoke:
         raise InputError("--smoke makes its own data; leave --data out")
     spec, watch = spec.with_parts(asked.parts), Stopwatch()
-    special: dict[str, Run] = {"grid": run_grid, "tac2010": run_tac2010}
-    table, facts = special.get(spec.kind, _on_people)(spec, asked, out, say)
+    run = {"grid": run_grid, "tac2010": run_tac2010}.get(spec.kind, _on_people)
+    table, facts = run(spec, asked, out, say)
     write(table, out, watch, say=say, smoke=asked.smoke, **facts)
     return table
 
 
-def _on_people(
-    spec: Declared, asked: Asked, out: Path, say: Callable[[str], None] = print
-) -> tuple[Table, dict[str, Any]]:
+def _on_people(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]) -> tuple[Table, dict[str, Any]]:
     """A table on what people judged, and what goes to its ``run.json``."""
     sources, how = _sources(spec, asked, say), spec.plot or spec.kind
     config = {"table": spec.name, **asdict(asked), "parts": dict(spec.parts)}
@@ -181,9 +178,8 @@ def run_grid(spec: Declared, asked: Asked, out: Path, say: Callable[[str], None]
         settings = stand_ins.small_transfer(settings, say)
     done = run_transfer(settings, out, say)
     figures, records = figures_of(done), []
-    for recipe, head in itertools.product(
-        settings.mixes, dict.fromkeys(own.settings["head"] for own in settings.labelled_heads)
-    ):
+    heads = dict.fromkeys(own.settings["head"] for own in settings.labelled_heads)
+    for recipe, head in itertools.product(settings.mixes, heads):
         for cell, found in done.finished:
             if (cell.recipe, cell.config.head) == (recipe, head):
                 figure, column = figures[cell.folder, name], str(cell.config.encoder)
