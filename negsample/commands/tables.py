@@ -79,7 +79,7 @@ def transfer(
     from negsample.eval.report import made
     from negsample.eval.report.transfer import transfer_page
     from negsample.io.run_record import Stopwatch
-    from negsample.papers.records import write
+    from negsample.papers.declared import write
     from negsample.papers.stand_ins import small_transfer
     from negsample.papers.transfer import run_transfer
     from negsample.papers.transfer_config import read_transfer

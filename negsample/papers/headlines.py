@@ -21,8 +21,8 @@ from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.metrics.corpus import CorpusMetric, make_corpus_metric
 from negsample.io.read import number_field, read_rows, text_field
+from negsample.papers.declared import Record, Table
 from negsample.papers.judged import Measured, correlation_records
-from negsample.papers.records import Record, Table
 from negsample.records import Judged, Row
 from negsample.resampling import mean_interval
 from negsample.seeds import generator

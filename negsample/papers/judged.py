@@ -23,8 +23,7 @@ from negsample.eval.judgments.collect import is_mean
 from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.learned import SPLITS, fit_learned
 from negsample.io.files import atomic_json
-from negsample.papers.declared import Declared
-from negsample.papers.records import Record, Table
+from negsample.papers.declared import Declared, Record, Table
 from negsample.records import Judged
 from negsample.registry import suggestion
 from negsample.scoring.scorer import Scorer, make_metric

@@ -27,9 +27,8 @@ from negsample.io.run_record import Stopwatch, fingerprints, work_folder
 from negsample.models import load
 from negsample.models.build import takes
 from negsample.papers import headlines, judged, stand_ins
-from negsample.papers.declared import Declared, declared
+from negsample.papers.declared import DRAWN, Declared, Record, Table, declared, draw, write
 from negsample.papers.judged import Asked, Measured, figure_record, measure
-from negsample.papers.records import DRAWN, Record, Table, draw, write
 from negsample.papers.transfer import Cell, Transfer, run_transfer
 from negsample.papers.transfer_config import DOMAIN_KEYS, TransferConfig
 from negsample.papers.transfer_report import about_domains, figures_of, percent

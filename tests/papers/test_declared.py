@@ -15,9 +15,8 @@ from negsample.errors import InputError
 from negsample.eval.agreement.correlation import p_value
 from negsample.eval.agreement.figures import average_ranks
 from negsample.io.run_record import Stopwatch
-from negsample.papers.declared import all_declared, declared
+from negsample.papers.declared import PUBLISHED, Record, Table, all_declared, beside, declared, markdown, write
 from negsample.papers.headlines import TASKS, times_best
-from negsample.papers.records import PUBLISHED, Record, Table, beside, markdown, write
 from negsample.papers.run import TAKES
 from negsample.registry import parse
 from negsample.scoring.scorer import METRICS

@@ -145,19 +145,6 @@ def test_what_is_read_with_and_without_a_file():
         read_grid("p3-table2", "p3_table1_newsroom")
 
 
-def test_finished_it_trains_nothing_and_other_arguments_are_refused_by_name(table, monkeypatch):
-    found = table("p3-table1")
-    monkeypatch.setattr(transfer.Transfer, "train", None)
-    assert table("p3-table1").records == found.records
-    for name, change, told in (
-        ("p3-table1", "seed=1", "train was .*'seed': 1"),
-        ("p3-table1", "heads=[cnn]", "heads was"),
-        ("p3-table2", "seed=0", "recipes was"),
-    ):
-        with pytest.raises(InputError, match=told):
-            table(name, change)
-
-
 # --- Tables 5 to 7
 
 
