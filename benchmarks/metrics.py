@@ -29,8 +29,7 @@ from scipy.spatial.distance import cdist
 from negsample.eval.judgments import load_judgments
 from negsample.eval.metrics.corpus import frechet_distance
 from negsample.eval.metrics.movers import Bag, mover_distance
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 from negsample.seeds import generator
 
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")

@@ -16,8 +16,7 @@ from negsample.errors import InputError
 from negsample.models.build import Parts
 from negsample.models.estimator import Answers, Estimator
 from negsample.models.folder import percentiles_of, sample_columns, save_folder
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Columns, Item, Scorer
+from negsample.scoring.scorer import Columns, Item, Scorer, make_metric
 from negsample.seeds import digest
 
 

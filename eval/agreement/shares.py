@@ -15,10 +15,10 @@ from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import ScoreTable, is_good
 from negsample.eval.agreement.significance import WILLIAMS_LABELS, MetricsComparison, difference_fields
 from negsample.eval.judgments.files import CHOSEN, HALVES
-from negsample.number_text import number
 from negsample.records import Judged
 from negsample.resampling import patterns, percentile_interval
 from negsample.seeds import generator
+from negsample.terminal import number
 
 FOLDS = 5
 STRENGTHS = 200  # resamples of the strengths, each of which is a fit

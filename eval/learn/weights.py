@@ -18,9 +18,9 @@ from negsample.eval.agreement.correlation import correlation_matrix
 from negsample.eval.agreement.levels import Block, block_correlations
 from negsample.eval.learn.inputs import Inputs, Target, check
 from negsample.models.fitted import FittedTarget, on_scale
-from negsample.progress import track
 from negsample.resampling import mean_interval
 from negsample.seeds import generator
+from negsample.terminal import track
 
 # λ, with which weights of inputs of spread 1 are held at 0.
 STRENGTHS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)

@@ -15,10 +15,10 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics.base import Against, Score, compare_with_targets, metric, number, targets_of
+from negsample.registry import split_outside, unquote
 from negsample.scoring.scorer import Columns, Item, collect
 from negsample.sentences import split_sentences
 from negsample.sentences import words as split_words
-from negsample.spec import split_outside, unquote
 from negsample.text import readable
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import copy_file
-from negsample.models.batching import like_lengths
 from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import (
     copy_model,
@@ -27,7 +26,7 @@ from negsample.models.language.model_files import (
     one_line,
     weights,
 )
-from negsample.models.language.networks import Pretrained, choice, load_network, padded
+from negsample.models.language.networks import Pretrained, choice, load_network, token_batches
 from negsample.models.language.packaged import minilm_folder
 
 # As sentence-transformers names them; older files of it have a flag for each (pooling_mode_mean_tokens, …_cls_token).
@@ -113,9 +112,6 @@ class TransformerEncoder:
         import torch
 
         model, last = self.model, self.layers == (-1,)
-        fields = ["input_ids", "attention_mask", *({"token_type_ids"} & set(model.tokenizer.model_input_names))]
-        # Padded places are masked: a tokenizer without a padding token may pad with any.
-        fills = {"input_ids": model.tokenizer.pad_token_id or 0, "token_type_ids": model.tokenizer.pad_token_type_id}
         for start in range(0, len(texts), _CHUNK):
             chunk = list(texts[start : start + _CHUNK])
             tokens = model.tokenizer(
@@ -127,11 +123,7 @@ class TransformerEncoder:
             )
             lengths = [len(ids) for ids in tokens["input_ids"]]
             self._count_truncated([text for text, size in zip(chunk, lengths, strict=True) if size >= model.limit])
-            for rows in like_lengths(lengths, model.device):
-                inputs = {
-                    name: padded([tokens[name][row] for row in rows], fills.get(name, 0), model.device)[0]
-                    for name in [*fields, "special_tokens_mask"]
-                }
+            for rows, inputs in token_batches(tokens, model.tokenizer, model.device):
                 special = inputs.pop("special_tokens_mask").bool()
                 output = model.network(**inputs, output_hidden_states=not last)
                 states = (

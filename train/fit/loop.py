@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from negsample.errors import InputError
 from negsample.models.features import Features
-from negsample.progress import Bar
 from negsample.seeds import seed_from
+from negsample.terminal import Bar
 from negsample.train.config import TrainConfig
 from negsample.train.data import BatchOrder, Split, redrawn, share
 from negsample.train.fit.checkpoint import PRINTED, Callbacks, Checkpoints, Position, TrainingLog

@@ -12,8 +12,7 @@ from scipy.spatial.distance import cdist
 
 from negsample.eval.metrics.base import STOP_WORDS, content_spans
 from negsample.eval.metrics.movers import NO_WORD, Bag, distances, make_space, mover_distance, score_moved
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Columns, Item
+from negsample.scoring.scorer import Columns, Item, make_metric
 
 LEXICON = {"cat": (0, 0), "dog": (3, 4), "star": (6, 8), "moon": (6, 0), "tree": (-1, 2), "river": (1, 1)}
 

@@ -27,8 +27,7 @@ from negsample.eval.metrics.summaqa import (
     squad_tokens,
 )
 from negsample.models.language.networks import Pretrained
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 torch = pytest.importorskip("torch")
 
