@@ -130,7 +130,6 @@ def test_wrong_models_are_refused(masked: Path, causal: Path, tiny_bert: Path) -
         (f"mlm(model={causal})", "AutoModelForMaskedLM"),
         (f"perplexity(model={masked})", "later tokens"),
         (f"mlm(model={tiny_bert})", "weights that AutoModelForMaskedLM needs are missing"),
-        (f"mlm(model={masked},value=log)", "loss"),
         (f"mlm(model={masked},window=17)", "8 to 16"),
     ):
         with pytest.raises(InputError, match=re.escape(told)):
