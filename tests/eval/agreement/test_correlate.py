@@ -171,7 +171,7 @@ def test_models_their_names_and_their_aspects_and_what_is_cut_is_told_once(
     assert by_name["a/model.coverage"].values == pytest.approx(1 - share)
     assert by_name["a/model.form"].unscored() == f"{(share < 0.2).sum()} × too short"
     (data,) = result.datasets
-    lines = {line.column.name: line.figures["pooled"].n for line in data.lines("content")}
+    lines = {column.name: figures["pooled"].n for column, figures, _ in data.lines("content")}
     # n is that of the figure beside which it stands.
     assert lines["a/model.form"] == (share >= 0.2).sum() < len(rows) == lines["a/model"]
     cut = sum(len(row["document"]) + len(row["summary"]) > 400 for row in rows)
