@@ -81,6 +81,7 @@ def align_scorer(judges: str, folder: Path, *, bf16: bool = False) -> tuple[Alig
             if network is not None:
                 to_bf16(network.encoder)
     features = AlignFeatures(encoder, judge, support=support)
+    features.to(torch.device("cpu"))
     features.reader = Reader(encoder, folder)
     return features, untrained(features.sources)
 
