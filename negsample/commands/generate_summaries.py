@@ -81,7 +81,7 @@ def record_of(
 
 def make_summarizer(model: str, words: int | None, sentences: int | None) -> Callable[[Sequence[str]], list[str]]:
     """What ``--model`` names, as a function of documents. Raises InputError where there is no such thing."""
-    from negsample.models.summarizers.budget import Budget, lead, ranked
+    from negsample.models.summarizers import Budget, lead, ranked
 
     if model not in ("lead", "textrank"):
         from negsample.models.summarizers import load_summarizer

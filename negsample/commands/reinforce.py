@@ -32,12 +32,13 @@ def reinforce(
     from negsample.io.files import replacing
     from negsample.io.read import read_rows
     from negsample.rewards import Reward
+    from negsample.settings import read_settings
     from negsample.train.job import told_after
-    from negsample.train.reinforce.config import read_reinforce_config
-    from negsample.train.reinforce.job import reinforce as train_by_reward
+    from negsample.train.reinforce import reinforce as train_by_reward
+    from negsample.train.reinforce.config import ReinforceConfig
 
     options.check_given(config, values)
-    settings = read_reinforce_config(config, values or []).resolved()
+    settings = read_settings(ReinforceConfig, config, values or [], "reinforce").resolved()
     if smoke:
         from negsample.papers.stand_ins import small_reinforce
 

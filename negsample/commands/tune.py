@@ -13,8 +13,8 @@ from negsample.errors import InputError
 from negsample.terminal import say
 
 if TYPE_CHECKING:
+    from negsample.train.search import Measure
     from negsample.train.search.settings import Search
-    from negsample.train.search.tune import Measure
 
 
 def tune(
@@ -38,9 +38,9 @@ def tune(
     from negsample.eval.report import write_files
     from negsample.eval.report.tune import tune_page
     from negsample.io.run_record import Stopwatch, write_run
+    from negsample.train.search import tune as run_trials
     from negsample.train.search.settings import read_search
     from negsample.train.search.study import hide, safe_url, study_as_plain
-    from negsample.train.search.tune import tune as run_trials
 
     watch = Stopwatch()
     # The files keep the command line, and it may hold a password.
