@@ -9,31 +9,40 @@ _MOST_TOKENS = 16384
 
 
 def like_lengths(
-    lengths: Sequence[int], device: str, most_tokens: int = _MOST_TOKENS, most_rows: int = _MOST_ROWS
+    lengths: Sequence[int],
+    device: str,
+    most_tokens: int = _MOST_TOKENS,
+    most_rows: int = _MOST_ROWS,
+    padding: int | None = None,
 ) -> Iterator[list[int]]:
     """Yield the numbers of rows in batches of like length, the longest first; rows of no length are left out.
 
-    At most ``most_rows`` rows (four times as many on a GPU) and ``most_tokens`` padded tokens, but one row at least.
+    At most ``most_rows`` rows (four times as many on a GPU) and ``most_tokens`` tokens, ``padding`` of which are padded
+    (None: any number), but one row at least.
     """
     most_rows = most_rows if device == "cpu" else 4 * most_rows
     there = [row for row in range(len(lengths)) if lengths[row]]
-    for batch in longest_first([lengths[row] for row in there], lambda longest: min(most_rows, most_tokens // longest)):
+    own = [lengths[row] for row in there]
+    for batch in longest_first(own, lambda longest: min(most_rows, most_tokens // longest), padding):
         yield [there[place] for place in batch]
 
 
 def longest_first(
-    lengths: Sequence[int] | np.ndarray, room: Callable[[int], int], share: float = 0
+    lengths: Sequence[int] | np.ndarray, room: Callable[[int], int], padding: int | None = None
 ) -> Iterator[list[int]]:
     """Yield the numbers of rows in batches of like length, the longest first.
 
-    A batch has at most ``room(length of its longest)`` rows, but one at least, and none shorter than ``share`` of that.
+    A batch has at most ``room(length of its longest)`` rows, but one at least; its rows are filled up by at most ``padding``
+    in all (None: by any number).
     """
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     start = 0
     while start < len(order):
         longest = int(lengths[order[start]])
-        stop = start + max(1, room(longest))
-        batch = [row for row in order[start:stop] if lengths[row] >= share * longest]
+        batch = order[start : start + max(1, room(longest))]
+        if padding is not None:
+            filled = np.cumsum([longest - int(lengths[row]) for row in batch])
+            batch = batch[: int(np.searchsorted(filled, padding, side="right"))]
         start += len(batch)
         yield batch
 

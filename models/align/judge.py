@@ -13,18 +13,14 @@ from torch import Tensor, nn
 
 from negsample.io.files import file_digest
 from negsample.models.align.words import pieces
-from negsample.models.batching import longest_first
 from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import check_weights, load_weights
-from negsample.models.language.networks import load_pretrained, load_shell
+from negsample.models.language.networks import load_pretrained, load_shell, token_batches
 from negsample.recent import Recent
 
 MARKS = ("form", "coherence")
 # Tokens that the judge reads at a time; a longer text is read in stretches of whole sentences.
 MAX_TOKENS = 256
-_BATCH_TOKENS = 8192
-# Texts of a batch are at least this share as long as its longest.
-_ALIKE = 0.6
 # Sentences and longer stretches.
 _REMEMBERED = 32768
 
@@ -108,13 +104,10 @@ class Judge:
     @torch.inference_mode()
     def _run(self, texts: list[str]) -> np.ndarray:
         result = np.zeros((len(texts), len(MARKS)), np.float32)
-        device = next(self.network.parameters()).device
-        # Sentences beside whole texts would be mostly padding.
-        for batch in longest_first(
-            [len(text) for text in texts], lambda longest: _BATCH_TOKENS // (min(longest // 3, MAX_TOKENS) + 8), _ALIKE
-        ):
-            encoded = tokenize(self.tokenizer, [texts[i] for i in batch])
-            result[batch] = self.network(**{k: v.to(device) for k, v in encoded.items()}).cpu().numpy()
+        if texts:
+            read = self.tokenizer(as_texts(texts), truncation=True, max_length=longest(self.tokenizer))
+            for rows, inputs in token_batches(read, self.tokenizer, str(self.network.centre.device)):
+                result[rows] = self.network(**inputs).cpu().numpy()
         return result
 
     def save(self, folder: Path) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.align.words import Piece, TermWeights, Words, cut_tokens, pieces, read_words
-from negsample.models.batching import longest_first
 from negsample.models.embedding_cache import EmbeddingCache, cache_root
 from negsample.models.encoders import Encoder
+from negsample.models.language.networks import token_batches
 from negsample.recent import Recent
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 # Bytes of word vectors of sentences that may come again, and words of documents whose summaries may still come (about 300 MB
 # of vectors).
 _KEPT = (384 << 20, 400_000)
-_ROWS, _TOKENS = 64, 8192
-# Sentences of a batch are at least this share as long as its longest: padding costs as much as words.
-_ALIKE = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +89,19 @@ class WordStates:
         """Return sentence vectors float32 [n, dim], as the encoder's own ``encode`` gives them; word vectors are kept."""
         import torch
 
-        given = self.encoder.as_read(texts)
         result = np.zeros((len(texts), self.dim), np.float32)
-        lengths = [len(text) for text in given]
+        read = self.model.tokenizer(
+            self.encoder.as_read(texts), truncation=True, max_length=self.model.limit, return_offsets_mapping=True
+        )
         with torch.inference_mode():
-            for batch in longest_first(lengths, lambda longest: min(_ROWS, _TOKENS // (longest // 4 + 4)), _ALIKE):
-                how = {"truncation": True, "max_length": self.model.limit, "return_offsets_mapping": True}
-                encoded = self.model.tokenizer([given[i] for i in batch], padding=True, return_tensors="pt", **how)
-                offsets = encoded.pop("offset_mapping").numpy() - self._shift
-                inputs = {name: tensor.to(self.model.device) for name, tensor in encoded.items()}
+            for rows, inputs in token_batches(read, self.model.tokenizer, self.model.device):
                 hidden = self.model.network(**inputs).last_hidden_state
                 vectors = self.encoder.sentence_vectors(hidden, inputs["attention_mask"].bool())
-                result[batch] = vectors.float().cpu().numpy()
-                for i, states, own in zip(batch, hidden.float().cpu().numpy(), offsets, strict=True):
-                    entry = (*_word_vectors(texts[i], states, own, self._weigh), result[i].copy())
-                    self.recent.add([texts[i]], [entry])
+                result[rows] = vectors.float().cpu().numpy()
+                for row, states in zip(rows, hidden.float().cpu().numpy(), strict=True):
+                    offsets = np.array(read["offset_mapping"][row]) - self._shift
+                    entry = (*_word_vectors(texts[row], states, offsets, self._weigh), result[row].copy())
+                    self.recent.add([texts[row]], [entry])
         return result
 
     def cuts(self, texts: Sequence[str]) -> dict[str, list[str]]:

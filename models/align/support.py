@@ -19,9 +19,9 @@ from torch import Tensor, nn
 
 from negsample.errors import InputError
 from negsample.io.files import file_digest
-from negsample.models.batching import longest_first
 from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import read_tensors
+from negsample.models.language.networks import padded, token_batches
 from negsample.recent import Recent
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ FILE = "support.safetensors"
 # Tokens of passages and sentence together; words of the passages in all, and of one of their sentences.
 _MAX_TOKENS = 224
 _ROOM, _LONGEST, _LEAST_ROOM = 100, 40, 8
-_BATCH_TOKENS = 8192
-_ALIKE = 0.6
 # Sentences beside their passages.
 _REMEMBERED = 32768
 # Words are alike in what they begin with: "closed" and "closing".
@@ -182,17 +180,16 @@ class SupportJudge:
 
         found = [verdict(float(network.copied))] * len(questions)
         asked = [place for place, (read, _) in enumerate(questions) if read]
-        lengths = [len(questions[place][0]) + len(questions[place][1]) for place in asked]
-        for batch in longest_first(lengths, lambda most: _BATCH_TOKENS // (min(most // 4, _MAX_TOKENS) + 8), _ALIKE):
-            places = [asked[i] for i in batch]
-            encoded, own, offsets = tokenize(self.tokenizer, [questions[place] for place in places])
-            marks, doubts = network(own.to(device), **{name: tensor.to(device) for name, tensor in encoded.items()})
-            for row, place in enumerate(places):
-                inside = own[row].numpy()
-                found_marks = zip(offsets[row][inside].tolist(), marks[row].cpu().numpy()[inside].tolist(), strict=True)
-                found[place] = verdict(
-                    float(doubts[row]), tuple((begin, stop, mark) for (begin, stop), mark in found_marks)
-                )
+        if not asked:
+            return found
+        read = _tokens(self.tokenizer, [questions[place] for place in asked])
+        for rows, inputs in token_batches(read, self.tokenizer, str(device)):
+            own = padded([[part == 1 for part in read.sequence_ids(row)] for row in rows], 0, str(device))[0].bool()
+            marks, doubts = network(own, **inputs)
+            for row, inside, its, doubt in zip(rows, own, marks, doubts.tolist(), strict=True):
+                stood = [read["offset_mapping"][row][token] for token in inside.nonzero()[:, 0].tolist()]
+                told = zip(stood, its[inside].tolist(), strict=True)
+                found[asked[row]] = verdict(doubt, tuple((begin, stop, mark) for (begin, stop), mark in told))
         return found
 
     def save(self, folder: Path) -> dict[str, Any]:
@@ -264,18 +261,21 @@ def _plain(sentence: str) -> str:
 def tokenize(tokenizer: Any, questions: Sequence[tuple[str, str]]) -> tuple[dict[str, Tensor], Tensor, np.ndarray]:
     """The network's arguments for (passages, sentence), padded; which tokens are the sentence's, bool [B, L]; and where in it
     each stands, int [B, L, 2]. Passages give way where both are too long."""
-    encoded = tokenizer(
-        as_texts([read for read, _ in questions]),
-        as_texts([sentence for _, sentence in questions]),
-        padding=True,
-        truncation=True,
-        max_length=min(_MAX_TOKENS, int(tokenizer.model_max_length)),
-        return_offsets_mapping=True,
-        return_tensors="pt",
-    )
+    encoded = _tokens(tokenizer, questions, padding=True, return_tensors="pt")
     offsets = encoded.pop("offset_mapping").numpy()
     own = np.array([[part == 1 for part in encoded.sequence_ids(row)] for row in range(len(questions))])
     return dict(encoded), torch.from_numpy(own), offsets
+
+
+def _tokens(tokenizer: Any, questions: Sequence[tuple[str, str]], **more: Any) -> Any:
+    return tokenizer(
+        as_texts([read for read, _ in questions]),
+        as_texts([sentence for _, sentence in questions]),
+        truncation=True,
+        max_length=min(_MAX_TOKENS, int(tokenizer.model_max_length)),
+        return_offsets_mapping=True,
+        **more,
+    )
 
 
 def new_network(encoder: Any, attention: str, seed: int, like: Path | None = None) -> tuple[SupportNetwork, Any]:

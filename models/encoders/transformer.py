@@ -19,10 +19,9 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import copy_file
-from negsample.models.batching import like_lengths
 from negsample.models.encoders import as_texts
 from negsample.models.language import model_files
-from negsample.models.language.networks import Pretrained, choice, load_network, padded
+from negsample.models.language.networks import Pretrained, choice, load_network, token_batches
 from negsample.models.precision import check_precision, to_bf16
 
 # As sentence-transformers names them; older files of it have a flag for each (pooling_mode_mean_tokens, …_cls_token).
@@ -105,9 +104,6 @@ class TransformerEncoder:
         import torch
 
         model, last = self.model, self.layers == (-1,)
-        fields = ["input_ids", "attention_mask", *({"token_type_ids"} & set(model.tokenizer.model_input_names))]
-        # Padded places are masked: a tokenizer without a padding token may pad with any.
-        fills = {"input_ids": model.tokenizer.pad_token_id or 0, "token_type_ids": model.tokenizer.pad_token_type_id}
         for start in range(0, len(texts), _CHUNK):
             chunk = list(texts[start : start + _CHUNK])
             masks = {"return_special_tokens_mask": True, "return_attention_mask": True}
@@ -117,11 +113,7 @@ class TransformerEncoder:
             full = [text for text, size in zip(chunk, lengths, strict=True) if size >= model.limit]
             whole = model.tokenizer(full, verbose=False)["input_ids"] if full else []
             self.counts["truncated"] += sum(len(ids) > model.limit for ids in whole)
-            for rows in like_lengths(lengths, model.device):
-                inputs = {
-                    name: padded([tokens[name][row] for row in rows], fills.get(name, 0), model.device)[0]
-                    for name in [*fields, "special_tokens_mask"]
-                }
+            for rows, inputs in token_batches(tokens, model.tokenizer, model.device):
                 special = inputs.pop("special_tokens_mask").bool()
                 output = model.network(**inputs, output_hidden_states=not last)
                 every = (output.last_hidden_state,) if last else output.hidden_states

@@ -1,6 +1,6 @@
 """Pretrained transformers networks with their tokenizers: loaded quietly from local files, whole or as an empty shell."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.batching import pad
+from negsample.models.batching import like_lengths, pad
 from negsample.models.language import model_files
 
 KINDS = {
@@ -24,6 +24,8 @@ _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 # of saying that there is none.
 _DEFAULT_WINDOW = 512
 _NO_LIMIT = 1 << 20
+# Tokens of a batch on a CPU, whose states then stay in its cache; padded ones that cost as much as a batch of their own.
+_CPU_TOKENS, _PADDING = 1024, 32
 
 
 def choice(name: str, value: str, allowed: Sequence[str]) -> str:
@@ -171,3 +173,17 @@ def padded(rows: Sequence[Sequence[int]], fill: int, device: str) -> tuple[Any, 
 
     ids, mask = pad([np.array(row, np.int64) for row in rows], fill)
     return torch.from_numpy(ids).to(device), torch.from_numpy(mask.astype(np.int64)).to(device)
+
+
+def token_batches(read: Mapping[str, Any], tokenizer: Any, device: str) -> Iterator[tuple[list[int], dict[str, Any]]]:
+    """Batches of texts that ``tokenizer`` has ``read``, not padded: their numbers [b], and what a network is given, int64 [b, t].
+
+    Those of a batch have about as many tokens; a text without a single one is in none.
+    """
+    # Padded places are masked: a tokenizer without a padding token may pad with any.
+    fills = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": tokenizer.pad_token_type_id}
+    fields = [name for name in (*tokenizer.model_input_names, "special_tokens_mask") if name in read]
+    lengths = [len(ids) for ids in read["input_ids"]]
+    limits = {"most_tokens": _CPU_TOKENS, "padding": _PADDING} if device == "cpu" else {}
+    for rows in like_lengths(lengths, device, **limits):
+        yield rows, {name: padded([read[name][row] for row in rows], fills.get(name, 0), device)[0] for name in fields}

