@@ -1,42 +1,16 @@
-"""Systems that write summaries: an extractor over sentence vectors, and language models; the choice of whole sentences within a
-number of words or of sentences, one rule for every system, so that they compare."""
+"""Systems that write summaries (an extractor over sentence vectors, language models); choosing whole sentences within a number of
+words or of sentences: one rule for every system, so that they compare."""
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.models.language.model_files import DAMAGED, telling
 from negsample.records import Source
 from negsample.sentences import split_sentences
 from negsample.text import word_count
-
-if TYPE_CHECKING:
-    from negsample.models.summarizers.extractor import Extractor
-    from negsample.models.summarizers.language_model import LanguageSummarizer
-
-
-def load_summarizer(model: str) -> "Extractor | LanguageSummarizer":
-    """The summarizer in a folder (``negsample reinforce`` writes them), or a language model by folder or hub id.
-
-    Raises InputError where there is none, or it can't be read.
-    """
-    from negsample.models.summarizers.extractor import KIND, Extractor
-    from negsample.models.summarizers.language_model import LanguageSummarizer
-
-    path = Path(model).expanduser() / "config.json"
-    if path.is_file():
-        with telling(path, *DAMAGED):
-            kind = json.loads(path.read_text(encoding="utf-8"))
-        if kind.get("model_type") == KIND:
-            return Extractor.load(path.parent)
-        if "head" in kind:
-            raise InputError(f"{model}: is an estimator, which scores summaries and writes none")
-    return LanguageSummarizer.load(model)
 
 
 @dataclass(frozen=True)

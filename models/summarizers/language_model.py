@@ -15,9 +15,10 @@ from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.read import SAMPLE_PATH
 from negsample.models.language.language_model import lm_folder, load_lm
-from negsample.models.language.model_files import quiet
+from negsample.models.language.model_files import DAMAGED, quiet, telling
 from negsample.models.language.networks import padded
 from negsample.models.summarizers import summaries_of
+from negsample.models.summarizers.extractor import KIND, Extractor
 from negsample.records import Source
 from negsample.seeds import generator
 from negsample.text import word_tokens
@@ -217,6 +218,22 @@ class LanguageSummarizer:
             atomic_json(folder / ABOUT, asdict(self.limits))
             atomic_json(folder / "negsample.json", facts)
             self.network.model.save_pretrained(folder)
+
+
+def load_summarizer(model: str) -> Extractor | LanguageSummarizer:
+    """The summarizer in a folder (``negsample reinforce`` writes them), or a language model by folder or hub id.
+
+    Raises InputError where there is none, or it can't be read.
+    """
+    path = Path(model).expanduser() / "config.json"
+    if path.is_file():
+        with telling(path, *DAMAGED):
+            kind = json.loads(path.read_text(encoding="utf-8"))
+        if kind.get("model_type") == KIND:
+            return Extractor.load(path.parent)
+        if "head" in kind:
+            raise InputError(f"{model}: is an estimator, which scores summaries and writes none")
+    return LanguageSummarizer.load(model)
 
 
 def stand_in(kind: str, limits: Limits) -> LanguageSummarizer:

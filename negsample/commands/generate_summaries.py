@@ -84,7 +84,7 @@ def make_summarizer(model: str, words: int | None, sentences: int | None) -> Cal
     from negsample.models.summarizers import Budget, lead, ranked
 
     if model not in ("lead", "textrank"):
-        from negsample.models.summarizers import load_summarizer
+        from negsample.models.summarizers.language_model import load_summarizer
 
         if words is not None or sentences is not None:
             raise InputError("--words and --sentences are for lead and textrank; a model has its own budget")

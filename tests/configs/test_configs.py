@@ -9,7 +9,7 @@ from negsample.models import evaluation as figures
 from negsample.models.build import takes
 from negsample.models.encoders import ENCODERS
 from negsample.models.estimator import Estimator
-from negsample.models.summarizers import load_summarizer
+from negsample.models.summarizers.language_model import load_summarizer
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins as smoke
 from negsample.papers.trained import read_grid

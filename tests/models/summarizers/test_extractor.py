@@ -8,8 +8,9 @@ from hashed import Hashed
 
 from negsample.errors import InputError
 from negsample.models.encoders import make_encoder
-from negsample.models.summarizers import Budget, load_summarizer
+from negsample.models.summarizers import Budget
 from negsample.models.summarizers.extractor import Extractor
+from negsample.models.summarizers.language_model import load_summarizer
 from negsample.records import Source
 
 DOCUMENTS = [
