@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from negsample.commands.compare import print_comparison
-from negsample.commands.generate_summaries import make_summarizer
+from negsample.commands.reinforce import make_summarizer
 from negsample.eval.agreement.compare import Settings, compare
 from negsample.eval.report.compare import write_comparison
 from negsample.io.run_record import Stopwatch

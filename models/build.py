@@ -22,7 +22,7 @@ from negsample.models.heads import HEADS
 from negsample.models.language.model_files import called
 from negsample.models.language.networks import load_pretrained, load_shell
 from negsample.models.precision import to_bf16
-from negsample.spec import parse
+from negsample.registry import parse
 
 
 @dataclass

@@ -18,8 +18,7 @@ from negsample.models.build import Parts
 from negsample.models.estimator import Answers, Estimator
 from negsample.models.folder import percentiles_of, save_folder
 from negsample.models.language.model_files import telling
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Columns, Item, Scorer
+from negsample.scoring.scorer import Columns, Item, Scorer, make_metric
 from negsample.seeds import digest
 
 

@@ -17,16 +17,15 @@ import negsample
 from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
-from negsample.io.resume import refuse_changes, work_folder
-from negsample.io.run_record import Stopwatch, write_run
+from negsample.io.run_record import Stopwatch, refuse_changes, work_folder, write_run
 from negsample.models.build import Parts, new_parts, takes
 from negsample.models.evaluation import by_kind, figures
 from negsample.models.folder import on_scale, percentiles_of, save_folder, scale_of
 from negsample.models.language.model_files import telling
 from negsample.negatives.recipe import Recipe
-from negsample.number_text import figure_text
 from negsample.processes import refuse_sharding
 from negsample.records import LABELLED
+from negsample.terminal import figure_text
 from negsample.train.config import Reading, TrainConfig, Training
 from negsample.train.data import FOUND, SPLITS, Split, make_examples, open_split, prepare_split
 from negsample.train.fit.align import MOST_EXAMPLES, align_outputs, beginning, fit_align, ranking_on

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from negsample.corpora.files import corpus_name
+from negsample.corpora import corpus_name
 from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError, RecordError
 from negsample.io.read import number_field, read_rows
 from negsample.negatives.index import PairIndex, index_of, summary_digest
 from negsample.negatives.split import assign
-from negsample.number_text import short
 from negsample.records import LABELLED, Example, Pair, Row, document_key, is_missing
 from negsample.registry import suggestion
+from negsample.terminal import short
 
 if TYPE_CHECKING:
     import pandas

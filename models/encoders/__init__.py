@@ -12,11 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from negsample import spec as specs
 from negsample.errors import InputError
 from negsample.models.language.model_files import telling
 from negsample.records import as_list
-from negsample.registry import Registry
+from negsample.registry import Registry, build
 from negsample.text import readable
 
 ENCODERS = Registry(
@@ -76,12 +75,12 @@ def as_texts(texts: Sequence[str]) -> list[str]:
 
 
 def make_encoder(spec: str) -> Encoder:
-    """The encoder that ``spec`` asks for: ``name``, ``name:PATH_OR_ID`` or ``name(option=value, …)`` (``negsample.spec``).
+    """The encoder that ``spec`` asks for: ``name``, ``name:PATH_OR_ID`` or ``name(option=value, …)`` (``negsample.registry``).
 
     For instance ``glove``, ``glove(path=glove.6B.100d.txt, unit=sentence)``, ``hf(model=ORG/NAME, layer=mean(1,2,3))``.
     Raises InputError for an unknown name or option, a bad value, and whatever the encoder finds wrong with its files.
     """
-    return specs.build(ENCODERS, spec, Encoder)  # type: ignore[type-abstract]
+    return build(ENCODERS, spec, Encoder)  # type: ignore[type-abstract]
 
 
 def load_encoder(spec: Mapping[str, Any], folder: Path) -> Encoder:

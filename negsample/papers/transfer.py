@@ -18,8 +18,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, replacing
-from negsample.io.resume import trying, waiting, work_folder
-from negsample.io.run_record import Stopwatch
+from negsample.io.run_record import Stopwatch, trying, waiting, work_folder
 from negsample.models.build import Parts, load_parts, takes
 from negsample.models.evaluation import by_kind, figures
 from negsample.models.features.align import AlignFeatures
@@ -27,10 +26,12 @@ from negsample.models.features.rows import RowFeatures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
-from negsample.papers.transfer_config import HeadSetting, Source, TransferConfig
-from negsample.papers.transfer_data import (
+from negsample.papers.transfer_config import (
     Choice,
     DomainSplit,
+    HeadSetting,
+    Source,
+    TransferConfig,
     choose,
     held_out,
     split_domain,
@@ -112,9 +113,19 @@ class Transfer:
     with its ``figures.json``. One process holds the encoder that it used last.
     """
 
-    def __init__(self, settings: TransferConfig, out: Path, splits: Mapping[str, DomainSplit]) -> None:
-        self.settings, self.out, self.splits = settings, out, splits
-        self.held = held_out(splits[name] for name in settings.target_names)
+    def __init__(self, settings: TransferConfig, out: Path) -> None:
+        """The domains are read, once: hold ``out``. Raises InputError, naming the domain, where one can't be read or split."""
+        self.settings, self.out, self.splits, name = settings, out, dict[str, DomainSplit](), ""
+        try:
+            # Every corpus is looked for before the first one is read to its end.
+            for name in settings.domains:
+                if not (domain_folder(out, name) / "split.npz").is_file():
+                    find_corpora(settings.domain(name))
+            for name in settings.domains:
+                self.splits[name] = split_domain(settings.domain(name), domain_folder(out, name))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
+        self.held = held_out(self.splits[name] for name in settings.target_names)
         self.finished: list[tuple[Cell, dict[str, Any]]] = []
         self._choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         self._last: tuple[Any, Parts] | None = None
@@ -371,7 +382,7 @@ def run_transfer(config: TransferConfig, out: Path, say: Callable[[str], None] =
     """
     what = "an experiment"
     with work_folder(out, config.as_dict(), name="experiment.json", what=what, alone=False, makes=["domains"]):
-        grid = open_transfer(config, out)
+        grid = Transfer(config, out)
         if not grid.cells:
             raise InputError(f"nothing can be trained: {': '.join(next(iter(grid.not_run.items())))}")
         new = [cell.config for cell in grid.cells if grid.read(cell) is None]
@@ -382,21 +393,3 @@ def run_transfer(config: TransferConfig, out: Path, say: Callable[[str], None] =
         say(f"not run: {name}: {reason}")
     grid.run(say)
     return grid
-
-
-def open_transfer(config: TransferConfig, out: Path) -> Transfer:
-    """Return the grid of ``config``, with the splits of every domain; hold the folder, and they are read once.
-
-    Raises InputError, naming the domain, where its corpus can't be read or split.
-    """
-    splits, name = {}, ""
-    try:
-        # Every corpus is looked for before the first one is read to its end.
-        for name in config.domains:
-            if not (domain_folder(out, name) / "split.npz").is_file():
-                find_corpora(config.domain(name))
-        for name in config.domains:
-            splits[name] = split_domain(config.domain(name), domain_folder(out, name))
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
-    return Transfer(config, out, splits)

@@ -11,8 +11,14 @@ from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.negatives.recipe import parse_recipe
-from negsample.papers.transfer_config import TransferConfig
-from negsample.papers.transfer_data import choose, held_out, split_domain, target_examples, training_examples
+from negsample.papers.transfer_config import (
+    TransferConfig,
+    choose,
+    held_out,
+    split_domain,
+    target_examples,
+    training_examples,
+)
 from negsample.settings import make_settings
 from negsample.train.config import make_config
 from negsample.train.data import find_corpora, make_examples

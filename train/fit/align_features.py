@@ -9,7 +9,7 @@ from negsample.errors import InputError
 from negsample.io.files import appears, replacing
 from negsample.models.align.aspects import feature_set
 from negsample.models.features.align import AlignFeatures, Compared, texts_of
-from negsample.progress import Bar
+from negsample.terminal import Bar
 from negsample.train.data import Split
 
 if TYPE_CHECKING:

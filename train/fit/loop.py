@@ -24,8 +24,8 @@ from torch.nn import functional
 from negsample.errors import InputError
 from negsample.models.build import Parts, make_network
 from negsample.models.features import Features
-from negsample.progress import Bar
 from negsample.seeds import generator, seed_from
+from negsample.terminal import Bar
 from negsample.train.config import TrainConfig, Training
 from negsample.train.data import FOUND, Split
 from negsample.train.fit.checkpoint import PRINTED, Callbacks, Checkpoints, Position, TrainingLog

@@ -17,7 +17,7 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial
 
 from negsample.errors import InputError
-from negsample.io.resume import work_folder
+from negsample.io.run_record import work_folder
 from negsample.models.evaluation import accuracy, is_graded, pearson
 from negsample.train.config import make_config
 from negsample.train.fit.checkpoint import Callbacks

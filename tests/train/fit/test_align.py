@@ -16,8 +16,7 @@ from negsample.models.align.aspects import feature_set
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
 from negsample.models.folder import on_scale
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 from negsample.train.config import make_config
 from negsample.train.fit import align_features
 from negsample.train.fit.align import beginning, compare_untrained, rank

@@ -13,7 +13,7 @@ import optuna
 import pytest
 from tune_support import SEARCH, missing_postgres, postgres
 
-from negsample.commands.tune import tune as tune_command
+from negsample.commands.train import tune as tune_command
 from negsample.errors import InputError
 from negsample.eval.report.tune import tune_page
 from negsample.train.config import read_config
