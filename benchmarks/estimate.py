@@ -19,8 +19,8 @@ import numpy as np
 from negsample.eval.agreement.columns import make_scorers, score_columns
 from negsample.eval.agreement.estimate import choose, estimate_means
 from negsample.eval.judgments import load_judgments
-from negsample.number_text import aligned, number
 from negsample.seeds import generator
+from negsample.terminal import aligned, number
 
 
 def tables(

@@ -30,8 +30,7 @@ from negsample.eval.judgments import load_judgments
 from negsample.eval.metrics.bags import Bag
 from negsample.eval.metrics.corpus import frechet_distance
 from negsample.eval.metrics.movers import mover_distance
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 from negsample.seeds import generator
 
 KINDS = ("rouge1", "rouge2", "rougeL", "rougeLsum")

@@ -16,15 +16,15 @@ from collections import defaultdict
 from pathlib import Path
 
 from negsample.commands.compare import print_comparison
-from negsample.commands.generate_summaries import make_summarizer
+from negsample.commands.reinforce import make_summarizer
 from negsample.eval.agreement.compare import Settings, compare
 from negsample.eval.report.compare import write_comparison
 from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
 from negsample.rewards import Reward
 from negsample.settings import make_settings
+from negsample.train.reinforce import reinforce
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.job import reinforce
 
 REWARDS = {
     "rougeL": "rougeL(against=references)",

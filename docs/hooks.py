@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = {name: name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")} | {"README.md": "index.md"}
 API = {
     "Estimators": ["negsample.models.load", "negsample.models.estimator.Estimator", "negsample.models.dataframe"],
-    "What scores": ["negsample.scoring.scorer", "negsample.scoring.metrics.make_metric", "negsample.rewards.Reward"],
+    "What scores": ["negsample.scoring.scorer", "negsample.scoring.scorer.make_metric", "negsample.rewards.Reward"],
     "Pairs and negatives": ["negsample.corpora.load_pairs", "negsample.negatives.generate.generate"],
     "Training": ["negsample.train.config", "negsample.train.job.train", "negsample.train.reinforce.config"],
     "Agreement": [

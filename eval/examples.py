@@ -12,9 +12,9 @@ from negsample.eval.agreement.levels import MAIN_COEFFICIENT, make_table
 from negsample.io.read import read_examples
 from negsample.models.estimator import Estimator
 from negsample.models.evaluation import by_kind, figures
-from negsample.progress import Bar
 from negsample.records import LABELLED, Example
 from negsample.scoring.files import chunks
+from negsample.terminal import Bar
 from negsample.text import word_count
 
 _LEVELS = ("summary", "pooled")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from negsample.errors import InputError
 from negsample.models import load_once
 from negsample.records import as_list
-from negsample.scoring.gate import Gate
 from negsample.scoring.scorer import items_of
+from negsample.scoring.tally import Gate
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator

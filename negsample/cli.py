@@ -4,28 +4,19 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import negsample
-from negsample.commands.compare import compare
-from negsample.commands.corpus import corpus
-from negsample.commands.correlate import correlate
-from negsample.commands.demo import demo
-from negsample.commands.estimate import estimate
-from negsample.commands.explain import explain
-from negsample.commands.fit import fit
-from negsample.commands.generate_summaries import generate_summaries
+from negsample.commands.compare import compare, corpus, estimate
+from negsample.commands.correlate import correlate, fit
+from negsample.commands.explain import explain, serve
 from negsample.commands.info import cache, info, publish
-from negsample.commands.reinforce import reinforce
-from negsample.commands.score import score
-from negsample.commands.select import select
-from negsample.commands.serve import serve
+from negsample.commands.reinforce import generate_summaries, reinforce
+from negsample.commands.score import score, select
 from negsample.commands.tables import tables, transfer
-from negsample.commands.train import evaluate, generate, train
-from negsample.commands.tune import tune
+from negsample.commands.train import demo, evaluate, generate, train, tune
 from negsample.errors import InputError
 from negsample.terminal import accept_any_text, say
 
@@ -40,10 +31,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_VERBS: list[Callable[..., None]] = [generate, train, evaluate, score, select, corpus, explain, correlate, compare]
-
-_VERBS += [estimate, serve, info, cache, publish, demo, transfer, tune, fit, reinforce, generate_summaries, tables]
-for verb in _VERBS:
+for verb in (
+    *(generate, train, evaluate, score, select, corpus, explain, correlate, compare, estimate, serve, info, cache),
+    *(publish, demo, transfer, tune, fit, reinforce, generate_summaries, tables),
+):
     app.command()(verb)
 
 

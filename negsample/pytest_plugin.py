@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def negsample_quality(pytestconfig: pytest.Config) -> Callable[..., None]:
     """``negsample.assert_quality`` with the model and limits of pytest's options; what a call gives goes before them."""
     from negsample.models.dataframe import assert_quality
-    from negsample.scoring.gate import parse_limits
+    from negsample.scoring.tally import parse_limits
 
     words = pytestconfig.getoption("negsample_fail_under") or pytestconfig.getini("negsample_fail_under")
     model = pytestconfig.getoption("negsample_model") or pytestconfig.getini("negsample_model") or None

@@ -1,44 +1,199 @@
 """Scoring on Ray: files in, a folder of Parquet parts out, by actors on one machine or many.
 
-Tasks read files into parts, actors score and write them; the driver holds names and counts alone. Not Ray Data: with its
-readers a bad line costs the whole file, a part that is done twice gets two names, and how often one is tried has no limit.
+A part is the records ``start`` to ``stop`` of one file, and ends where a document ends. Its Parquet file, named after both,
+appears whole, so that what is there is done. Tasks read files into parts, actors score and write them; the driver holds names
+and counts alone. Not Ray Data: with its readers a bad line costs the whole file, a part that is done twice gets two names, and
+how often one is tried has no limit.
 """
 
 import contextlib
+import json
 import logging
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from negsample.errors import InputError
-from negsample.io.files import atomic_json
-from negsample.io.read import NoRecordsError
-from negsample.io.resume import work_folder
-from negsample.io.run_record import Stopwatch, versions
-from negsample.progress import Bar
-from negsample.scoring.files import CHUNK, Settings
-from negsample.scoring.parts import (
-    Part,
-    Source,
-    count_part,
-    head_schema,
-    output_schema,
-    parts_of,
-    score_part,
-    sources_of,
-)
-from negsample.scoring.scorer import Scorer
-from negsample.scoring.tally import Tally
+import numpy as np
+
+from negsample.errors import InputError, RecordError
+from negsample.io.files import atomic_json, has_known_ending
+from negsample.io.read import NoRecordsError, Row, is_saved, read_rows
+from negsample.io.run_record import Stopwatch, versions, work_folder
+from negsample.io.write import open_writer, schema_of, told_schema
+from negsample.records import told_document
+from negsample.scoring.files import CHUNK, Settings, chunks, kept_fields, records_of, scored_chunks
+from negsample.scoring.scorer import Columns, Scorer
+from negsample.scoring.tally import Tally, look
+from negsample.seeds import digest
+from negsample.terminal import Bar
 
 SUMMARY = "_SUMMARY.json"
 # Times that a part is tried again after its actor has died: what kills every one must not do so for ever.
 _RETRIES = 4
 # Parts of a file that are read before somebody has time for them.
 _AHEAD = 2
+# Records of a file by which it is told what its columns hold.
+_HEAD = 1000
+# A document with more summaries than this many parts' is cut.
+_LONGEST = 4
+# What a part counted, among the metadata of its file.
+_COUNTS = b"negsample"
+_COUNTED = ("cut", "bad", "replaced", "removed", "unread", "kinds")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, as its name can be opened; ``key`` changes when the file does."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """Records ``start`` to ``stop`` of a file, counted from 0, ``stop`` left out."""
+
+    source: Source
+    start: int
+    stop: int
+
+    @property
+    def file(self) -> str:
+        """What its Parquet file is called."""
+        stem = self.source.name.rstrip("/").rsplit("/", 1)[-1].split(".")[0][:60]
+        return f"{stem}-{self.source.key}-{self.start:012d}-{self.stop:012d}.parquet"
+
+
+def sources_of(name: str) -> list[Source]:
+    """The files that an input means: itself, or those with a known ending in a folder and its folders, by name.
+
+    A name with ``://`` is opened by fsspec. Names that begin with ``_`` or ``.`` are left out of a folder. Raises
+    InputError where there is nothing.
+    """
+    import fsspec
+
+    try:
+        files, place = fsspec.core.url_to_fs(name)
+        if not files.isdir(place) or is_saved(place):
+            return [Source(name, digest(name, files.ukey(place), size=6).hex())]
+        found = []
+        for path in sorted(files.find(place)):
+            inner = path[len(place.rstrip("/")) :].strip("/").split("/")
+            if not any(part.startswith(("_", ".")) for part in inner) and has_known_ending(path):
+                own = files.unstrip_protocol(path) if "://" in name else path
+                found.append(Source(own, digest(own, files.ukey(path), size=6).hex()))
+    except Exception as error:  # each file system has its own
+        raise _unreadable(name, error) from error
+    if not found:
+        raise InputError(f"{name}: no file in this folder has a known ending (.parquet, .jsonl, .csv, …)")
+    return found
+
+
+def _unreadable(name: str, error: Exception) -> InputError:
+    told = "no such file or folder" if isinstance(error, FileNotFoundError) else str(error) or type(error).__name__
+    return InputError(f"{name}: can't be read ({' '.join(told.split())[:200]}); check the name")
+
+
+def _rows(name: str) -> Iterator[Row]:
+    """The records of a file; of a store's the records of a copy that goes again, told by the file's own name."""
+    if "://" not in name:
+        yield from read_rows(name)
+        return
+    import fsspec
+
+    with TemporaryDirectory(prefix="negsample-") as folder:
+        path = os.path.join(folder, name.rsplit("/", 1)[-1])
+        try:
+            files, place = fsspec.core.url_to_fs(name)
+            files.get_file(place, path)
+        except Exception as error:
+            raise _unreadable(name, error) from error
+        try:
+            for row in read_rows(path):
+                where, bad = row.where.replace(path, name, 1), row.error
+                yield replace(row, where=where, error=bad and RecordError(where, bad.reason, bad.hint))
+        except InputError as error:
+            raise type(error)(str(error).replace(path, name)) from None
+
+
+def parts_of(source: Source, settings: Settings, size: int) -> Iterator[tuple[Part, list[Row]]]:
+    """The parts of a file: ``size`` records, and what else of their last document follows (up to four times as many).
+
+    Raises InputError where the file can't be read (further), after the part that ends there.
+    """
+    start, rows, last = 0, list[Row](), None
+    damage = None
+    try:
+        for row in _rows(source.name):
+            document = told_document(row.fields, settings.document_field)
+            if len(rows) >= size and (document != last or len(rows) >= _LONGEST * size):
+                yield Part(source, start, start + len(rows)), rows
+                start, rows = start + len(rows), []
+            rows.append(row)
+            last = document
+    except InputError as error:
+        damage = error
+    if rows:
+        yield Part(source, start, start + len(rows)), rows
+    if damage is not None:
+        raise damage
+
+
+def head_schema(source: Source, settings: Settings) -> Any:
+    """The Arrow schema of what is kept of a file's first thousand records, or the InputError that says why there is none."""
+    try:
+        _, rows = next(parts_of(source, settings, _HEAD))
+        return schema_of(source.name, [kept_fields(row.fields, settings) for row in rows if row.error is None])
+    except InputError as error:
+        return error
+
+
+def output_schema(schemas: Sequence[Any], scorer: Scorer, settings: Settings) -> Any:
+    """The columns of every part: those of all files, then what scoring adds. Raises InputError where files disagree."""
+    import pyarrow as pa
+
+    try:
+        kept = pa.unify_schemas(schemas, promote_options="permissive")
+    except (pa.ArrowException, ValueError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise InputError(f"the files hold different things in one column ({reason}); make them one type") from error
+    own = {settings.called(name): pa.string() if name == "reason" else pa.float64() for name in scorer.columns}
+    return told_schema(pa.schema([*(field for field in kept if field.name not in own), *own.items()]))
+
+
+def score_part(scorer: Scorer, part: Part, rows: Sequence[Row], out: Path, schema: Any, settings: Settings) -> None:
+    """Score the ``rows`` of a part into its file in the folder ``out``. Raises InputError for a bad record."""
+    tally, records = Tally(), list[dict[str, Any]]()
+    for chunk, columns in scored_chunks(scorer, chunks(rows), settings):
+        tally.add(columns)
+        look(chunk, scorer, settings, tally)
+        records += records_of(chunk, columns, tally, settings, nested=False)
+    counts = json.dumps({name: getattr(tally, name) for name in _COUNTED})
+    with open_writer(out / part.file, schema=schema.with_metadata({_COUNTS: counts})) as writer:
+        for record in records:
+            writer.write(record)
+
+
+def count_part(path: Path, settings: Settings, *tallies: Tally) -> None:
+    """Add what the part in the file ``path`` has to ``tallies``."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        counts = json.loads(file.schema_arrow.metadata[_COUNTS])
+        scores = file.read([settings.output_field]).column(0).drop_null().to_numpy()
+    for tally in tallies:
+        tally.add(Columns(scores, [None] * len(scores), np.zeros(len(scores), bool)))
+        tally.cut += counts["cut"]
+        for name in _COUNTED[1:]:
+            getattr(tally, name).update(counts[name])
+
+
+# --- Ray
 
 
 class Done(NamedTuple):
@@ -72,7 +227,13 @@ def score_on_ray(
     watch = Stopwatch()
     found = {name: sources_of(name) for name in inputs}
     files = [source for own in found.values() for source in own]
-    _refuse_overlaps(files, inputs, out)
+    twice = [name for name, count in Counter(source.name for source in files).items() if count > 1]
+    if twice:
+        raise InputError(f"{twice[0]}: is given twice; name each input once")
+    local = (name for name in inputs if "://" not in name)
+    within = next((name for name in local if out.resolve().is_relative_to(Path(name).resolve())), None)
+    if within is not None:
+        raise InputError(f"{out}: lies in {within}, which is an input; give another folder with -o")
     scorer = load()
     signature = scorer.signature
     arguments: dict[str, Any] = {"scorer": signature, "columns": [*scorer.columns], "inputs": [*inputs]}
@@ -111,20 +272,8 @@ def score_on_ray(
 
 
 def _figures(tally: Tally) -> dict[str, Any]:
-    counts: dict[str, Any] = {"without_score": dict(tally.bad), "cut": tally.cut}
-    counts |= {"replaced": dict(tally.replaced), "removed": dict(tally.removed)}
+    counts = {"without_score": tally.bad, "cut": tally.cut, "replaced": tally.replaced, "removed": tally.removed}
     return {"n": tally.n, "mean": tally.mean, "interval": tally.interval, **counts}
-
-
-def _refuse_overlaps(files: Sequence[Source], inputs: Sequence[str], out: Path) -> None:
-    """Raises InputError where a file is given twice, or what is written lies among what is read."""
-    twice = [name for name, count in Counter(source.name for source in files).items() if count > 1]
-    if twice:
-        raise InputError(f"{twice[0]}: is given twice; name each input once")
-    local = (name for name in inputs if "://" not in name)
-    within = next((name for name in local if out.resolve().is_relative_to(Path(name).resolve())), None)
-    if within is not None:
-        raise InputError(f"{out}: lies in {within}, which is an input; give another folder with -o")
 
 
 @contextlib.contextmanager
@@ -167,14 +316,6 @@ def _last_line(error: Exception) -> str:
     return lines[-1][:300] if lines else type(error).__name__
 
 
-def _head(source: Source, settings: Settings) -> Any:
-    """Task: the columns of a file, or the error that says why there are none."""
-    try:
-        return head_schema(source, settings)
-    except InputError as error:
-        return error
-
-
 def _read(source: Source, settings: Settings, size: int, out: Path) -> Iterator[Any]:
     """Task: the parts of a file, each with its records, without where it is done already; at last what is damaged."""
     try:
@@ -215,7 +356,7 @@ class _Worker:
 def _heads(files: Sequence[Source], settings: Settings, unread: dict[str, str]) -> list[Any]:
     """The Arrow schemas of all files. Raises InputError."""
     ray = _ray()
-    read = ray.remote(_head)
+    read = ray.remote(head_schema)
     found = ray.get([read.remote(source, settings) for source in files])
     schemas = []
     for source, head in zip(files, found, strict=True):

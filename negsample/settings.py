@@ -121,8 +121,7 @@ def _converted(value: Any, kind: Any, at: str) -> Any:
     if origin is bool and value in ("yes", "no"):
         return value == "yes"
     if origin is tuple:
-        entries = [convert(entry, inner[0], at) for entry in (value if isinstance(value, list | tuple) else [value])]
-        return tuple(entries)
+        return tuple(convert(each, inner[0], at) for each in (value if isinstance(value, list | tuple) else [value]))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if origin is float and (is_number or isinstance(value, str)):  # YAML 1.1 reads "3e-5" as text
         with contextlib.suppress(ValueError):
@@ -130,11 +129,8 @@ def _converted(value: Any, kind: Any, at: str) -> Any:
     if origin is str and is_number:
         return str(value)
     if origin is list:
-        return (
-            value
-            if isinstance(value, list) and value and all(inner[0] in (Any, type(one)) for one in value)
-            else _REFUSED
-        )
+        fits = isinstance(value, list) and value and all(inner[0] in (Any, type(one)) for one in value)
+        return value if fits else _REFUSED
     return value if kind is Any or type(value) is origin else _REFUSED
 
 

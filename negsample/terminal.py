@@ -1,12 +1,15 @@
-"""What commands tell, as lines and tables. Printing can't fail for what the terminal is or for what a text holds."""
+"""What commands tell, as numbers, lines and tables; progress on standard error.
+
+Printing can't fail for what the terminal is or for what a text holds.
+"""
 
 import codecs
 import io
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 # Bytes that steer a terminal, and marks that turn the direction of what follows them.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -98,3 +101,96 @@ def say_table(
     look: dict[str, Any] = {"color_system": None, "markup": False, "emoji": False, "highlight": False}
     Console(file=drawn, width=screen_width(width), **look).print(table)
     say(drawn.getvalue().removesuffix("\n"))
+
+
+T = TypeVar("T")
+
+
+class Bar:
+    """A bar with a label, a count, elapsed and remaining time; a context manager. Silent where there is no terminal."""
+
+    def __init__(self, label: str, total: int | None = None, done: int = 0) -> None:
+        self._label, self._total, self._done = label, total, done
+        self._progress: Any = None
+
+    def __enter__(self) -> "Bar":
+        if sys.stderr is not None and sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            self._progress = progress.Progress(
+                progress.TextColumn("{task.description}"),
+                progress.BarColumn(),
+                progress.MofNCompleteColumn(),
+                progress.TimeElapsedColumn(),
+                progress.TimeRemainingColumn(),
+                progress.TextColumn("{task.fields[note]}"),
+                console=Console(stderr=True),
+            )
+            self._task = self._progress.add_task(self._label, total=self._total, completed=self._done, note="")
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def advance(self, steps: int = 1, note: str = "") -> None:
+        """Count ``steps`` more as done; ``note`` is shown beside the bar."""
+        if self._progress is not None:
+            self._progress.update(self._task, advance=steps, **({"note": note} if note else {}))
+
+
+def track(items: Iterable[T], label: str) -> Iterator[T]:
+    """``items``, with a bar that moves as they are taken."""
+    with Bar(label) as bar:
+        for item in items:
+            yield item
+            bar.advance()
+
+
+def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
+    """``value`` with ``digits`` decimals, a true minus sign and none before a 0; a dash for None."""
+    return "–" if value is None else f"{value:{'+' if sign else ''}z.{digits}f}".replace("-", "−")
+
+
+def short(value: Any) -> str:
+    """Print a number by four significant digits (``"0.0345"``), other values as they are; a dash for None."""
+    if value is None:
+        return "–"
+    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def interval(low: float | None, high: float | None, digits: int = 3, *, sign: bool = False) -> str:
+    """``"0.971 to 0.990"``; ``""`` where there is no interval."""
+    if low is None or high is None:
+        return ""
+    return f"{number(low, digits, sign=sign)} to {number(high, digits, sign=sign)}"
+
+
+def p_text(p: float | None) -> str:
+    """A p value as it is printed."""
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def figure_text(figure: Mapping[str, Any]) -> str:
+    """A figure with its interval: ``"0.953 (95 % interval 0.940 to 0.970, n = 320)"``, or why there is none.
+
+    With an ASCII minus sign: it goes to terminals and model cards, where programs read it.
+    """
+    if figure["value"] is None:
+        return f"not defined: {figure['reason']} (n = {figure['n']})"
+    span = f"95 % interval {figure['low']:.3f} to {figure['high']:.3f}, " if figure["low"] is not None else ""
+    return f"{figure['value']:.3f} ({span}n = {figure['n']})"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table whose columns line up; the first row is its head."""
+    widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return lines

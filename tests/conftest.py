@@ -68,7 +68,7 @@ def fitted_model(align_model: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """That model with the target ``relevance``: 1 to 5 by coverage and the number of words."""
     from negsample.models import load
     from negsample.models.fitted import Fitted, FittedTarget, FurtherMetric, save_fitted
-    from negsample.scoring.metrics import make_metric
+    from negsample.scoring.scorer import make_metric
 
     folder = tmp_path_factory.mktemp("fitted") / "model"
     folder.mkdir()

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from negsample.corpora.files import corpus_name
+from negsample.corpora import corpus_name
 from negsample.corpora.pairs import CorpusOptions, pairs_from
 from negsample.errors import InputError, RecordError
 from negsample.io.read import number_field, read_rows
 from negsample.negatives.index import PairIndex, index_of, summary_digest
 from negsample.negatives.split import assign
-from negsample.number_text import short
 from negsample.records import LABELLED, Example, Pair, Row, document_key, is_missing
 from negsample.registry import suggestion
+from negsample.terminal import short
 
 if TYPE_CHECKING:
     import pandas
@@ -145,6 +145,7 @@ def read_labels(
     index = index_of(pairs[place] for place in labels.index)
     labels = labels.iloc[index.number]
     texts_of = index.key.tobytes() + index.summary.tobytes()
+    values = labels[sorted(map(str, labels))].to_numpy(np.float64).tobytes()
     about = {
         "file": path,
         "by": list(makers),
@@ -153,9 +154,7 @@ def read_labels(
         "documents": len(index.group),
         "without_label": len(pairs) - len(labels),
         "averaged": len(table) - len(pairs),
-        "fingerprint": hashlib.sha256(
-            texts_of + labels[sorted(map(str, labels))].to_numpy(np.float64).tobytes()
-        ).hexdigest(),
+        "fingerprint": hashlib.sha256(texts_of + values).hexdigest(),
     }
     columns = {str(output): column.to_numpy(np.float64) for output, column in labels.items()}
     return Labelled(tuple(pairs[place] for place in labels.index), columns, index, {**about, "told": _told(about)})

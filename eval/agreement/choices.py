@@ -9,10 +9,10 @@ import numpy as np
 from negsample.eval.agreement.levels import ScoreTable
 from negsample.eval.agreement.shares import Kind, Shares, measure_shares
 from negsample.eval.judgments.files import CHOSEN
-from negsample.number_text import number
 from negsample.records import Judged
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator
+from negsample.terminal import number
 
 STRENGTHS = 200  # resamples of the strengths, each of which is a fit
 

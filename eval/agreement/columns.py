@@ -11,11 +11,10 @@ from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Unusable, name_field
 from negsample.eval.metrics.base import score_judged
 from negsample.io.read import number_field, read_rows
-from negsample.progress import Bar
 from negsample.records import Judged
-from negsample.scoring.metrics import METRICS, make_metric
-from negsample.scoring.scorer import Scorer
+from negsample.scoring.scorer import METRICS, Scorer, make_metric
 from negsample.seeds import digest
+from negsample.terminal import Bar
 
 # What no metric should lose to.
 TRIVIAL = ("words", "copied", "tf-recall", "lead-overlap", "cosine")

@@ -30,10 +30,10 @@ from negsample.eval.agreement.shares import Shares
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import CHOSEN, HALVES
-from negsample.progress import track
 from negsample.records import PEOPLE, Judged, document_key
 from negsample.registry import suggestion
 from negsample.resampling import check_resamples
+from negsample.terminal import track
 
 # A permutation p can't fall below 1/(m + 1), and Holm multiplies the smallest by the number of pairs of metrics: with 50
 # draws a pair the smallest adjusted p is 0.02. At the system level Williams' test decides, and 1,000 are enough.

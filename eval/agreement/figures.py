@@ -16,9 +16,9 @@ import numpy as np
 
 from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.correlation import COEFFICIENTS, p_value, partial
-from negsample.progress import Bar
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator
+from negsample.terminal import Bar
 
 MISSING_METRIC = "row without a metric score"
 MISSING_HUMAN = "row without a human score"

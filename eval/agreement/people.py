@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from negsample.eval.agreement import levels as lv
-from negsample.number_text import number
 from negsample.records import Judged
 from negsample.resampling import percentile_interval
+from negsample.terminal import number
 
 ALPHA_RESAMPLES = 200  # an α is some ten milliseconds of the library's
 MIN_RATINGS = 2

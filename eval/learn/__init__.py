@@ -20,7 +20,7 @@ from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
 from negsample.resampling import check_resamples
-from negsample.scoring.metrics import make_metric
+from negsample.scoring.scorer import make_metric
 from negsample.text import is_blank, word_count
 
 if TYPE_CHECKING:

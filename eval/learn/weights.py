@@ -14,8 +14,8 @@ import numpy as np
 from negsample.eval.agreement.correlation import correlation_matrix
 from negsample.eval.agreement.levels import Block, averaged, document_correlations
 from negsample.eval.learn.inputs import Inputs, Target, check
-from negsample.progress import track
 from negsample.seeds import generator
+from negsample.terminal import track
 
 # λ, with which weights of inputs of spread 1 are held at 0.
 STRENGTHS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)

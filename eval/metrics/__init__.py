@@ -1,1 +1,1 @@
-"""Metrics of a summary against its document or references, a file a family; their names stand in ``scoring/metrics.py``."""
+"""Metrics of a summary against its document or references, a file a family; their names stand in ``scoring/scorer.py``."""

@@ -9,11 +9,10 @@ import numpy as np
 
 from negsample import __version__
 from negsample.errors import InputError
-from negsample.progress import Bar
 from negsample.records import Judged, in_one
-from negsample.registry import suggestion
+from negsample.registry import plain, suggestion, write
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
-from negsample.spec import plain, write
+from negsample.terminal import Bar
 
 Results = Iterable[float | str]
 """One result an item: a number, or a text that says why there is none."""

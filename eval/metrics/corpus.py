@@ -13,9 +13,8 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.eval.metrics.base import choice, signature_of
 from negsample.eval.metrics.vectors import NO_VECTOR, Pool, pooled_encoder, text_vectors, weights_of
-from negsample.registry import Registry
-from negsample.scoring.metrics import METRICS
-from negsample.spec import build, defaults_of, parse, write
+from negsample.registry import Registry, build, defaults_of, parse, write
+from negsample.scoring.scorer import METRICS
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder

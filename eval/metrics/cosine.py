@@ -15,8 +15,8 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.eval.metrics.base import Against, Score, Several, compare_with_targets, metric, number, targets_of
 from negsample.eval.metrics.vectors import NO_VECTOR, Pool, pooled_encoder, unit_vectors, weights_of
+from negsample.registry import split_outside, unquote
 from negsample.scoring.scorer import Columns, Item, collect
-from negsample.spec import split_outside, unquote
 
 if TYPE_CHECKING:
     from negsample.models.encoders import Encoder

@@ -17,13 +17,11 @@ from negsample.errors import InputError
 from negsample.eval.metrics.base import choice, number, signature_of
 from negsample.eval.metrics.judge_answers import Token, expected_score, read_score
 from negsample.models.embedding_cache import cache_root
-from negsample.progress import Bar
-from negsample.registry import check_keys, suggestion
+from negsample.registry import check_keys, defaults_of, suggestion, write
 from negsample.scoring.scorer import Columns, Item, Scorer, collect, fault_of
 from negsample.seeds import digest
 from negsample.settings import read_mapping
-from negsample.spec import defaults_of, write
-from negsample.terminal import say
+from negsample.terminal import Bar, say
 from negsample.text import readable
 
 if TYPE_CHECKING:

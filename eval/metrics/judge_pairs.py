@@ -5,9 +5,9 @@ from typing import Any
 
 from negsample.eval.metrics.base import signature_of
 from negsample.eval.metrics.judge import AGAIN, HOSTED, Judge, read_rubric
+from negsample.registry import defaults_of, write
 from negsample.scoring.scorer import Item, Scorer
 from negsample.seeds import digest
-from negsample.spec import defaults_of, write
 from negsample.text import readable
 
 _PROMPT = """\

@@ -17,10 +17,9 @@ from negsample.eval.agreement.correlation import correlation_matrix
 from negsample.eval.metrics.base import choice, score_judged
 from negsample.io.files import atomic_json, failure
 from negsample.records import Judged
-from negsample.scoring.metrics import make_metric, p2
-from negsample.scoring.scorer import Columns, Item, Scorer, collect
+from negsample.registry import parse, quote, write
+from negsample.scoring.scorer import Columns, Item, Scorer, collect, make_metric, p2
 from negsample.seeds import digest, generator
-from negsample.spec import parse, quote, write
 
 PRESETS = ("p2", "equal")
 SPLITS = 1000

@@ -14,9 +14,8 @@ from negsample.eval.agreement.columns import ScoreColumn
 from negsample.io.files import atomic_json, atomic_text, new_folder
 from negsample.io.run_record import Stopwatch, versions, write_run
 from negsample.io.write import write_table
-from negsample.number_text import interval, number, p_text, short
 from negsample.records import Judged
-from negsample.terminal import say
+from negsample.terminal import interval, number, p_text, say, short
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsCom
 from negsample.eval.judgments import parted
 from negsample.eval.report import about, plots, render, texts, write_report
 from negsample.io.run_record import Stopwatch, fingerprints
-from negsample.number_text import number, p_text
 from negsample.records import PEOPLE
+from negsample.terminal import number, p_text
 
 CSV_COLUMNS = tuple(
     "dataset human metric level coefficient value low high p n documents systems left_out given_length".split()

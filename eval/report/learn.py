@@ -15,7 +15,7 @@ from negsample.eval.metrics.learned import PresetResult
 from negsample.eval.report import plots, render, write_files
 from negsample.io.files import new_folder
 from negsample.io.run_record import Stopwatch, fingerprints, write_run
-from negsample.number_text import interval, number, p_text
+from negsample.terminal import interval, number, p_text
 
 if TYPE_CHECKING:
     from negsample.models.estimator import Estimator

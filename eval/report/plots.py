@@ -14,8 +14,8 @@ import numpy as np
 from markupsafe import Markup
 
 from negsample.errors import InputError
-from negsample.number_text import short
 from negsample.seeds import generator, seed_from
+from negsample.terminal import short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,7 +5,7 @@ from typing import Any
 
 from negsample.eval.report import render
 from negsample.eval.report.plots import CURVES, Spot, curve_plot
-from negsample.number_text import interval, number
+from negsample.terminal import interval, number
 
 Row = Mapping[str, Any]
 """A record of ``transfer.json``: a model, the target it was tested on, and a figure or (``told``) a difference."""

@@ -1,4 +1,4 @@
-"""``negsample correlate``."""
+"""``negsample correlate`` and ``fit``: agreement with people, and learning from them."""
 
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from negsample.commands import options
-from negsample.number_text import number, short
-from negsample.terminal import say, say_table
+from negsample.errors import InputError
+from negsample.terminal import interval, number, say, say_table, short
 
 if TYPE_CHECKING:
     from negsample.eval.agreement.choices import Contestant
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from negsample.eval.agreement.figures import AgreementFigure
     from negsample.eval.agreement.people import Ceiling
     from negsample.eval.agreement.significance import BaselineVerdict
+    from negsample.eval.learn import FitResult
 
 
 def correlate(
@@ -27,8 +28,7 @@ def correlate(
     models: options.Models = None,
     metrics: options.Metrics = None,
     scores: Annotated[
-        list[str] | None,
-        Option(help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE"),
+        list[str] | None, Option(help="Other scores: document_id, system, score; may be repeated.", metavar="NAME=FILE")
     ] = None,
     judge: Annotated[
         list[str] | None,
@@ -115,14 +115,6 @@ def _print_shares(data: "Measured", human: str) -> None:
     say_table(head, rows, title=title, texts=("metric", "beside trivial"))
 
 
-def _print_contest(data: "Measured") -> None:
-    rows = [(c.system, str(c.wins), str(c.losses), str(c.ties), _with_span(c, "strength")) for c in data.contest]
-    head = ("system", "chosen", "not chosen", "ties", "strength (Bradley–Terry)")
-    say_table(head, rows, title=f"{data.source.name}: people's choices", texts=("system",))
-    if any(c.strength is None for c in data.contest):
-        say("  no strengths: some systems have won, or lost, every choice against all the others")
-
-
 def print_correlation(result: "Correlation") -> None:
     """Tables for each data set and human score, then what was left out, then the average ranks."""
     from negsample.eval.agreement.levels import level_title
@@ -151,7 +143,13 @@ def print_correlation(result: "Correlation") -> None:
                 say(f"  {reason}")
             say()
         if data.contest:
-            _print_contest(data)
+            rows = [
+                (c.system, str(c.wins), str(c.losses), str(c.ties), _with_span(c, "strength")) for c in data.contest
+            ]
+            head = ("system", "chosen", "not chosen", "ties", "strength (Bradley–Terry)")
+            say_table(head, rows, title=f"{data.source.name}: people's choices", texts=("system",))
+            if any(c.strength is None for c in data.contest):
+                say("  no strengths: some systems have won, or lost, every choice against all the others")
         for note in data.notes():
             say(f"  {data.source.name}: {note}")
     for level, found in result.ranks.items():
@@ -159,3 +157,105 @@ def print_correlation(result: "Correlation") -> None:
         say(f"average rank over data sets (their number), {level_title(level)}: {ranks}")
     for note in result.notes:
         say(note)
+
+
+def fit(
+    judgments: Annotated[
+        str, Option(help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …", metavar="FILE")
+    ],
+    out: Annotated[str, Option(help="Model folder to write.", metavar="DIR")],
+    model: options.Model = None,
+    metrics: options.Metrics = None,
+    targets: Annotated[
+        list[str] | None, Option("--target", help="Only this human score; may be repeated.", metavar="NAME")
+    ] = None,
+    references: Annotated[
+        bool, Option("--references", help="Metrics may read references: the model will always need them.")
+    ] = False,
+    every_half: Annotated[bool, Option("--all", help="Fit rows of half: report too.")] = False,
+    preset: Annotated[
+        str | None, Option(help="A learned metric of the --metric ones alone, as in Scialom et al.", metavar="p2|equal")
+    ] = None,
+    confidence: Annotated[float, Option(help="Of the intervals of single summaries.")] = 0.9,
+    scores_columns: options.ScoresColumns = None,
+    bootstrap: options.Bootstrap = 1000,
+    seed: options.Seed = 0,
+) -> None:
+    """Learn from people's judgments: a model whose score, and targets, are fitted to them, and what that is worth."""
+    from negsample.eval.judgments import load_judgments
+    from negsample.eval.learn import Settings, learn
+    from negsample.eval.metrics.learned import fit_preset
+    from negsample.eval.report.learn import write_fit, write_preset
+    from negsample.io.files import check_new
+    from negsample.io.run_record import Stopwatch
+    from negsample.models import load
+
+    watch = Stopwatch()
+    check_new(out)
+    settings = Settings(
+        judgments=judgments,
+        metrics=tuple(metrics or ()),
+        targets=tuple(dict.fromkeys(targets or ())),
+        references=references,
+        every_half=every_half,
+        columns=options.names(scores_columns),
+        confidence=confidence,
+        bootstrap=bootstrap,
+        seed=seed,
+    )
+    if preset is not None:
+        if model is not None or not metrics or not targets:
+            raise InputError(
+                "--preset weighs metrics alone: give --metric NAME and --target HUMAN, and no --model "
+                "(an aspect is a metric too: --metric align-untrained(aspect=coverage))"
+            )
+        rows = load_judgments(judgments, columns=settings.columns)
+        half = "" if every_half or not any(row.half for row in rows) else "tune"
+        weighed = fit_preset(preset, settings.metrics, rows, settings.targets, half=half, seed=seed)
+        width, learned = max(map(len, weighed.table)), weighed.learned
+        say(f"Spearman with the geometric mean of {', '.join(settings.targets)}, on the other half of the documents")
+        for name, held in weighed.table.items():
+            say(f"  {name:<{width}}  {number(held.mean)} ± {number(held.sd)}  ({held.splits} random halves)")
+        parts = " ".join(f"{weight:+.4f}·{name}" for weight, name in zip(learned.weights, learned.columns, strict=True))
+        say(f"{learned.source}: {parts} {learned.intercept:+.4f}")
+        write_preset(weighed, out, watch, judgments, seed)
+        say(f"\nmetric: --metric learned:{out}/learned.json   table: {out}/table.csv")
+        return
+    estimator = load(model)
+    result = learn(estimator, settings)
+    try:
+        print_fit(result)
+    finally:  # neither where it can't be shown nor where it can't be written is lost what was found
+        options.check_whole(write_fit(result, estimator, model or "ready", out, watch))
+    say(f"\nmodel: {out}   report: {out}/fit/report.html   figures: {out}/fit/fit.csv, fit.json")
+
+
+def print_fit(result: "FitResult") -> None:
+    """For each target: the table of its first level, the weights, the verdict, how many judgments are enough."""
+    from negsample.eval.agreement.levels import level_title
+    from negsample.eval.learn import FITTED, OVERALL
+    from negsample.eval.report import learn as words
+
+    for note in result.notes:
+        say(note)
+    for target in result.targets:
+        title = f"{target.human}: {len(target.task.people)} summaries of {target.task.count} documents"
+        rows = []
+        for name in words.ranked(target):
+            figure, seen = target.figure(name), " (cross-validated)" if name in (FITTED, OVERALL) else ""
+            span = interval(figure.low, figure.high)
+            rows.append((name + seen, number(figure.value), span, number(figure.given_length)))
+        head = ("metric", level_title(target.level), "95 % interval", "given length")
+        say_table(head, rows, title=title, texts=("metric",))
+        say(f"  weights: {words.in_words(words.weights(result, target.fit.weights))}")
+        say(f"  {words.verdict(target)}")
+        say(f"  {words.enough(target)}")
+        covered, low, high = target.coverage
+        say(
+            f"  {result.settings.confidence:.0%} intervals (± {target.fit.half_width:.3g} on people's scale) "
+            f"held {covered:.1%} of held-out summaries ({interval(low, high)})"
+        )
+        for reason, count in target.left_out.items():
+            say(f"  left out: {count} × {reason}")
+        say()
+    say(f"overall score: {words.in_words(words.weights(result, result.overall.weights))}")

@@ -1,13 +1,15 @@
-"""``negsample reinforce``."""
+"""``negsample reinforce`` and ``generate-summaries``: summarizers."""
 
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from negsample.commands import options
-from negsample.errors import InputError
+from negsample.errors import InputError, RecordError
+from negsample.negatives import ASPECTS
 from negsample.terminal import say
 
 if TYPE_CHECKING:
@@ -32,12 +34,13 @@ def reinforce(
     from negsample.io.files import replacing
     from negsample.io.read import read_rows
     from negsample.rewards import Reward
+    from negsample.settings import read_settings
     from negsample.train.job import told_after
-    from negsample.train.reinforce.config import read_reinforce_config
-    from negsample.train.reinforce.job import reinforce as train_by_reward
+    from negsample.train.reinforce import reinforce as train_by_reward
+    from negsample.train.reinforce.config import ReinforceConfig
 
     options.check_given(config, values)
-    settings = read_reinforce_config(config, values or []).resolved()
+    settings = read_settings(ReinforceConfig, config, values or [], "reinforce").resolved()
     if smoke:
         from negsample.papers.stand_ins import small_reinforce
 
@@ -85,3 +88,89 @@ def _test(settings: "ReinforceConfig", summaries: str, out: Path) -> None:
         print_comparison(result)
     finally:  # it is written where it can't be shown, too
         write_comparison(result, str(out), watch)
+
+
+# Documents summarized at a time.
+_CHUNK = 64
+# What a score of the summary before has left in a record.
+_SCORED = {"score", "percentile", "aspects", "aspect_percentiles", "intervals", "reason"}
+_SCORED |= {f"{name}{end}" for name in ASPECTS for end in ("", "_low", "_high", "_percentile")}
+
+
+def generate_summaries(
+    inputs: Annotated[str, Argument(help="Records with documents (- for standard input).", metavar="INPUT")],
+    model: Annotated[str, Option(help="Folder of 'reinforce', language model (folder, hub id), lead or textrank.")],
+    output: Annotated[
+        str, Option("--output", "-o", help="Where the records go (- for standard output).", metavar="OUTPUT")
+    ],
+    words: Annotated[int | None, Option(min=1, help="lead, textrank: at most so many words.")] = None,
+    sentences: Annotated[int | None, Option(min=1, help="lead, textrank: so many sentences (default 3).")] = None,
+    system: Annotated[str | None, Option(help="Name of the system in the records (default: of the model).")] = None,
+    document_field: options.DocumentField = "document",
+    summary_field: options.SummaryField = "summary",
+    on_bad: options.OnBad = "stop",
+) -> None:
+    """Summarize documents; a record's own summary becomes its reference. For 'score' and 'compare'."""
+    from negsample.io.files import check_outputs, format_of
+    from negsample.io.read import document_field as document_of
+    from negsample.io.read import read_rows
+    from negsample.io.write import open_writer
+    from negsample.scoring.files import Settings, chunks
+    from negsample.terminal import Bar
+
+    Settings(on_bad=on_bad)  # refuses another word
+    format_of(output)
+    check_outputs([output], [inputs])
+    summarize = make_summarizer(model, words, sentences)
+    name = system or (Path(model).name if Path(model).is_dir() else model)
+    dropped = _SCORED | {document_field, summary_field, "reference"}
+    left_out = empty = done = 0
+    with Bar("summarizing") as bar, open_writer(output) as writer:
+        for rows in chunks(read_rows(inputs), _CHUNK):
+            kept = []
+            for row in rows:
+                try:
+                    kept.append((row.fields, document_of(row, document_field)))
+                except RecordError as error:
+                    if on_bad == "stop":
+                        raise error.or_skip() from None
+                    left_out += 1
+            for (fields, document), summary in zip(kept, summarize([text for _, text in kept]), strict=True):
+                references = fields.get("references") or fields.get("reference")
+                if not references and isinstance(own := fields.get(summary_field), str) and own.strip():
+                    references = [own]
+                # A score of the summary before is gone.
+                made = {key: value for key, value in fields.items() if key not in dropped}
+                made |= {"document": document, "summary": summary, "system": name}
+                writer.write({**made, "references": references} if references else made)
+                empty += not summary
+                done += 1
+            bar.advance(len(rows))
+    told = f"{output}: {done} summaries by {name}"
+    told += f", {empty} of them empty" if empty else ""
+    told += f"; {left_out} records left out" if left_out else ""
+    say(told, error=output == "-")
+
+
+def make_summarizer(model: str, words: int | None, sentences: int | None) -> Callable[[Sequence[str]], list[str]]:
+    """What ``--model`` names, as a function of documents. Raises InputError where there is no such thing."""
+    from negsample.models.summarizers import Budget, lead, ranked
+
+    if model not in ("lead", "textrank"):
+        from negsample.models.summarizers.language_model import load_summarizer
+
+        if words is not None or sentences is not None:
+            raise InputError("--words and --sentences are for lead and textrank; a model has its own budget")
+        return load_summarizer(model).summarize
+    budget = Budget(words, 3 if words is None and sentences is None else sentences)
+    if model == "lead":
+        return lambda documents: [lead(document, budget) for document in documents]
+
+    from negsample.eval.metrics.textrank import importances
+    from negsample.text import word_tokens
+
+    def order(found: list[str]) -> list[int]:
+        ranks = importances([word_tokens(sentence) for sentence in found])
+        return sorted(range(len(found)), key=lambda place: (-round(float(ranks[place]), 9), place))
+
+    return lambda documents: [ranked(document, budget, order) for document in documents]

@@ -1,5 +1,6 @@
-"""``negsample score``."""
+"""``negsample score`` and ``select``."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -68,7 +69,7 @@ def score(
     """Score records (JSONL, CSV, TSV, Parquet) or line-aligned text files: by the ready estimator, a model or a metric."""
     from negsample.io.files import check_outputs, format_of
     from negsample.scoring.files import Settings, write_scores
-    from negsample.scoring.gate import Gate, parse_limits
+    from negsample.scoring.tally import Gate, parse_limits
 
     inputs, targets, references = inputs or [], targets or [], references or []
     if source is not None and (document_field, summary_field) != ("document", "summary"):
@@ -167,7 +168,7 @@ def make_scorer(
     if model is not None and metric is not None:
         raise InputError("give --model DIR or --metric NAME, one of them")
     if metric is not None:
-        from negsample.scoring.metrics import make_metric
+        from negsample.scoring.scorer import make_metric
 
         if aspects:
             raise InputError("--aspects goes with --model; a metric has none")
@@ -219,7 +220,7 @@ def print_tallies(
 def print_notes(tallies: dict[str, "Tally"], *, error: bool, aspects: Sequence[str] = ()) -> None:
     """Print what was cut, what became of fields of the records, what was not read, which of ``aspects`` are worth nothing on
     such texts, and what has no score."""
-    from negsample.scoring.kinds import notices
+    from negsample.scoring.tally import notices
 
     for name, tally in tallies.items():
         if tally.cut:
@@ -235,3 +236,46 @@ def print_notes(tallies: dict[str, "Tally"], *, error: bool, aspects: Sequence[s
         if tally.bad:
             reasons = ", ".join(f"{count} {reason}" for reason, count in tally.bad.most_common())
             say(f"{name}: {tally.bad.total()} records without a score: {reasons}", error=error)
+
+
+def select(
+    output: Annotated[str, Option("--output", "-o", help="Where the best go (- for standard output).", metavar="BEST")],
+    inputs: Annotated[
+        list[str] | None,
+        Argument(help="Records, several to a document (- for standard input); after -t: systems.", metavar="INPUT"),
+    ] = None,
+    model: options.Model = None,
+    metric: options.Metric = None,
+    source: options.Source = None,
+    targets: options.Targets = None,
+    references: options.References = None,
+    by: Annotated[str, Option(help="Choose by this: score, or an aspect.")] = "score",
+    document_field: options.DocumentField = "document",
+    summary_field: options.SummaryField = "summary",
+    output_field: options.OutputField = "score",
+    batch_size: options.BatchSize = 32,
+    on_bad: options.OnBad = "stop",
+) -> None:
+    """Keep the best of several candidate summaries of each document, with its lead over the next best."""
+    from negsample.commands.score import make_scorer, open_input, print_notes
+    from negsample.io.files import check_outputs, format_of
+    from negsample.io.write import open_writer
+    from negsample.scoring.files import Settings, select_best
+
+    settings = Settings(document_field, summary_field, on_bad, output_field)
+    nested = format_of(output) == "jsonl"
+    check_outputs([output], [*(inputs or []), source, *(targets or []), *(references or [])])
+    given = open_input(inputs or [], source, targets or [], references or [])
+    scorer = make_scorer(model, metric, batch_size=batch_size)
+    chosen, tally = select_best(scorer, given, by, settings, nested)
+    names = list(dict.fromkeys(name for one in chosen for name in one.record))
+    with open_writer(output, columns=None if nested else names) as writer:
+        for one in chosen:
+            writer.write(one.record)
+    margins = [one.margin for one in chosen if not math.isnan(one.margin)]
+    lead = f", mean lead {sum(margins) / len(margins):.4f}, {margins.count(0)} ties" if margins else ""
+    count, beside = sum(one.candidates for one in chosen), output == "-"
+    print_notes({given.name: tally}, error=beside, aspects=scorer.aspects)
+    say(f"{len(chosen)} documents, {count} candidates{lead}  {scorer.signature}", error=beside)
+    if empty := sum(math.isnan(one.value) for one in chosen):
+        say(f"{empty} documents without a candidate that has a value: the first stands for all", error=beside)

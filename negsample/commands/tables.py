@@ -59,18 +59,8 @@ def tables(
     from negsample.papers.judged import Asked
     from negsample.papers.run import run_table
 
-    asked = Asked(
-        data=tuple(data or ()),
-        words=tuple(values or ()),
-        config=config,
-        parts=tuple(part or ()),
-        human=tuple(human or ()),
-        rouge_alone=rouge_alone,
-        keep_models=keep_models,
-        bootstrap=bootstrap,
-        seed=seed,
-        smoke=smoke,
-    )
+    given = tuple(data or ()), tuple(values or ()), tuple(part or ()), tuple(human or ())
+    asked = Asked(*given, config, rouge_alone, keep_models, bootstrap, seed, smoke)
     run_table(name, asked, Path(out), say)
 
 
@@ -89,7 +79,7 @@ def transfer(
     from negsample.eval.report import made
     from negsample.eval.report.transfer import transfer_page
     from negsample.io.run_record import Stopwatch
-    from negsample.papers.records import write
+    from negsample.papers.declared import write
     from negsample.papers.stand_ins import small_transfer
     from negsample.papers.transfer import run_transfer
     from negsample.papers.transfer_config import read_transfer

@@ -1,6 +1,8 @@
-"""``negsample generate``, ``train`` and ``evaluate``: examples, an estimator that learns from them, and its figures."""
+"""``negsample generate``, ``train``, ``evaluate``, ``demo``, ``tune``: examples, estimators that learn from them, figures."""
 
+import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,11 +10,11 @@ from typer import Option
 
 from negsample.commands import options
 from negsample.errors import InputError
-from negsample.number_text import number
-from negsample.terminal import say
+from negsample.terminal import number, say, say_table, shorten
 
 if TYPE_CHECKING:
     from negsample.train.config import TrainConfig
+    from negsample.train.search import Measure
 
 # What is trained where nobody says what: the packaged configuration that agrees best with people (docs/recipes.md).
 DEFAULT = "align"
@@ -151,7 +153,7 @@ def evaluate(
 
 def print_figures(found: dict[str, Any]) -> None:
     """Test figures with their intervals, means by kind, what training bought by kind, and what was cut."""
-    from negsample.number_text import figure_text
+    from negsample.terminal import figure_text
 
     for name, figure in found["test"].items():
         say(f"test {name}: {figure_text(figure)}")
@@ -178,3 +180,115 @@ def print_figures(found: dict[str, Any]) -> None:
     for name, split in found.get("cut", {}).items():
         if split["cut"]:
             say(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")
+
+
+# Held-out pairs that are shown.
+_UNSEEN = 6
+
+
+def demo(out: Annotated[str, Option(help="Folder for the model and examples.", metavar="DIR")] = "runs/demo") -> None:
+    """The whole road on the embedded sample: negatives, training, test figures, scores of unseen pairs."""
+    from negsample.eval.examples import evaluate
+    from negsample.io.files import atomic_json, check_new
+    from negsample.io.read import read_examples
+    from negsample.models import load
+    from negsample.train.config import read_config
+    from negsample.train.job import train
+
+    check_new(out)
+    folder, config = Path(out), read_config("sample")
+    examples = str(folder / "examples" / "test.jsonl.gz")
+    say("1. damaged summaries")
+    generate(str(folder / "examples"), config="sample")
+    say("2. training")
+    train(config, folder / "model")
+    say("3. held-out documents")
+    estimator = load(folder / "model")
+    found = evaluate(estimator, examples, seed=config.seed)
+    atomic_json(folder / "figures.json", found)
+    print_figures(found)
+    say("4. scores of unseen pairs")
+    chosen = [example for _, example in zip(range(_UNSEEN), read_examples(examples), strict=False)]
+    scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])
+    rows = [
+        (shorten(e.document, 60), shorten(e.summary, 60), e.kind, f"{e.label:.2f}", f"{score:.3f}")
+        for e, score in zip(chosen, scores, strict=True)
+    ]
+    texts = ("document", "summary", "made by")
+    say_table((*texts, "label", "score"), rows, texts=texts, width=110)
+    say(f"\nmodel: {folder / 'model'}   signature: {estimator.signature}")
+
+
+def tune(
+    config: Annotated[str, Option(help="YAML file: train, space, objective …", metavar="FILE")],
+    study: Annotated[str, Option(help="Name of the study; workers with one name share it.")],
+    storage: Annotated[
+        str,
+        Option(
+            help="sqlite:///FILE (one machine), postgresql+psycopg://… (several), journal:FILE (shared folder).",
+            metavar="URL",
+            envvar="NEGSAMPLE_STORAGE",
+        ),
+    ],
+    trials: Annotated[int, Option(min=1, help="Trials in all, over all workers.")],
+    out: Annotated[str, Option(help="Folder for the results; gone on with.", metavar="DIR")],
+    keep_models: Annotated[bool, Option("--keep-models", help="Keep every trial's model, not only the best.")] = False,
+) -> None:
+    """Search recipes, heads, encoders and settings; start it again, or on more machines, to add workers."""
+    import torch
+
+    from negsample.eval.judgments import parted
+    from negsample.eval.report import write_files
+    from negsample.eval.report.tune import tune_page
+    from negsample.eval.tuning import agreement_of, load_tune_halves
+    from negsample.io.run_record import Stopwatch, fingerprints, write_run
+    from negsample.settings import field_types, make_settings
+    from negsample.train.config import Reading
+    from negsample.train.data import find_corpora
+    from negsample.train.search import tune as run_trials
+    from negsample.train.search.settings import read_search
+    from negsample.train.search.study import hide, safe_url, study_as_plain
+
+    watch = Stopwatch()
+    # The files keep the command line, and it may hold a password.
+    sys.argv[1:] = [hide(word, storage) for word in sys.argv[1:]]
+    search = read_search(config)
+    keys = field_types(Reading)
+    # Corpora that differ between trials are left to them.
+    if not search.searched.fields() & (set(keys) - {"limit", "sample", "seed"}):
+        find_corpora(make_settings(Reading, {key: search.train[key] for key in keys if key in search.train}, "train"))
+    measure: Measure | None = None
+    data: dict[str, str] = {}
+    if (asked := search.agreement) is not None:
+        halves = load_tune_halves(asked.files())
+        measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
+        data = fingerprints(parted(spec)[1] for spec in asked.judgments)
+    for note in search.notes():
+        say(f"note: {note}", error=True)
+    say(f"study {study}: {trials} trials, {search.title()}")
+    found = run_trials(search, study, storage, trials, Path(out), measure=measure, keep_models=keep_models, say=say)
+    plain = study_as_plain(search, study, found)
+    whole = write_files(Path(out), {"report.html": lambda: tune_page(plain, found)})
+    write_run(
+        Path(out) / "run.json",
+        watch,
+        device="cuda" if torch.cuda.is_available() else "cpu",
+        config=plain["search"],
+        seed=search.seed,
+        storage=safe_url(storage),
+        data=data,
+        states=plain["states"],
+        best=plain["best"],
+    )
+    states = ", ".join(f"{count} {state}" for state, count in plain["states"].items())
+    say(f"{len(plain['trials'])} trials: {states}; {plain['interrupted_attempts']} interrupted and run again")
+    for reason, count in plain["failures"].items():
+        say(f"  {count} × failed: {reason}")
+    best = plain["best"]
+    if best is None:
+        raise InputError(f"{out}: no trial was completed, so there is no best one; trials.csv says why")
+    say(f"best: trial {best['trial']}, {best['value']:.4f}")
+    for name, value in best["parameters"].items():
+        say(f"  {name}: {value}")
+    say(f"{out}: best.yaml (negsample train --config {out}/best.yaml --out DIR), trials.csv, study.json, report.html")
+    options.check_whole(whole)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from negsample.corpora.pairs import CorpusOptions, pairs_from
@@ -42,18 +43,7 @@ KNOWN = {
 }
 
 
-def load_id(name: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
-    """The pairs of any hub data set ``OWNER/NAME``; fields that ``options`` does not name are told from its columns."""
-    known = next((corpus for corpus in KNOWN.values() if corpus.id == name), HubCorpus(name, name))
-    return _load(known, "", options, skipped)
-
-
-def load_folder(folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
-    """The pairs of a folder of data files laid out as ``datasets`` reads them (splits told from names) or saves them."""
-    return _load(HubCorpus(os.path.basename(os.path.abspath(folder)), ""), folder, options, skipped)
-
-
-def _load(corpus: HubCorpus, folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
+def load(corpus: HubCorpus, folder: str, options: CorpusOptions, skipped: Counter[str]) -> Iterator[Pair]:
     """The pairs of ``corpus``, from a local copy where ``folder`` names one, else from the hub."""
     if folder and not os.path.isdir(folder):
         raise InputError(f"{folder}: no such folder; name the folder that holds a copy of {corpus.id or corpus.name}")
@@ -95,7 +85,7 @@ def _pairs(
     yield from pairs_from(rows, corpus.name, document, summary, options, skipped, unique_ids=False)
 
 
-LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}
+LOADERS = {name: partial(load, corpus) for name, corpus in KNOWN.items()}
 
 
 # --- datasets
@@ -112,7 +102,8 @@ def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> Ma
             raise InputError(f"{folder}: has no split {options.split!r}; {suggestion(options.split, list(found))}")
         return {options.split: found[options.split]}
     arguments: dict[str, Any] = {}
-    if config is not None and _has_configs(os.path.join(folder, "README.md")):
+    card = Path(folder, "README.md")
+    if config is not None and card.is_file() and "\nconfigs:" in card.read_text("utf-8", "replace"):
         arguments["name"] = config
     elif config is not None and os.path.isdir(os.path.join(folder, config)):
         # Without a card, a configuration is a folder of its name, as in the hub's Parquet branch.
@@ -120,14 +111,6 @@ def _local_splits(folder: str, config: str | None, options: CorpusOptions) -> Ma
     elif options.config is not None:
         raise InputError(f"{folder}: has no configuration {options.config!r}; leave it out or check the folder")
     return _splits(os.path.abspath(folder), options.split, streaming=True, **arguments)
-
-
-def _has_configs(card: str) -> bool:
-    try:
-        with open(card, encoding="utf-8", errors="replace") as file:
-            return any(line.startswith("configs:") for line in file)
-    except FileNotFoundError:
-        return False
 
 
 def _hub_splits(name: str, config: str | None, options: CorpusOptions) -> Mapping[Any, Any]:

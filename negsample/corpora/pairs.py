@@ -20,9 +20,8 @@ class CorpusOptions:
     """How to read a corpus; every field has a default that suits the corpus.
 
     ``limit``: at most so many pairs (≥ 1), the first; ``sample``: of those a random number, or a share below 1, which ``seed``
-    decides (``sampled``). ``document_field``, ``summary_field``, ``id_field``: names of the fields.
-    ``config``, ``split``: of a hub data set (``split`` also of Newsroom). ``on_bad``: ``"stop"`` raises the RecordError
-    of the first bad record, ``"skip"`` passes over bad records and counts them.
+    decides (``sampled``). ``config``, ``split``: of a hub data set (``split`` also of Newsroom). ``on_bad``: ``"stop"`` raises
+    the RecordError of the first bad record, ``"skip"`` passes over bad records and counts them.
     """
 
     limit: int | None = None
@@ -30,7 +29,6 @@ class CorpusOptions:
     seed: int = 0
     document_field: str | None = None
     summary_field: str | None = None
-    id_field: str | None = None
     config: str | None = None
     split: str | None = None
     on_bad: str = "stop"
@@ -107,21 +105,28 @@ def pairs_from(
 ) -> Iterator[Pair]:
     """Yield a pair for each row of ``rows``, in order; the fields are those of ``options`` where it names any.
 
-    A pair's id is the row's own (``options.id_field``, by default ``id``), else a hash of the corpus' name and the two
-    texts. An id that comes again is a RecordError where ``unique_ids`` holds and the id is the row's own; else the
-    second one gets ``-2`` at its end, and so on, so that ids are unique in the corpus either way.
+    A pair's id is the row's own (``id``), else a hash of the corpus' name and the two texts. An id that comes again is a
+    RecordError where ``unique_ids`` holds and the id is the row's own; else the second one gets ``-2`` at its end, and so on.
 
     Raises RecordError for a bad row, unless they are skipped, and InputError where no row was good.
     """
-    ids = _Ids(unique_ids)
+    # Ids given out so far as 8-byte hashes: some 80 bytes an id, whatever its length.
+    seen: set[bytes] = set()
+    times: Counter[str] = Counter()
     good = 0
     for row in rows:
         try:
             document = document_field_of(row, options.document_field or document_field)
             summary = text_field(row, options.summary_field or summary_field)
-            own = _own_id(row, options.id_field)
-            made = own or digest(corpus, document, summary).hex()[:16]
-            pair = Pair(ids.unique(row, made, bool(own)), document, summary, corpus)
+            own = _own_id(row)
+            name = made = own or digest(corpus, document, summary).hex()[:16]
+            while (short := digest(name, size=8)) in seen:
+                if own and unique_ids:
+                    hint = "give each record its own; doc_id may repeat"
+                    raise RecordError(row.where, f"repeats an id ({made!r})", hint)
+                times[made] += 1
+                name = f"{made}-{times[made] + 1}"
+            seen.add(short)
         except RecordError as error:
             if options.on_bad == "stop":
                 raise error.or_skip("on_bad=skip") from None
@@ -129,39 +134,17 @@ def pairs_from(
             skipped[error.reason.split(" (", 1)[0]] += 1
             continue
         good += 1
-        yield pair
+        yield Pair(name, document, summary, corpus)
     if not good:
         told = describe_skipped(skipped)
         raise InputError(f"{corpus}: not one record can be used" + (f" ({told})" if told else "; check the file"))
 
 
-def _own_id(row: Row, field: str | None) -> str:
-    """The row's id as text, ``""`` where it has none; a field that was asked for by name must be there."""
-    name = field or "id"
-    value: Any = row.fields.get(name)
-    if field is not None and field not in row.fields:
-        raise RecordError(row.where, f"no field {field!r}", f"it has: {', '.join(map(repr, row.fields))}")
+def _own_id(row: Row) -> str:
+    """The row's id as text, ``""`` where it has none."""
+    value: Any = row.fields.get("id")
     if is_missing(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise RecordError(row.where, f"field {name!r} is not text or a number", "give each record an id")
-    return text_field(Row(row.where, {name: str(value)}), name) if not is_blank(str(value)) else ""
-
-
-class _Ids:
-    """The ids given out so far, as 8-byte hashes: some 80 bytes an id, whatever its length."""
-
-    def __init__(self, strict: bool) -> None:
-        self._strict = strict
-        self._seen: set[bytes] = set()
-        self._times: Counter[str] = Counter()
-
-    def unique(self, row: Row, name: str, own: bool) -> str:
-        found = name
-        while (short := digest(found, size=8)) in self._seen:
-            if own and self._strict:
-                raise RecordError(row.where, f"repeats an id ({name!r})", "give each record its own; doc_id may repeat")
-            self._times[name] += 1
-            found = f"{name}-{self._times[name] + 1}"
-        self._seen.add(short)
-        return found
+        raise RecordError(row.where, "field 'id' is not text or a number", "give each record an id")
+    return text_field(Row(row.where, {"id": str(value)}), "id") if not is_blank(str(value)) else ""

@@ -16,14 +16,9 @@ from typing import Any, BinaryIO
 from negsample.errors import InputError
 
 ENDINGS = {
-    ".jsonl": "jsonl",
-    ".jsonl.gz": "jsonl",
+    **{f".{kind}{packing}": kind for kind in ("jsonl", "csv", "tsv") for packing in ("", ".gz")},
     ".json": "jsonl",
     ".json.gz": "jsonl",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".tsv": "tsv",
-    ".tsv.gz": "tsv",
     ".parquet": "parquet",
 }
 _KNOWN = ".jsonl[.gz], .json[.gz] (one object a line, or an array), .csv[.gz], .tsv[.gz], .parquet"

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from decimal import Decimal
@@ -11,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from negsample.errors import InputError, RecordError
-from negsample.io.csv_rows import read_csv
 from negsample.io.files import failure, format_of, has_known_ending
-from negsample.io.lines import NOT_UTF8, check_exists, display, is_pipe, reading
+from negsample.io.lines import NOT_UTF8, check_exists, display, is_pipe, read_csv, reading
 from negsample.records import Example, Row, document_key, joined, kind_of, text_fault, texts_of, told_document
 
 _PARQUET_BATCH = 128
 SAMPLE_PATH = Path(__file__).parents[1] / "corpora" / "sample.jsonl"
-_SPACE = re.compile("[ \t\r\n]*")
+_SPACE = " \t\r\n"
 
 
 class NoRecordsError(InputError):
@@ -92,11 +90,12 @@ def _json_values(name: str, number: int, text: str) -> Iterator[Row]:
         raise InputError(f"{name}: not UTF-8; save it as UTF-8")
     values: list[Any] = []
     try:
-        place = _after_space(text, 0)
+        place = len(text) - len(text.lstrip(_SPACE))
         while place < len(text):
-            value, end = json.JSONDecoder().raw_decode(text, place)
+            value, place = json.JSONDecoder().raw_decode(text, place)
             values.append(value)
-            place = _after_space(text, end)
+            while place < len(text) and text[place] in _SPACE:
+                place += 1
     except json.JSONDecodeError as error:
         told = f"{error.msg} at line {number + error.lineno - 1}"
         raise InputError(f"{name}: not JSON ({told}); mend it, or give one JSON object a line") from None
@@ -106,11 +105,6 @@ def _json_values(name: str, number: int, text: str) -> Iterator[Row]:
         values = values[0]
     for place, value in enumerate(values, start=1):
         yield _object_row(f"{name}, record {place}", value, "give an array of objects, or one JSON object a line")
-
-
-def _after_space(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    return found.end() if found else place
 
 
 def json_row(where: str, line: str) -> Row:
@@ -154,25 +148,23 @@ def _read_parquet(path: str | Path) -> Iterator[Row]:
             for batch in file.iter_batches(batch_size=_PARQUET_BATCH):
                 for index in range(batch.num_rows):
                     number += 1
-                    yield _parquet_row(f"{name}, row {number}", batch, index)
+                    where, fields = f"{name}, row {number}", dict[str, Any]()
+                    broken: RecordError | None = None
+                    for column, field in zip(batch.columns, batch.schema.names, strict=True):
+                        try:
+                            fields[field] = column[index].as_py()
+                        except (UnicodeDecodeError, ValueError, OverflowError):
+                            fields[field] = None
+                            broken = broken or RecordError(
+                                where, f"field {field!r} can't be read", "save text as UTF-8"
+                            )
+                    yield Row(where, fields, broken)
     except (pa.ArrowException, OSError) as error:
         # pyarrow reports some damage as an OSError without a number.
         if isinstance(error, OSError) and error.errno is not None:
             raise failure(name, error) from error
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{name}: not a sound Parquet file ({reason}); get it again") from error
-
-
-def _parquet_row(where: str, batch: Any, index: int) -> Row:
-    fields: dict[str, Any] = {}
-    broken = None
-    for column, name in zip(batch.columns, batch.schema.names, strict=True):
-        try:
-            fields[name] = column[index].as_py()
-        except (UnicodeDecodeError, ValueError, OverflowError):
-            fields[name] = None
-            broken = broken or RecordError(where, f"field {name!r} can't be read", "save text as UTF-8")
-    return Row(where, fields, broken)
 
 
 def is_sample(path: str | Path) -> bool:

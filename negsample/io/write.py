@@ -101,8 +101,17 @@ def open_writer(path: str | Path, *, columns: Sequence[str] | None = None, schem
     """
     kind = format_of(path)
     if str(path) == "-":
-        with _standard_output() as writer:
+        if sys.stdout is None:
+            raise InputError("standard output: it is closed; name a file")
+        sys.stdout.flush()
+        writer: Writer = _JsonLines("standard output", sys.stdout.buffer, flush_every=_FLUSH_EVERY)
+        try:
             yield writer
+        except BaseException:
+            with suppress(OSError):
+                sys.stdout.buffer.flush()
+            raise
+        writer.finish()
         return
     name = str(path)
     with replacing(path) as handle:
@@ -128,21 +137,6 @@ def write_table(path: Path, rows: Iterable[dict[str, Any]], columns: Sequence[st
     with open_writer(path, columns=columns) as writer:
         for row in rows:
             writer.write(row)
-
-
-@contextmanager
-def _standard_output() -> Iterator[Writer]:
-    if sys.stdout is None:
-        raise InputError("standard output: it is closed; name a file")
-    sys.stdout.flush()
-    writer = _JsonLines("standard output", sys.stdout.buffer, flush_every=_FLUSH_EVERY)
-    try:
-        yield writer
-    except BaseException:
-        with suppress(OSError):
-            sys.stdout.buffer.flush()
-        raise
-    writer.finish()
 
 
 # --- JSON lines

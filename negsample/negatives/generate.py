@@ -17,9 +17,9 @@ from negsample.negatives.index import PairIndex, PairStore, fingerprint, index_o
 from negsample.negatives.recipe import Recipe
 from negsample.negatives.split import SPLITS, assign
 from negsample.negatives.vocabulary import Vocabulary, VocabularyCounter
-from negsample.progress import Bar
 from negsample.records import Example, Pair
 from negsample.seeds import digest, generator
+from negsample.terminal import Bar
 from negsample.text import is_english
 
 # How often a kind is tried again where it gave a good summary of the document, or a negative made already.

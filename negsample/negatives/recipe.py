@@ -11,9 +11,8 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.negatives import NEGATIVES
-from negsample.registry import suggestion
+from negsample.registry import parse, suggestion
 from negsample.settings import read_mapping
-from negsample.spec import parse
 
 _HINT = "write a line 'kind: weight' for each kind"
 

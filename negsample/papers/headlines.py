@@ -21,8 +21,8 @@ from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.levels import ScoreTable, judged_table
 from negsample.eval.metrics.corpus import CorpusMetric, make_corpus_metric
 from negsample.io.read import number_field, read_rows, text_field
+from negsample.papers.declared import Record, Table
 from negsample.papers.judged import Measured, correlation_records
-from negsample.papers.records import Record, Table
 from negsample.records import Judged, Row
 from negsample.resampling import mean_interval
 from negsample.seeds import generator
@@ -84,9 +84,8 @@ def _scored_rows(path: Path) -> list[dict[str, str]]:
         own = {}
         for cell in row.iter(f"{_SHEET}c"):
             value = cell.findtext(f"{_SHEET}v") or ""
-            own[cell.get("r", "").rstrip("0123456789")] = (
-                shared[int(value)] if value and cell.get("t") == "s" else value
-            )
+            text = shared[int(value)] if value and cell.get("t") == "s" else value
+            own[cell.get("r", "").rstrip("0123456789")] = text
         if own.get("D") and own.get("E", "").replace(".", "", 1).isdigit():
             found.append(own)
     return found
@@ -115,24 +114,17 @@ def headline_sources(records: Iterable[Row], kind: str) -> list[Source]:
         texts = {"story": story, "generated": generated, "reference": reference}
         draw = number_field(row, "draw") if row.fields.get("draw") is not None else 1
         if draw == 1 or kind == "headline-examples":
+            people = {task: {task: scores[task]} if task in scores else {} for task in TASKS}
             tasks = (
-                Judged(
-                    story,
-                    system,
-                    (texts[target],),
-                    texts[made],
-                    (texts[target],),
-                    {t: scores[t]} if t in scores else {},
-                )
-                for t, (_, made, target) in TASKS.items()
+                Judged(story, system, (texts[target],), texts[made], (texts[target],), people[task])
+                for task, (_, made, target) in TASKS.items()
             )
             found.setdefault(dataset, []).append(tuple(tasks))
     if kind == "headline-examples":
         counts = Counter((dataset, one[0].document_id) for dataset, every in found.items() for one in every)
         shown = {key for key, _ in counts.most_common(SHOWN)}
-        found = {
-            d: own for d, every in found.items() if (own := [one for one in every if (d, one[0].document_id) in shown])
-        }
+        kept = {d: [one for one in every if (d, one[0].document_id) in shown] for d, every in found.items()}
+        found = {dataset: own for dataset, own in kept.items() if own}
     return [
         Source(dataset, f"{dataset} {task}".strip(), rows, ())
         for dataset, every in found.items()

@@ -23,15 +23,13 @@ from negsample.eval.judgments.collect import is_mean
 from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.learned import SPLITS, fit_learned
 from negsample.io.files import atomic_json
-from negsample.number_text import number
-from negsample.papers.declared import Declared
-from negsample.papers.records import Record, Table
+from negsample.papers.declared import Declared, Record, Table
 from negsample.records import Judged
 from negsample.registry import suggestion
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Scorer
+from negsample.scoring.scorer import Scorer, make_metric
 from negsample.seeds import digest
 from negsample.sentences import split_sentences
+from negsample.terminal import number
 from negsample.text import word_count, word_tokens
 
 LETTERS = {"pearson": "P", "spearman": "S", "kendall": "τ"}
@@ -123,10 +121,9 @@ def measure(
         people[source.spec] = [*asked.human] or [name for name in spec.human if name in known] or known
     metrics, not_run = spec.metrics()
     extra = tuple(name for name in TRIVIAL if name != "cosine") if spec.kind == "correlations" else ()
-    specs = {**metrics, **{name: name for name in extra}}
-    makers: dict[str, Callable[[], Scorer]] = {
-        **models,
-        **{label: partial(make_metric, text) for label, text in specs.items()},
+    makers: dict[str, Callable[[], Scorer]] = dict(models)
+    makers |= {
+        label: partial(make_metric, text) for label, text in {**metrics, **{name: name for name in extra}}.items()
     }
     rows = [row for source in sources for row in source.rows]
     texts = digest(*((row.documents, row.summary, row.references) for row in rows)).hex()
@@ -155,10 +152,8 @@ def measure(
         own = {label: values[part] for label, values in columns.items()}
         tables.append(lv.judged_table(source.name, source.rows, people[source.spec], own))
         notes += [f"{source.name}: {line}" for line in source.missing]
-    seed = asked.seed or 0
-    return Measured(
-        spec, tuple(sources), tuple(tables), asked.bootstrap, seed, signatures, not_run, extra, tuple(notes)
-    )
+    found = tuple(sources), tuple(tables), asked.bootstrap, asked.seed or 0
+    return Measured(spec, *found, signatures, not_run, extra, tuple(notes))
 
 
 def _kept(path: Path, texts: str, label: str, scorer: Scorer, rows: Sequence[Judged]) -> tuple[np.ndarray, list[str]]:
@@ -184,10 +179,8 @@ def _kept(path: Path, texts: str, label: str, scorer: Scorer, rows: Sequence[Jud
 
 def correlations(measured: Measured) -> Table:
     """A row a metric, a column for each data set, human score and coefficient: value, marks, 95 % interval."""
-    records, notes = (
-        correlation_records(measured),
-        [f"{measured.spec.level} level; 95 % intervals: documents resampled."],
-    )
+    records = correlation_records(measured)
+    notes = [f"{measured.spec.level} level; 95 % intervals: documents resampled."]
     for table in measured.tables if measured.spec.learned else ():
         records += _learned(measured, table, notes)
     return measured.table(records, notes=notes)

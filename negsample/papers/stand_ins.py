@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from negsample.corpora import load_pairs
-from negsample.corpora.files import DOMAINS
+from negsample.corpora import DOMAINS, load_pairs
 from negsample.corpora.hub import KNOWN
 from negsample.eval.agreement.correlate import Source
 from negsample.models.build import takes
@@ -23,10 +22,10 @@ from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
 from negsample.papers.headlines import TASKS
 from negsample.papers.transfer_config import COMMON, HeadSetting, TransferConfig
 from negsample.records import Judged, Row
+from negsample.registry import parse
 from negsample.seeds import generator
 from negsample.sentences import headline_of, split_sentences, story_of
 from negsample.settings import Settings
-from negsample.spec import parse
 from negsample.text import word_tokens
 from negsample.train.config import TrainConfig
 from negsample.train.reinforce.config import ReinforceConfig
@@ -81,7 +80,7 @@ def small_training(config: C, say: Callable[[str], None] = print) -> C:
     return _replaced(config, changes, say)
 
 
-def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print) -> ReinforceConfig:
+def small_reinforce(config: ReinforceConfig) -> ReinforceConfig:
     """The same of a training by a reward, with a tiny language model of random weights in place of a pretrained one; reward,
     mixture and systems stay."""
     stands = stand_in_corpora([*config.corpora(), *filter(None, [config.unsupervised])])
@@ -97,7 +96,7 @@ def small_reinforce(config: ReinforceConfig, say: Callable[[str], None] = print)
         "test_share": max(0.3, config.test_share),
         **{key: min(getattr(config, key), most) for key, most in _REINFORCED.items()},
     }
-    return _replaced(config, changes, say)
+    return _replaced(config, changes, print)
 
 
 def small_transfer(config: TransferConfig, say: Callable[[str], None] = print) -> TransferConfig:

@@ -18,8 +18,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, replacing
-from negsample.io.resume import trying, waiting, work_folder
-from negsample.io.run_record import Stopwatch
+from negsample.io.run_record import Stopwatch, trying, waiting, work_folder
 from negsample.models.build import Parts, load_parts, takes
 from negsample.models.evaluation import by_kind, figures
 from negsample.models.features.align import AlignFeatures
@@ -27,10 +26,12 @@ from negsample.models.features.rows import RowFeatures
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import load_weights
 from negsample.negatives.recipe import Recipe
-from negsample.papers.transfer_config import HeadSetting, Source, TransferConfig
-from negsample.papers.transfer_data import (
+from negsample.papers.transfer_config import (
     Choice,
     DomainSplit,
+    HeadSetting,
+    Source,
+    TransferConfig,
     choose,
     held_out,
     split_domain,
@@ -42,7 +43,7 @@ from negsample.terminal import say as tell
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, find_corpora, open_split, prepare_split
 from negsample.train.fit.checkpoint import SILENT
-from negsample.train.fit.loop import own_state
+from negsample.train.fit.loop import Run, own_state
 from negsample.train.job import (
     cut_of,
     fit_parts,
@@ -112,9 +113,19 @@ class Transfer:
     with its ``figures.json``. One process holds the encoder that it used last.
     """
 
-    def __init__(self, settings: TransferConfig, out: Path, splits: Mapping[str, DomainSplit]) -> None:
-        self.settings, self.out, self.splits = settings, out, splits
-        self.held = held_out(splits[name] for name in settings.target_names)
+    def __init__(self, settings: TransferConfig, out: Path) -> None:
+        """The domains are read, once: hold ``out``. Raises InputError, naming the domain, where one can't be read or split."""
+        self.settings, self.out, self.splits, name = settings, out, dict[str, DomainSplit](), ""
+        try:
+            # Every corpus is looked for before the first one is read to its end.
+            for name in settings.domains:
+                if not (domain_folder(out, name) / "split.npz").is_file():
+                    find_corpora(settings.domain(name))
+            for name in settings.domains:
+                self.splits[name] = split_domain(settings.domain(name), domain_folder(out, name))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
+        self.held = held_out(self.splits[name] for name in settings.target_names)
         self.finished: list[tuple[Cell, dict[str, Any]]] = []
         self._choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         self._last: tuple[Any, Parts] | None = None
@@ -267,8 +278,8 @@ class Transfer:
         assert choice is not None
         data, splits = self._training(cell, choice, parts)
         loss = loss_of(config, cell.recipe)
-        accelerator = make_accelerator(config)
-        facts = fit_parts(accelerator, config, loss, parts, splits, work, SILENT)
+        run = Run(make_accelerator(config), config, loss, parts, splits, work, SILENT)
+        facts = fit_parts(run)
         tests: dict[str, Split] = {}
         scores: dict[str, np.ndarray] = {}
         (self.place(cell) / "scores").mkdir(parents=True, exist_ok=True)
@@ -278,7 +289,7 @@ class Transfer:
             shared = takes(parts.head) == "align" and not parts.options["sources"]
             with waiting(store / "lock") if shared else nullcontext():
                 folder, name = store if shared else work, file_name(target)
-                scores[target] = outputs_of(accelerator, config, parts, tests[target], folder, name)["score"]
+                scores[target] = outputs_of(dataclasses.replace(run, work=folder), tests[target], name)["score"]
             path = self.place(cell) / "scores" / f"{file_name(target)}.npy"
             np.save(path, scores[target].astype(np.float32), allow_pickle=False)
         labels, values = (np.concatenate(own) for own in ([s.labels for s in tests.values()], list(scores.values())))
@@ -311,7 +322,7 @@ class Transfer:
             tested = {f"{name}, {target}": f for target, own in found["test"].items() for name, f in own.items()}
             corpora = [corpus for name in cell.read[0] for corpus in self.settings.domain(name).corpora()]
             read = {**data, "corpora": corpora, "limit": None, "sample": None, "skipped_text": ""}
-            save_model(parts, self.model(cell.folder), config, cell.recipe, loss, read, {**found, "test": tested})
+            save_model(run, self.model(cell.folder), cell.recipe, read, {**found, "test": tested})
         return found
 
     def _training(self, cell: Cell, choice: Choice, parts: Parts) -> tuple[dict[str, Any], dict[str, Split]]:
@@ -371,7 +382,7 @@ def run_transfer(config: TransferConfig, out: Path, say: Callable[[str], None] =
     """
     what = "an experiment"
     with work_folder(out, config.as_dict(), name="experiment.json", what=what, alone=False, makes=["domains"]):
-        grid = open_transfer(config, out)
+        grid = Transfer(config, out)
         if not grid.cells:
             raise InputError(f"nothing can be trained: {': '.join(next(iter(grid.not_run.items())))}")
         new = [cell.config for cell in grid.cells if grid.read(cell) is None]
@@ -382,21 +393,3 @@ def run_transfer(config: TransferConfig, out: Path, say: Callable[[str], None] =
         say(f"not run: {name}: {reason}")
     grid.run(say)
     return grid
-
-
-def open_transfer(config: TransferConfig, out: Path) -> Transfer:
-    """Return the grid of ``config``, with the splits of every domain; hold the folder, and they are read once.
-
-    Raises InputError, naming the domain, where its corpus can't be read or split.
-    """
-    splits, name = {}, ""
-    try:
-        # Every corpus is looked for before the first one is read to its end.
-        for name in config.domains:
-            if not (domain_folder(out, name) / "split.npz").is_file():
-                find_corpora(config.domain(name))
-        for name in config.domains:
-            splits[name] = split_domain(config.domain(name), domain_folder(out, name))
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
-    return Transfer(config, out, splits)

@@ -10,8 +10,7 @@ import numpy as np
 
 from negsample.eval.report.transfer import TITLES, size_title
 from negsample.models.evaluation import BINARY, GRADED, ONE_DOCUMENT, RESAMPLES, UNDEFINED, document_resamples
-from negsample.papers.declared import all_declared
-from negsample.papers.records import Record, Table, beside
+from negsample.papers.declared import Record, Table, all_declared, beside
 from negsample.papers.transfer import Cell, Transfer, domain_folder, file_name
 from negsample.resampling import percentile_interval
 

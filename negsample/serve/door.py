@@ -76,7 +76,6 @@ class Line(H11Protocol):
     _timer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Called by the event loop."""
         super().connection_made(transport)
         self._watch()
         if len(self.connections) > _most_lines():
@@ -85,17 +84,14 @@ class Line(H11Protocol):
             oldest._end(503, "the service has as many connections as it can hold; ask again in a second")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called by the event loop."""
         self._stop_timer()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Read what has arrived."""
         super().handle_events()
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Called when an answer is on its way."""
         super().on_response_complete()
         self._watch()
 

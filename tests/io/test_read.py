@@ -15,7 +15,7 @@ import pytest
 
 from negsample.corpora import CorpusOptions, load_pairs
 from negsample.errors import InputError, RecordError
-from negsample.io import csv_rows
+from negsample.io import lines as module
 from negsample.io.files import format_of
 from negsample.io.lines import open_text
 from negsample.io.read import document_field, number_field, read_rows, text_field, texts_field
@@ -26,7 +26,7 @@ RECORDS = [{"document": "Cats sleep.", "summary": "Cats."}, {"document": "Dogs [
 
 @pytest.fixture(autouse=True)
 def nothing_told() -> None:
-    csv_rows._tell.cache_clear()
+    module._tell.cache_clear()
 
 
 def write(path: Path, data: bytes | str) -> Path:

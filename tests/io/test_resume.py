@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from negsample.errors import InputError
-from negsample.io import resume as module
-from negsample.io.resume import trying, waiting, work_folder
+from negsample.io import run_record as module
+from negsample.io.run_record import trying, waiting, work_folder
 
 
 def shared(out, **arguments):
@@ -80,7 +80,7 @@ def test_who_waits_says_for_what(tmp_path, monkeypatch, capsys):
     path = tmp_path / "locks" / "encoder"
 
     def wait():
-        with waiting(path, "the encoder of fc"):
+        with waiting(path):
             pass
 
     with waiting(path):
@@ -89,7 +89,7 @@ def test_who_waits_says_for_what(tmp_path, monkeypatch, capsys):
         other.join(0.6)
     other.join(30)
     lines = capsys.readouterr().err.splitlines()
-    assert lines == ["the encoder of fc: waiting for another process, which is working on this, to end"] * 2
+    assert lines == [f"{path.parent}: waiting for another process, which is working on this, to end"] * 2
 
 
 def test_who_only_tries_does_not_wait(tmp_path):
@@ -101,7 +101,7 @@ def test_who_only_tries_does_not_wait(tmp_path):
 
 
 def alone(out, size, **options):
-    options = {"makes": ["work", "notes.json"], "kept": ["work/*/done"], **options}
+    options = {"makes": ["work", "notes"], "kept": ["work/*/done"], **options}
     return work_folder(out, {"size": size}, name="a.json", what="a test", alone=True, **options)
 
 
@@ -118,7 +118,7 @@ def test_who_is_alone_undoes_what_a_mistake_left_unless_something_is_finished(tm
     (tmp_path / "empty").mkdir()
     for out in (tmp_path / "new" / "x", tmp_path / "empty"):
         with pytest.raises(InputError, match="a bad file"):
-            fail_after(out, 1, "notes.json", "work/one/begun")
+            fail_after(out, 1, "notes/one.json", "work/one/begun")
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
     assert list((tmp_path / "empty").iterdir()) == []
     with pytest.raises(InputError, match="a bad file"):

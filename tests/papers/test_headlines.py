@@ -12,8 +12,7 @@ from negsample.errors import InputError
 from negsample.papers.declared import declared
 from negsample.papers.headlines import KINDS, OVERALL, TABLE_4, TASKS, headline_sources, read_headlines
 from negsample.papers.judged import Asked, measure
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 STORIES = [
     "A storm closed the port. Ships waited outside. Two crews were safe. Shops stayed shut. The owners lost money. It ended.",

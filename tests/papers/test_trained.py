@@ -21,12 +21,12 @@ from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins, transfer
 from negsample.papers.declared import declared
 from negsample.papers.judged import Asked, measure
-from negsample.papers.run import run_table
-from negsample.papers.trained import (
+from negsample.papers.run import (
     PRINTED,
     load_tac2010,
     nist_columns,
     read_grid,
+    run_table,
     tac2010_experiment,
     tac2010_table,
 )
@@ -133,27 +133,16 @@ def test_a_mistake_before_the_first_cell_leaves_the_folder_as_it_was(table, tmp_
 def test_what_is_read_with_and_without_a_file():
     # One negative a pair, texts cut in proportion (Bao et al. 2021 §4.1, §4.2); floor and sets are settings.
     for words, min_summary in (([], 128), (["heads=[fc, align]"], 128), (["heads=[fc, cls]"], 1)):
-        grid = read_grid("p3-table1", None, words)
-        assert (grid.negatives, grid.redraws, grid.min_summary) == (1, 1, min_summary)
-    assert read_grid("p3-table1", None, ["sample=0.5", "min_summary=7", "heads=cls"], seed=4).sample == 0.5
+        common = read_grid("p3-table1", None, words).common
+        assert (common.negatives, common.redraws, common.min_summary) == (1, 1, min_summary)
+    (domain,) = read_grid("p3-table1", None, ["sample=0.5", "min_summary=7", "heads=cls"], seed=4).domains.values()
+    assert domain.sample == 0.5
     packaged = read_grid("p3-table1", "p3_table1_newsroom", ["limit=9"], seed=4)
-    assert (packaged.limit, packaged.seed, len(packaged.encoders)) == (9, 4, 4)
-    assert packaged.heads == ("fc", "cnn", "lstm", "cls")
+    heads = [head.settings["head"] for head in packaged.labelled_heads]
+    assert (packaged.domains["newsroom:data/newsroom"].limit, packaged.common.seed) == (9, 4)
+    assert heads == [*("fc", "cnn", "lstm") * 4, "cls"]
     with pytest.raises(InputError, match="is for table 'p3-table1', not 'p3-table2'"):
         read_grid("p3-table2", "p3_table1_newsroom")
-
-
-def test_finished_it_trains_nothing_and_other_arguments_are_refused_by_name(table, monkeypatch):
-    found = table("p3-table1")
-    monkeypatch.setattr(transfer.Transfer, "train", None)
-    assert table("p3-table1").records == found.records
-    for name, change, told in (
-        ("p3-table1", "seed=1", "train was .*'seed': 1"),
-        ("p3-table1", "heads=[cnn]", "heads was"),
-        ("p3-table2", "seed=0", "recipes was"),
-    ):
-        with pytest.raises(InputError, match=told):
-            table(name, change)
 
 
 # --- Tables 5 to 7
@@ -289,22 +278,3 @@ def test_a_smoke_run_trains_scores_and_goes_on(tiny_bert, negsample, tmp_path, m
     assert "4 of 4 trainings are finished already" in negsample(*run).stdout
     assert json.loads((tmp_path / "t" / "p3-table5.json").read_text())["records"] == table["records"]
     assert "train was" in negsample(*run, "patience=1", check=2).stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("p3-table5",), "give --data tac2010:DIR"),
-        (("p3-table5", "--data", "tac2010:TAC", "--rouge-alone"), "Table 5 has no ROUGE"),
-        (("p3-table6", "epochs=3", "--data", "tac2010:TAC", "--rouge-alone"), "are for training"),
-        (("p3-table6", "corpus=newsroom", "--data", "tac2010:TAC"), "known: cnn_dailymail, billsum, arxiv, big_patent"),
-        (("p3-table6", "recipe=add", "--data", "tac2010:TAC"), "the table has its own"),
-        (("p3-table6", "--data", "tac2010:.", "--rouge-alone"), "no manual/manual.peer.A in it"),
-    ],
-)
-def test_what_is_asked_wrongly_is_told_in_one_line(tac, negsample, tmp_path, words, told):
-    words = [str(word).replace("TAC", str(tac)) for word in words]
-    refused = negsample("tables", *words, "--out", "t", check=2, cwd=tmp_path).stderr
-    assert told in refused
-    assert refused.count("\n") == 1
-    assert not (tmp_path / "t").exists()

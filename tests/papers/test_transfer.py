@@ -16,7 +16,7 @@ from tests_support import story
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.io.read import read_examples
-from negsample.io.resume import work_folder
+from negsample.io.run_record import work_folder
 from negsample.models.encoders import ENCODERS
 from negsample.papers import transfer
 from negsample.papers.transfer import run_transfer
@@ -61,7 +61,7 @@ def experiment(corpora, *names, **more):
 def opened(config, out):
     """What ``run_transfer`` has before the first training."""
     with work_folder(out, config.as_dict(), name="experiment.json", what="an experiment", alone=False):
-        return transfer.open_transfer(config, out)
+        return transfer.Transfer(config, out)
 
 
 def told_of(found, told=None):
@@ -284,7 +284,7 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(
     monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=lambda seconds: time.sleep(0.1)))
     whole = opened(config, out)
     script = (
-        "import sys, time; from pathlib import Path; from negsample.io.resume import trying\n"
+        "import sys, time; from pathlib import Path; from negsample.io.run_record import trying\n"
         "with trying(Path(sys.argv[1])) as held:\n    print(held, flush=True); time.sleep(600)"
     )
     lock = str(whole.lock(whole.cells[0]))

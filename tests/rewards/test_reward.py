@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import tiny_lm
 from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.models import load
 from negsample.models.encoders.transformer import TransformerEncoder
-from negsample.rewards import Partial, Reward, within_spread
-from negsample.rewards.terms import make_terms
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.rewards import Partial, Reward, make_terms, within_spread
+from negsample.scoring.scorer import Item, make_metric
 
 DOCUMENT = "The harbour was closed on Monday. A storm broke two cranes. Repairs will cost 3 million euros."
 OTHER = "Voters chose a new mayor. She is the first woman in the post."
@@ -179,7 +178,7 @@ def test_what_is_wrong_is_named(spec: str, options: dict[str, Any], fault: str) 
 
 
 def test_the_papers_sums_have_their_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("negsample.rewards.terms.make_metric", lambda name: replace(make_metric("words"), name=name))
+    monkeypatch.setattr("negsample.rewards.make_metric", lambda name: replace(make_metric("words"), name=name))
     terms, scaled = make_terms("QA_learned(model=org/qa)")
     assert not scaled
     assert [(term.name.partition("(")[0], term.weight) for term in terms] == [
@@ -216,3 +215,36 @@ def test_the_spread_is_that_within_documents() -> None:
     assert within_spread(np.array([1.0, 3.0, 101.0, 103.0]), np.array([0, 0, 1, 1])) == pytest.approx(2**0.5)
     assert within_spread(np.array([1.0, 3.0, np.nan]), np.array([0, 1, 2])) == pytest.approx(2**0.5)
     assert within_spread(np.array([1.0]), np.array([0])) == 0.0
+
+
+def test_grpo_trains_three_steps_with_the_reward(tmp_path: Path) -> None:
+    pytest.importorskip("trl", reason="TRL is not installed: pip install 'negsample[trl]'")
+    from datasets import Dataset
+    from transformers import AutoTokenizer
+    from trl import GRPOConfig, GRPOTrainer
+
+    from negsample.rewards import Reward
+
+    folder = tiny_lm.build(tmp_path / "model", "gpt")
+    rows = {"prompt": ["the cat", "a mat"], "story": ["the cat sat on a mat .", "a mat is long ."]}
+    function = Reward("copied=1, words=0.1", document="story", length="partial")
+    settings = GRPOConfig(
+        output_dir=str(tmp_path / "out"), max_steps=3, per_device_train_batch_size=4, num_generations=2,
+        max_completion_length=6, report_to=[], use_cpu=True, save_strategy="no", logging_steps=1, disable_tqdm=True,
+        bf16=False,  # Accelerate would keep it for the tests to come
+    )  # fmt: skip
+    trainer = GRPOTrainer(
+        model=str(folder),
+        reward_funcs=function,
+        args=settings,
+        train_dataset=Dataset.from_dict(rows),
+        processing_class=AutoTokenizer.from_pretrained(folder),
+    )
+    trainer.train()
+    assert trainer.state.global_step == 3
+    logged = {key for line in trainer.state.log_history for key in line}
+    assert "rewards/copied=1, words=0.1(document=story,length=partial)/mean" in logged
+    assert any(key.endswith("correlation_with_words") for key in logged)
+    # Four outputs a step: a reward that was not asked for would have seen none.
+    assert function.report()["words"] is not None
+    assert function._outputs == 12

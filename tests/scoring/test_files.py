@@ -1,19 +1,26 @@
 """Scoring files: every record back, in order, with its score; bad ones told; nothing half-written."""
 
+import dataclasses
 import io
 import json
+import math
 import tracemalloc
+from collections import Counter
 
 import numpy as np
 import pytest
-from fake_scorer import Lengths, columns_of
+from fake_scorer import FakeScorer, Lengths, columns_of
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from negsample.errors import InputError, RecordError
 from negsample.io.read import read_rows
 from negsample.io.write import write_table
-from negsample.scoring.files import Settings, lines, table, write_scores
-from negsample.scoring.tally import Tally
+from negsample.records import Row, joined
+from negsample.scoring.files import DEFAULTS, Choice, Settings, best, lines, select_best, table, write_scores
+from negsample.scoring.scorer import make_metric
+from negsample.scoring.tally import KINDS, WORTHLESS, Gate, Tally, look, notices, parse_limits, text_kind
 
 
 def score_table(scorer, source, target=None, settings=Settings()):  # noqa: B008 - it is frozen
@@ -65,11 +72,7 @@ def test_csv_tsv_and_parquet(tmp_path):
 
 BAD = [
     ('{"document": "a", "summary": " "}', "blank"),
-    ('{"document": "", "summary": "a"}', "blank"),
-    ('{"document": "a"}', "summary"),
-    ('{"document": 3, "summary": "a"}', "not text"),
     ('{"document": "a", "summary": "b"', "JSON"),
-    ("[1, 2]", "object"),
     ('{"document": "a", "summary": "\\ud800"}', "surrogate"),
 ]
 
@@ -201,3 +204,190 @@ def test_the_interval_stays_within_the_scores(values):
     single = Tally()
     single.add(columns_of(0.3))
     assert (single.interval, Tally().mean) == (None, None)
+
+
+NEWS = "The council has voted to close the bridge, which was built by a firm that is no more. They say it would cost too much."
+CHAT = "Ann: Shall we go?\nBo: Yes, to the bridge.\nAnn: It is closed."
+SPANISH = "El consejo ha votado a favor de cerrar el puente, que fue construido por una empresa que ya no existe. " * 2
+
+
+@pytest.mark.parametrize(
+    ("document", "summary", "kinds"),
+    [
+        (NEWS, "The council has voted to close the bridge.", []),
+        (CHAT, "Ann: Shall we go?", ["short turns"]),
+        # Two of a summary's nine pairs of words: under a quarter.
+        (NEWS, "A town gives up the bridge, which nobody wants now.", ["in words of their own"]),
+        (joined([NEWS, NEWS]), "The council has voted.", ["several documents"]),
+        (SPANISH, "El consejo ha votado.", ["not English"]),
+        # Turns of a meeting, of forty words and more.
+        ("\n".join(f"Ann: {NEWS} {NEWS}" for _ in range(2)), NEWS, []),
+        (NEWS, "closed", []),
+    ],
+)
+def test_kinds_by_hand(document, summary, kinds) -> None:
+    assert text_kind(document, summary) == set(kinds)
+
+
+def test_what_is_left_unread_is_counted_and_most_of_a_kind_is_told() -> None:
+    tally, scorer = Tally(), make_metric("words")
+    rows = [{"documents": [NEWS, CHAT], "summary": "The council has voted.", "question": "What now?"}]
+    rows += [
+        {"documents": [NEWS], "summary": "The council has voted.", "question": ""},
+        {"document": NEWS, "summary": " "},
+    ]
+    look([Row("here", row) for row in rows], scorer, DEFAULTS, tally)
+    assert tally.unread == {"a question, which this score does not read": 1, "several documents, read as one text": 1}
+    # The record without a summary is of no kind.
+    assert tally.kinds["all"] == 2
+    assert tally.kinds["several documents"] == 1
+    look([Row("here", rows[0])], dataclasses.replace(scorer, several=True), DEFAULTS, tally)
+    assert tally.unread["several documents, read as one text"] == 1
+    look([Row("here", rows[1])] * 300, scorer, DEFAULTS, tally)
+    assert tally.kinds["all"] == 200
+
+
+def test_one_line_a_kind_and_only_of_aspects_that_there_are() -> None:
+    assert set(WORTHLESS) == set(KINDS)
+    told = [kind for kind in KINDS if WORTHLESS[kind]]
+    half = Counter({"all": 10} | dict.fromkeys(KINDS, 5))
+    assert not list(notices(half, ("support", "form", "coherence", "coverage")))
+    more = Counter({"all": 10} | dict.fromkeys(KINDS, 6))
+    assert len(list(notices(more, ("support", "form", "coherence", "coverage")))) == len(told)
+    assert not list(notices(more, ()))
+
+
+def chosen(*candidates: tuple[str, float | None]) -> list[Choice]:
+    values = [math.nan if value is None else value for _, value in candidates]
+    records = [{"document": text, "n": n} for n, (text, _) in enumerate(candidates)]
+    return best(zip(records, values, strict=True), "document")
+
+
+def facts(choices: list[Choice]) -> list[tuple]:
+    return [(c.record["n"], c.candidates, None if math.isnan(c.margin) else c.margin) for c in choices]
+
+
+def test_the_highest_of_each_document_with_its_lead() -> None:
+    # Documents come back in the order of their first candidate; white space doesn't make another document.
+    found = chosen(("a", 0.25), ("b", 0.5), ("a ", 0.75), ("a", 0.5), ("c", 0.5))
+    assert facts(found) == [(2, 3, 0.25), (1, 1, None), (4, 1, None)]
+    assert facts(chosen(("a", 0.5), ("a", 0.5), ("a", 0.25))) == [(0, 3, 0.0)]
+    assert facts(best([({"n": 0}, 0.5), ({"n": 1}, 0.5)], "document")) == [(0, 1, None), (1, 1, None)]
+
+
+def test_several_documents_are_one_set() -> None:
+    rows = [{"documents": ["a", "b"], "n": 0}, {"documents": ["a", "c"], "n": 1}, {"documents": ["a", "b"], "n": 2}]
+    assert facts(best(zip(rows, [0.5, 0.5, 0.75], strict=True), "document")) == [(2, 2, 0.25), (1, 1, None)]
+
+
+def test_what_is_skipped_is_no_candidate_and_what_is_replaced_is_told(tmp_path) -> None:
+    rows = [
+        {"document": "a", "summary": "x y", "score": 9, "form": 3, "form_percentile": 0.5, "margin": "mine"},
+        {"document": "a", "summary": "x"},
+        {"document": "a", "summary": "\u200b"},
+        {"document": "b", "summary": " "},
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    scorer = make_metric("words")
+    with pytest.raises(RecordError, match="line 3: field 'summary' is blank"):
+        select_best(scorer, table(str(tmp_path / "in.jsonl")))
+    settings = Settings(on_bad="skip")
+    (choice,), tally = select_best(scorer, table(str(tmp_path / "in.jsonl")), settings=settings)
+    assert choice.record == {"document": "a", "summary": "x y", "score": 2, "margin": 1, "candidates": 2}
+    assert (tally.n, tally.bad) == (2, {"field 'summary' is blank": 2})
+    assert (tally.replaced, tally.removed) == ({"score": 1, "margin": 1}, {"form": 1, "form_percentile": 1})
+    settings = Settings(on_bad="skip", output_field="w")
+    (choice,), tally = select_best(scorer, table(str(tmp_path / "in.jsonl")), settings=settings)
+    assert choice.record == {**rows[0], "w": 2, "w_margin": 1, "w_candidates": 2}
+    assert not tally.replaced + tally.removed
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.one_of(st.none(), st.integers(0, 3))), min_size=1))
+def test_as_a_sort_of_each_documents_candidates_says(candidates) -> None:
+    found = {c.record["document"]: c for c in chosen(*candidates)}
+    assert list(found) == list(dict.fromkeys(text for text, _ in candidates))
+    for text, choice in found.items():
+        own = [(value, n) for n, (name, value) in enumerate(candidates) if name == text]
+        order = sorted(own, key=lambda pair: (pair[0] is None, -(pair[0] or 0), pair[1]))
+        good = [value for value, _ in order if value is not None]
+        assert facts([choice]) == [(order[0][1], len(own), good[0] - good[1] if len(good) > 1 else None)]
+
+
+class Model(FakeScorer):
+    """A score and an aspect between 0 and 1, and a target on people's scale."""
+
+    aspects = ("support", "likert")
+    shares = ("score", "support")
+
+
+def test_limits_as_they_are_written() -> None:
+    assert parse_limits(["support=0.4", "7"]) == {"support": 0.4, "score": 7.0}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["supprt=0.4"], "support"),
+        (["0.4", "score=0.5"], "score twice"),
+        (["much"], "give a number"),
+        (["support"], "give a number, as in 0.5 or support=0.4"),
+        (["0.4=support"], "give a number"),
+        (["nan"], "not a finite number"),
+        (["likert=inf"], "not a finite number"),
+        (["7"], "score=7 is outside"),
+        (["support=40"], "support=40 is outside"),
+        (["support=-5"], "support=-5 is outside"),
+        ([], "no limit"),
+    ],
+)
+def test_limits_that_can_not_be(words: list[str], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        Gate(parse_limits(words), Model())  # type: ignore[arg-type]
+
+
+def test_other_scales_have_other_limits() -> None:
+    Gate({"likert": 4.5, "support": 1}, Model())  # type: ignore[arg-type]
+    Gate({"score": 7}, FakeScorer())  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="not a finite number"):
+        Gate({"likert": "4"}, Model())  # type: ignore[arg-type, dict-item]
+
+
+def failures(limits: dict[str, float], *values: float | None, each: bool = False, systems: str = "") -> list[str]:
+    gate = Gate(limits, Model(), each)  # type: ignore[arg-type]
+    gate.add([f"line {n + 1}" for n in range(len(values))], columns_of(*values, support=values), [*systems])
+    return gate.failures()
+
+
+def test_where_nothing_was_measured_no_limit_is_held() -> None:
+    with pytest.raises(InputError, match="no pair was measured"):
+        failures({"score": 0.1})
+
+
+def test_the_mean_decides_or_every_record_does() -> None:
+    values = (0.5, 0.25, 0.75)
+    assert failures({"score": 0.5}, *values) == []
+    assert failures({"support": 0.5}, *values, each=True) == [
+        "1 of 3 records have support under 0.5; lowest: line 2 (0.2500)"
+    ]
+    assert failures({"score": 0.51}, *values) == [
+        "mean score 0.5000, under 0.51; lowest: line 2 (0.2500), line 1 (0.5000), line 3 (0.7500)"
+    ]
+
+
+def test_a_missing_value_is_under_every_limit_and_no_part_of_a_mean() -> None:
+    assert failures({"score": 0.4}, None, 0.5) == []
+    assert failures({"score": 0.4}, 0.5, None, each=True) == [
+        "1 of 2 records have score under 0.4 (1 have none); lowest: line 2 (none)"
+    ]
+    assert failures({"score": 0.4}, None) == ["mean score is missing, under 0.4 (1 have none); lowest: line 1 (none)"]
+
+
+def test_ten_lowest_are_named_the_first_of_equal_ones_first() -> None:
+    (line,) = failures({"score": 0.9}, *(k % 12 / 100 for k in range(24)))
+    named = line.partition("lowest: ")[2].split(", ")
+    assert named == [f"line {n} (0.0{k}00)" for k in range(5) for n in (k + 1, k + 13)]
+
+
+def test_each_system_has_to_hold_it() -> None:
+    told = failures({"score": 0.5}, 0.6, 0.2, 0.4, systems="abb")
+    assert [line.partition(";")[0] for line in told] == ["b: mean score 0.3000, under 0.5"]

@@ -11,14 +11,20 @@ from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
 from negsample.io.read import read_examples
 from negsample.negatives.recipe import parse_recipe
-from negsample.papers.transfer_config import TransferConfig
-from negsample.papers.transfer_data import choose, held_out, split_domain, target_examples, training_examples
+from negsample.papers.transfer_config import (
+    TransferConfig,
+    choose,
+    held_out,
+    split_domain,
+    target_examples,
+    training_examples,
+)
 from negsample.settings import make_settings
 from negsample.train.config import make_config
 from negsample.train.data import find_corpora, make_examples
 from negsample.train.job import train
+from negsample.train.reinforce import read_sources
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.job import read_sources
 
 NAMES = ("train", "validation", "test")
 # Documents and summaries by number. Also held out: 20, 12 and their like by document, 13's and 22's summaries.

@@ -22,10 +22,10 @@ from negsample.models.align.judge import MARKS, Judge, tokenize
 from negsample.models.align.words import count_words
 from negsample.negatives import NEGATIVES
 from negsample.negatives.context import CannotDamage, Context, context_of
-from negsample.progress import Bar
 from negsample.records import Pair
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
+from negsample.terminal import Bar
 from negsample.train.config import TrainConfig
 from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate, sum_gradients
 

@@ -23,10 +23,10 @@ from negsample.negatives import NEGATIVES
 from negsample.negatives.context import CannotDamage, Context, context_of
 from negsample.negatives.reported import reported
 from negsample.negatives.reword import reword
-from negsample.progress import Bar
 from negsample.records import Pair
 from negsample.seeds import generator
 from negsample.sentences import Turn, split_sentences, turns
+from negsample.terminal import Bar
 from negsample.train.config import TrainConfig
 from negsample.train.fit.judge import fast_bf16
 from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate, sum_gradients

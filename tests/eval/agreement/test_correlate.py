@@ -26,8 +26,7 @@ from negsample.io.files import check_new
 from negsample.io.read import read_rows
 from negsample.io.run_record import Stopwatch
 from negsample.records import Judged
-from negsample.scoring.metrics import METRICS
-from negsample.scoring.scorer import Columns, Item, Scorer, collect
+from negsample.scoring.scorer import METRICS, Columns, Item, Scorer, collect
 
 PLACES = ("harbour", "orchard", "bridge", "market", "school", "station", "library", "theatre")
 THINGS = ("gate", "roof", "clock", "garden", "ledger", "lamp", "stairs")

@@ -9,8 +9,7 @@ from negsample.errors import InputError
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.tac2010 import article_text, nist_rouge
 from negsample.eval.metrics.base import score_judged
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 maker = tac2010_maker
 DOCUMENTS = "TAC2010_Summarization_Documents/GuidedSumm10_test_docs_files"

@@ -8,8 +8,7 @@ import torch
 from tiny_lm import WORDS, build
 
 from negsample.errors import InputError
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 DOCUMENT, SUMMARY = "The cat sat on the mat.", "A cat sat."
 REFERENCES = ("The cat sat.", "A long cat.")

@@ -11,8 +11,7 @@ from tests_support import SHARED_DATA
 from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.tokens import STOP_WORDS, content_words, word_tokens
 from negsample.records import Judged
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Columns, Item, Scorer, collect
+from negsample.scoring.scorer import Columns, Item, Scorer, collect, make_metric
 
 DATA = SHARED_DATA / "human"
 DOCUMENT = "The storm closed the port. Ships waited for the storm to pass. Crews slept. Nobody sailed."

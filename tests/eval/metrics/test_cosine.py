@@ -18,8 +18,7 @@ from negsample.eval.metrics.cosine import (
     split_encoders,
 )
 from negsample.eval.metrics.vectors import text_vectors
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Columns, Item
+from negsample.scoring.scorer import Columns, Item, make_metric
 
 DOCUMENT = "The storm closed the port. Ships waited for the storm to pass. Crews slept. Nobody sailed."
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from negsample.errors import InputError
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 
 class FakeBertScore:

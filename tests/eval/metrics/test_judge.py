@@ -18,8 +18,7 @@ from tests_support import command_line
 from negsample.errors import InputError
 from negsample.eval.metrics.judge import KEY, prompt_of, read_rubric
 from negsample.eval.metrics.judge_answers import Token, expected_score, read_score
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Columns, Item
+from negsample.scoring.scorer import Columns, Item, make_metric
 
 pytest.importorskip("openai")
 

@@ -10,8 +10,7 @@ from tiny_lm import WORDS, build
 
 from negsample.errors import InputError
 from negsample.models.language.language_model import load_lm, token_losses
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 torch = pytest.importorskip("torch")
 

@@ -12,8 +12,7 @@ from hashed import Hashed
 from negsample.errors import InputError
 from negsample.eval.metrics.cosine import angular_similarity, cosine_similarity, score_vectors
 from negsample.eval.metrics.movers import score_moved
-from negsample.scoring.metrics import METRICS, make_metric
-from negsample.scoring.scorer import Columns, Item
+from negsample.scoring.scorer import METRICS, Columns, Item, make_metric
 
 DOCUMENT = "The storm closed the port. Ships waited for the storm to pass. Crews slept. Nobody sailed."
 PLAIN = ("words", "copied", "copied(n=2)", "tf-recall", "lead-overlap", "novelty1", "novelty4", "textrank")

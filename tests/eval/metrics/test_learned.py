@@ -12,8 +12,7 @@ from sklearn.linear_model import Ridge
 from negsample.errors import InputError
 from negsample.eval.metrics.learned import HeldOut, Learned, fit_learned, fit_preset, geometric_mean, learned_metric
 from negsample.records import Judged
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 from negsample.seeds import generator
 
 ROWS = [f"d{row:02}" for row in range(80)]  # each of a document of its own

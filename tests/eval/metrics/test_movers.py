@@ -12,8 +12,7 @@ from scipy.optimize import linprog
 from negsample.eval.metrics.bags import NO_WORD, make_space
 from negsample.eval.metrics.movers import Bag, distances, mover_distance, score_moved
 from negsample.eval.metrics.tokens import STOP_WORDS, content_spans
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Columns, Item
+from negsample.scoring.scorer import Columns, Item, make_metric
 
 LEXICON = {"cat": (0, 0), "dog": (3, 4), "star": (6, 8), "moon": (6, 0), "tree": (-1, 2), "river": (1, 1)}
 
@@ -282,7 +281,7 @@ def test_words_in_context() -> None:
 
     from negsample.eval.metrics.bags import words_in_context
     from negsample.models.encoders import make_encoder
-    from negsample.models.language.packaged import minilm_folder
+    from negsample.models.language.model_files import minilm_folder
 
     encoder = make_encoder("hf")
     sentence = "The unfathomable bank, of the river."

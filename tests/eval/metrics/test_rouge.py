@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 from negsample.text import fold
 
 WORDS = st.sampled_from(["a", "b", "c", "d", "running", "Runner's", "12", "-", "é"])

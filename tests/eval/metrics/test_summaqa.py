@@ -24,8 +24,7 @@ from negsample.eval.metrics.qa_model import (
 )
 from negsample.eval.metrics.summaqa import Question, questions, rule_entities, spacy_finder
 from negsample.models.language.networks import Pretrained
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 torch = pytest.importorskip("torch")
 

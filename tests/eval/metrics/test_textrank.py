@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.eval.metrics.textrank import MOST_SENTENCES, importances, pagerank, similarities
-from negsample.scoring.metrics import make_metric
-from negsample.scoring.scorer import Item
+from negsample.scoring.scorer import Item, make_metric
 
 DOCUMENT = "The river rose in the night. The river left the town wet. Bakers opened late. The town dried in the sun."
 

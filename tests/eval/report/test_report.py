@@ -24,7 +24,7 @@ from negsample.eval.report import plots, render
 from negsample.eval.report.compare import comparison_page
 from negsample.eval.report.correlate import agreement_json, correlation_page
 from negsample.eval.report.plots import curve_plot, map_texts, project, scatter, shared_scale
-from negsample.number_text import number, p_text, short
+from negsample.terminal import number, p_text, short
 
 HOSTILE = (
     "<script>alert('x')</script><img src=http://example.com/a.png onerror=alert(1)> & \"quoted\" {{ 7*7 }} ]]> </p>"

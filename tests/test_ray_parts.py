@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from negsample.errors import InputError
 from negsample.io.write import write_table
-from negsample.scoring.files import DEFAULTS, Settings
-from negsample.scoring.parts import (
+from negsample.ray import (
     Part,
     Source,
     count_part,
@@ -27,6 +26,7 @@ from negsample.scoring.parts import (
     score_part,
     sources_of,
 )
+from negsample.scoring.files import DEFAULTS, Settings
 from negsample.scoring.scorer import Columns
 from negsample.scoring.tally import Tally
 
