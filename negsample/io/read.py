@@ -148,7 +148,8 @@ def _read_parquet(path: str | Path) -> Iterator[Row]:
             for batch in file.iter_batches(batch_size=_PARQUET_BATCH):
                 for index in range(batch.num_rows):
                     number += 1
-                    where, broken, fields = f"{name}, row {number}", None, dict[str, Any]()
+                    where, fields = f"{name}, row {number}", dict[str, Any]()
+                    broken: RecordError | None = None
                     for column, field in zip(batch.columns, batch.schema.names, strict=True):
                         try:
                             fields[field] = column[index].as_py()
