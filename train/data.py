@@ -344,7 +344,8 @@ def open_split(folder: Path, label_weight: float = 1.0) -> Split:
     about = json.loads((folder / "split.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "examples.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
     kinds = {"documents": about["dtype"], "summaries": about["dtype"], "ids": "uint8"}
-    stores: list[Any] = [Arrays(folder / f"{name}.bin", dtype) for name, dtype in kinds.items()]
+    read, said, ids = (Arrays(folder / f"{name}.bin", dtype) for name, dtype in kinds.items())
     (documents, summaries, kind), labels, aspects = columns[:3], columns[3], columns[4:]
     labels, aspects = labels.view(np.float32), aspects.view(np.float32)
-    return Split(*stores, documents, summaries, labels, kind, about["kinds"], about["width"], aspects, label_weight)
+    rows = (documents, summaries, labels, kind)
+    return Split(read, said, ids, *rows, about["kinds"], about["width"], aspects, label_weight)
