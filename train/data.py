@@ -345,7 +345,6 @@ def open_split(folder: Path, label_weight: float = 1.0) -> Split:
     columns = np.load(folder / "examples.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
     kinds = {"documents": about["dtype"], "summaries": about["dtype"], "ids": "uint8"}
     read, said, ids = (Arrays(folder / f"{name}.bin", dtype) for name, dtype in kinds.items())
-    (documents, summaries, kind), labels, aspects = columns[:3], columns[3], columns[4:]
-    labels, aspects = labels.view(np.float32), aspects.view(np.float32)
-    rows = (documents, summaries, labels, kind)
-    return Split(read, said, ids, *rows, about["kinds"], about["width"], aspects, label_weight)
+    names, width, (text, own, kind) = about["kinds"], about["width"], columns[:3]
+    labels, aspects = columns[3].view(np.float32), columns[4:].view(np.float32)
+    return Split(read, said, ids, text, own, labels, kind, names, width, aspects, label_weight)
