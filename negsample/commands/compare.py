@@ -104,10 +104,7 @@ def print_comparison(result: "SystemsComparison") -> None:
 
 def estimate(
     inputs: Annotated[
-        list[str],
-        Argument(
-            help="Tables of summaries with 'system', some of them judged ('scores'), others not.", metavar="INPUT"
-        ),
+        list[str], Argument(help="Tables of summaries with 'system', some judged ('scores').", metavar="INPUT")
     ],
     models: options.Models = None,
     metrics: options.Metrics = None,
@@ -199,9 +196,7 @@ def corpus(
     map_file: Annotated[
         str | None, Option("--map", help="Draw both corpora (PCA, then t-SNE).", metavar="FILE.svg|png")
     ] = None,
-    encoder: Annotated[
-        str | None, Option(help="Encoder of the map (default use-multilingual).", metavar="NAME")
-    ] = None,
+    encoder: Annotated[str | None, Option(help="Of the map (default use-multilingual).", metavar="NAME")] = None,
 ) -> None:
     """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.eval.metrics.corpus import corpus_metric
