@@ -25,10 +25,11 @@ from negsample.models import ready
 from negsample.models.align.judge import new_judge
 from negsample.models.align.reader import Reader
 from negsample.models.align.support import load_support
+from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures, stack
 from negsample.models.heads.align import untrained
-from negsample.models.language.packaged import minilm_folder
+from negsample.models.language.model_files import minilm_folder
 from negsample.models.precision import has_bf16, to_bf16
 from negsample.seeds import generator
 
@@ -81,7 +82,9 @@ def align_scorer(judges: str, folder: Path, *, bf16: bool = False) -> tuple[Alig
             if network is not None:
                 to_bf16(network.encoder)
     features = AlignFeatures(encoder, judge, support=support)
-    features.reader = Reader(encoder, folder)
+    features.to(torch.device("cpu"))
+    features.reader = Reader(encoder)
+    features.reader.cache = EmbeddingCache(features.reader.states, folder)  # type: ignore[arg-type]
     return features, untrained(features.sources)
 
 

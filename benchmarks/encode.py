@@ -40,13 +40,14 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
     """Seconds to train, and the logits of the validation split; ``again``: the sentences are encoded anew for every epoch."""
     import torch
 
+    from negsample.models.build import Parts
     from negsample.models.embedding_cache import EmbeddingCache
     from negsample.models.encoders import make_encoder
     from negsample.models.features.rows import RowFeatures
     from negsample.models.heads import HEADS
     from negsample.train.data import open_split, prepare_split
     from negsample.train.fit.checkpoint import SILENT
-    from negsample.train.fit.loop import fit, predict
+    from negsample.train.fit.loop import Run, fit, predict
     from negsample.train.job import make_accelerator
 
     encoder = make_encoder(ENCODER)
@@ -67,17 +68,19 @@ def train_seconds(config: TrainConfig, examples: Path, work: Path, *, again: boo
             network = HEADS.get(config.head)(encoder.dim, 20, 10)
             # Goes on from the checkpoint of the epoch before.
             one_more = dataclasses.replace(config, epochs=epoch + 1, patience=epochs)
-            fit(accelerator, one_more, "mse", network, features, splits["train"], splits["validation"], work, SILENT)
+            parts = Parts(config.head, {}, features, network, {})
+            run = Run(accelerator, one_more.resolved(), "mse", parts, splits, work, SILENT)
+            fit(run)
         accelerator.free_memory()
     seconds = time.perf_counter() - began
-    return seconds, predict(accelerator, network, features, splits["validation"], 32).numpy()
+    return seconds, predict(run, splits["validation"]).numpy()
 
 
 def plain_sentence_transformer() -> Encode:
     """The library's own ``encode`` with its defaults."""
     from sentence_transformers import SentenceTransformer
 
-    from negsample.models.language.packaged import minilm_folder
+    from negsample.models.language.model_files import minilm_folder
 
     model = SentenceTransformer(str(minilm_folder()), device="cpu")
     return lambda texts: model.encode(texts, show_progress_bar=False)
@@ -96,7 +99,7 @@ def plain_transformers() -> Encode:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from negsample.models.language.packaged import minilm_folder
+    from negsample.models.language.model_files import minilm_folder
 
     tokenizer = AutoTokenizer.from_pretrained(minilm_folder())
     model = AutoModel.from_pretrained(minilm_folder()).eval()
@@ -125,7 +128,7 @@ def plain_glove() -> Encode:
     """A dictionary and a loop: the mean of the vectors of the lower-cased words, without their outer punctuation."""
     from pyarrow import parquet
 
-    from negsample.models.language.packaged import glove_files
+    from negsample.models.language.model_files import glove_files
 
     numbers, words = glove_files()
     matrix = np.load(numbers, allow_pickle=False)

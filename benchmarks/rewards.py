@@ -23,8 +23,8 @@ from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
 from negsample.rewards import Reward
 from negsample.settings import make_settings
+from negsample.train.reinforce import reinforce
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.job import reinforce
 
 REWARDS = {
     "rougeL": "rougeL(against=references)",

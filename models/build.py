@@ -41,7 +41,7 @@ class Parts:
 
 
 def takes(head: str) -> str:
-    """Return what the head takes: the name of a kind of features. Raises InputError for an unknown head."""
+    """What the head takes: the name of a kind of features. Raises InputError for an unknown head."""
     return HEADS.get(head).takes
 
 
@@ -61,24 +61,19 @@ def new_parts(
     copy_lm: bool = False,
     seed: int = 0,
 ) -> Parts:
-    """Return parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
+    """Parts for training. The ``cls`` network starts from the encoder's weights; a head over rows is made after ``fit``.
 
-    ``lm``: a language model for head ``align`` (other heads have none), which reads documents as ``lm_prompt`` and
-    ``lm_tokens`` say (``evidence``). Raises InputError
-    for an unknown head, encoder or language model, or a ``max_length`` beyond the encoder's positions.
+    ``lm``: a language model for head ``align``, which reads documents as ``lm_prompt`` and ``lm_tokens`` say (``evidence``).
+    Raises InputError for an unknown head, encoder or language model, or a ``max_length`` beyond the encoder's positions.
     """
-    kind = takes(head)
-    if kind in ("rows", "align"):
+    if (kind := takes(head)) != "tokens":
         made = make_encoder(encoder)
-        features: Features
+        about = {"name": called(encoder), "fingerprint": made.fingerprint}
         if kind == "rows":
-            features = RowFeatures(made, max_document, max_summary)
-        else:
-            features = AlignFeatures(made, copy_lm=copy_lm)
-            if lm is not None:
-                features.evidence = new_evidence(lm, made, lm_prompt, lm_tokens)
-        made_of = {"sources": features.sources} if isinstance(features, AlignFeatures) else {}
-        return Parts(head, made_of, features, None, {"name": called(encoder), "fingerprint": made.fingerprint})
+            return Parts(head, {}, RowFeatures(made, max_document, max_summary), None, about)
+        evidence = None if lm is None else new_evidence(lm, made, lm_prompt, lm_tokens)
+        features = AlignFeatures(made, evidence=evidence, copy_lm=copy_lm)
+        return Parts(head, {"sources": features.sources}, features, None, about)
     if not Path(encoder).exists() and (name := parse(encoder, "encoder").name) in ENCODERS:
         raise InputError(
             f"encoder {encoder}: {name} is frozen, and head {head} fine-tunes a network; add head=fc (or cnn, lstm, "
@@ -95,7 +90,7 @@ def new_parts(
 
 
 def make_network(parts: Parts, seed: int) -> nn.Module:
-    """Return the network of ``parts``, made now (initial weights from ``seed``) where it had to wait for ``features.fit``."""
+    """The network of ``parts``, made now (initial weights from ``seed``) where it had to wait for ``features.fit``."""
     if parts.network is None:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -110,12 +105,10 @@ def make_network(parts: Parts, seed: int) -> nn.Module:
 def load_parts(
     description: Mapping[str, Any], folder: Path, attention: str = "sdpa", precision: str = "float32"
 ) -> Parts:
-    """Return parts as ``description`` (a model folder's config.json) says, weights not yet loaded; no request goes out.
+    """Parts as ``description`` (a model folder's config.json) says, weights not yet loaded; no request goes out.
 
-    ``precision``: in which encoder and judge compute (``negsample.models.precision``); a network that weights are loaded
-    into is the caller's to convert.
-    Raises InputError where the encoder's files are missing, damaged or of another fingerprint, or the device of the
-    encoder can't compute so.
+    ``precision``: in which encoder and judges compute; a network that weights are loaded into is the caller's to convert.
+    Raises InputError where files are missing, damaged or of another fingerprint, or the device can't compute so.
     """
     head, options = description["head"], dict(description.get("head_options", {}))
     settings = dict(description["features"])
@@ -124,23 +117,19 @@ def load_parts(
         model, tokenizer = load_shell(folder / "encoder", attention)
         network = HEADS.get(head)(model, **options)
         return Parts(head, options, TokenFeatures(tokenizer, **settings), network, dict(description["encoder"]))
+    made = in_precision(load_encoder(settings.pop("encoder"), folder / "encoder"), precision)
     features: Features
     if kind == "rows":
-        features = RowFeatures(
-            in_precision(load_encoder(settings.pop("encoder"), folder / "encoder"), precision), **settings
-        )
+        features = RowFeatures(made, **settings)
     else:
         saved, passages, reads = (settings.get(name) for name in ("judge", "support", "evidence"))
         judge = load_judge(folder / "judge", saved["fingerprint"], attention) if saved else None
-        if judge and precision == "bf16":
-            to_bf16(judge.network.encoder)
-        made = in_precision(load_encoder(settings["encoder"], folder / "encoder"), precision)
         evidence = load_evidence(folder / "evidence", reads, made) if reads else None
-        support = None
-        if passages:
-            support = load_support(folder / "support" / SUPPORT_FILE, made, passages["fingerprint"], attention)
-            if precision == "bf16":
-                to_bf16(support.network.encoder)
+        place = folder / "support" / SUPPORT_FILE
+        support = load_support(place, made, passages["fingerprint"], attention) if passages else None
+        for each in (judge, support) if precision == "bf16" else ():
+            if each is not None:
+                to_bf16(each.network.encoder)
         features = AlignFeatures(made, judge, evidence, support, copy_lm=bool(reads and reads["copied"]))
     parts = Parts(head, options, features, None, dict(description["encoder"]))
     make_network(parts, seed=0)

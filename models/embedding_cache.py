@@ -12,11 +12,12 @@ import sqlite3
 from collections.abc import Callable, Container, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.models.language.model_files import telling
 from negsample.registry import suggestion
 from negsample.text import readable
 
@@ -27,7 +28,6 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 KEY_BYTES = 16
-CHUNK = 4096
 _FILE = "vectors.sqlite"
 _TABLES = (
     "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)",
@@ -46,18 +46,17 @@ _KEPT_BYTES, _BESIDE = 1 << 28, 200
 
 
 def key(text: str) -> bytes:
-    """Return the key of what encoders read of a text: 16 bytes, the same for every encoder, on every machine."""
+    """The key of what encoders read of a text: 16 bytes, the same for every encoder, on every machine."""
     return blake2b(readable(text).encode(), digest_size=KEY_BYTES).digest()
 
 
 def keys(texts: Sequence[str]) -> np.ndarray:
-    """Return the keys of ``texts``; uint8 [n, 16]."""
+    """The keys of ``texts``; uint8 [n, 16]."""
     return np.frombuffer(b"".join(map(key, texts)), dtype=np.uint8).reshape(len(texts), KEY_BYTES)
 
 
 def _names(wanted: np.ndarray) -> list[bytes]:
-    names: list[bytes] = np.ascontiguousarray(wanted, np.uint8).view(f"V{KEY_BYTES}").ravel().tolist()
-    return names
+    return cast("list[bytes]", np.ascontiguousarray(wanted, np.uint8).view(f"V{KEY_BYTES}").ravel().tolist())
 
 
 def _is_new(db: sqlite3.Connection) -> bool:
@@ -78,9 +77,8 @@ class EmbeddingCache:
     Raises InputError where the folder holds another encoder's vectors.
     """
 
-    def __init__(self, encoder: "Encoder", folder: Path | None = None, *, chunk: int = CHUNK) -> None:
-        self.encoder = encoder
-        self.dim: int = encoder.dim
+    def __init__(self, encoder: "Encoder", folder: Path | None = None, *, chunk: int = 4096) -> None:
+        self.encoder, self.dim = encoder, encoder.dim
         name = f"{re.sub(r'[^A-Za-z0-9._-]+', '-', encoder.name)}-{encoder.fingerprint[:16]}-d{self.dim}"
         self.folder = cache_root() / name if folder is None else Path(folder)
         self._chunk = chunk
@@ -149,13 +147,12 @@ class EmbeddingCache:
         if self._spare is None:
             self._in_folder("BEGIN IMMEDIATE", insert)
         if self._spare is not None:
-            try:
+            what, advice = (
+                "vectors can be kept neither there nor in a temporary file",
+                "make room or set NEGSAMPLE_CACHE",
+            )
+            with telling(self.folder, what, advice):
                 insert(self._spare)
-            except sqlite3.Error as error:
-                raise InputError(
-                    f"{self.folder}: vectors can be kept neither there nor in a temporary file ({error}); make room or set "
-                    "NEGSAMPLE_CACHE to another folder"
-                ) from error
 
     def _in_folder(self, begin: str, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """What ``work`` answers in a transaction that is kept when it ends well; None where the folder can't be used."""
@@ -171,12 +168,8 @@ class EmbeddingCache:
                 return self._attempt(begin, work)
         except (OSError, sqlite3.Error) as error:
             if self._spare is None:
-                logger.warning(
-                    "%s: vectors can't be kept there (%s); until there is room, or NEGSAMPLE_CACHE names another folder, each "
-                    "run computes them anew",
-                    self.folder,
-                    error,
-                )
+                told = "until there is room, or NEGSAMPLE_CACHE names another folder, each run computes them anew"
+                logger.warning("%s: vectors can't be kept there (%s); %s", self.folder, error, told)
                 # A database without a name is in memory, and in a temporary file once it has outgrown that.
                 self._spare = sqlite3.connect("", isolation_level=None, check_same_thread=False)
                 self._spare.execute(f"PRAGMA cache_size = -{_SPARE_KILOBYTES}")
@@ -187,9 +180,8 @@ class EmbeddingCache:
         # The file is opened anew each time, so that a cache that is cleared meanwhile begins again.
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(
-            sqlite3.connect(self.folder / _FILE, timeout=_WAIT_SECONDS, isolation_level=None)
-        ) as db:
+        opened = sqlite3.connect(self.folder / _FILE, timeout=_WAIT_SECONDS, isolation_level=None)
+        with contextlib.closing(opened) as db:
             db.execute("PRAGMA synchronous = NORMAL")
             if _is_new(db):
                 db.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
@@ -200,10 +192,9 @@ class EmbeddingCache:
             db.execute(begin)
             name, *theirs = db.execute("SELECT name, fingerprint, dim FROM about").fetchone()
             if theirs != [self.encoder.fingerprint, self.dim]:
-                raise InputError(
-                    f"{self.folder}: holds vectors of encoder {name!r} with fingerprint {theirs[0]!r} and width {theirs[1]}, "
-                    f"not {self.encoder.fingerprint!r} and {self.dim}; give another folder or clear this one"
-                )
+                told = f"vectors of encoder {name!r} with fingerprint {theirs[0]!r} and width {theirs[1]}"
+                own = f"{self.encoder.fingerprint!r} and {self.dim}"
+                raise InputError(f"{self.folder}: holds {told}, not {own}; give another folder or clear this one")
             answer = work(db)
             db.execute("COMMIT")
             return answer
@@ -233,25 +224,16 @@ class EmbeddingCache:
         before = counts.get("truncated", 0)
         vectors = np.asarray(self.encoder.encode(texts))
         if (cut := counts.get("truncated", 0) - before) > 0:
-            logger.warning(
-                "%s: %d of %d new texts are longer than the encoder reads, and their ends are left out",
-                self.encoder.name,
-                cut,
-                len(texts),
-            )
-        if vectors.shape != (len(texts), self.dim):
-            raise InputError(
-                f"encoder {self.encoder.name!r} returned an array of shape {vectors.shape} for {len(texts)} texts, "
-                f"expected ({len(texts)}, {self.dim})"
-            )
+            told = f"{cut} of {len(texts)} new texts are longer than the encoder reads, and their ends are left out"
+            logger.warning("%s: %s", self.encoder.name, told)
+        who = f"encoder {self.encoder.name!r} returned"
+        if vectors.shape != (wanted := (len(texts), self.dim)):
+            raise InputError(f"{who} an array of shape {vectors.shape} for {len(texts)} texts, expected {wanted}")
         with np.errstate(over="ignore"):
             kept = np.ascontiguousarray(vectors, dtype="<f4")
-        bad = np.flatnonzero(~np.isfinite(kept).all(axis=1))
-        if bad.size:
-            raise InputError(
-                f"encoder {self.encoder.name!r} returned values that are not finite as float32 for {bad.size} of "
-                f"{len(texts)} texts, the first {texts[bad[0]][:60]!r}; check its weights"
-            )
+        if (bad := np.flatnonzero(~np.isfinite(kept).all(axis=1))).size:
+            which = f"{bad.size} of {len(texts)} texts, the first {texts[bad[0]][:60]!r}"
+            raise InputError(f"{who} values that are not finite as float32 for {which}; check its weights")
         return kept
 
 
@@ -266,7 +248,7 @@ class CacheInfo(NamedTuple):
 
 
 def cache_root() -> Path:
-    """Return the folder of all caches: ``NEGSAMPLE_CACHE``, ``XDG_CACHE_HOME/negsample`` or ``~/.cache/negsample``."""
+    """The folder of all caches: ``NEGSAMPLE_CACHE``, ``XDG_CACHE_HOME/negsample`` or ``~/.cache/negsample``."""
     if own := os.environ.get("NEGSAMPLE_CACHE"):
         return Path(own).expanduser()
     # A relative one is to be ignored (XDG Base Directory Specification).
@@ -275,7 +257,7 @@ def cache_root() -> Path:
 
 
 def find_caches(name: str | None = None) -> list[CacheInfo]:
-    """Return the caches of the encoder ``name`` (or the folder of that name), or all under ``cache_root()``, by name.
+    """The caches of the encoder ``name`` (or the folder of that name), or all under ``cache_root()``, by name.
 
     A damaged one has no rows. Raises InputError where ``name`` is not there.
     """

@@ -18,10 +18,9 @@ from negsample.models.batching import longest_first
 from negsample.models.build import Parts
 from negsample.models.dataframe import score_columns
 from negsample.models.features.align import AlignFeatures
-from negsample.models.folder import share_below
+from negsample.models.folder import scaled, share_below
 from negsample.models.kernels import pack
 from negsample.models.language.networks import pick_device
-from negsample.models.scale import scaled
 from negsample.scoring.scorer import Columns, Item, Scorer, fault_of, items_of, values_at
 from negsample.seeds import digest
 
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ask = Callable[..., torch.Tensor]
+# A document, or several, of each pair; and its references.
+Documents = Sequence[str | Sequence[str]]
+References = Sequence[Sequence[str]]
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     # The threads that torch has begun here are not in a forked process (num_proc= of datasets), which waits for them for ever.
@@ -42,9 +44,8 @@ _UNITS = 512
 
 @dataclass(frozen=True)
 class Answers:
-    """What is computed of n pairs: ``values`` float [n, K], NaN where one is missing and ``reasons`` [n] says why; ``cut``:
-    bool [n], which were longer than the model reads.
-    """
+    """What is computed of n pairs: ``values`` float [n, K], NaN where one is missing and ``reasons`` [n] says why; ``cut``
+    bool [n]: longer than the model reads."""
 
     values: np.ndarray
     cut: np.ndarray
@@ -73,13 +74,10 @@ class Estimator:
     ) -> None:
         """``percentiles``: as `negsample.models.folder.read_percentiles` has them; ``place``: where it was loaded from."""
         assert parts.network is not None
-        self.description = description
-        self.precision = precision
+        self.description, self.parts, self.precision, self._place = description, parts, precision, place
         self.device = torch.device(pick_device(device))
-        self.parts = parts
         labels = (description.get("data") or {}).get("labels") or {}
         self.fitted_on = frozenset(labels.get("keys", ()))
-        self._place = place
         # Tokenizers, stores of what was read, and caches are not made for threads; products use all cores in any case.
         self._alone = threading.RLock()
         self._percentiles = percentiles or {}
@@ -88,6 +86,8 @@ class Estimator:
         self._network = pack(parts.network.to(self.device).eval())
         if hasattr(parts.features, "to"):
             parts.features.to(self.device)
+        # Those of the head itself.
+        self._own_aspects: tuple[str, ...] = tuple(getattr(type(self._network), "outputs", ("score",))[1:])
 
     @classmethod
     def load(
@@ -127,33 +127,17 @@ class Estimator:
         precision where it is not float32. That of the ready estimator begins with ``ready`` and its own version.
         """
         about = self.description
-        values = {
-            **({"ready": about["ready"]} if "ready" in about else {}),
-            "model": self.fingerprint,
-            "encoder": about["encoder"]["name"],
-            "head": about["head"],
-            "recipe": about["recipe"],
-            "loss": about["loss"],
-            "version": negsample.__version__,
-            **({"precision": self.precision} if self.precision != "float32" else {}),
-        }
-        return "|".join(f"{key}:{value}" for key, value in values.items())
+        values = {"ready": about.get("ready"), "model": self.fingerprint, "encoder": about["encoder"]["name"]}
+        values |= {name: about[name] for name in ("head", "recipe", "loss")} | {"version": negsample.__version__}
+        values["precision"] = None if self.precision == "float32" else self.precision
+        return "|".join(f"{key}:{value}" for key, value in values.items() if value is not None)
 
     @property
     def aspects(self) -> tuple[str, ...]:
         """The aspects that this estimator tells apart; () for a head that has the overall score alone."""
         return self._own_aspects
 
-    @property
-    def _own_aspects(self) -> tuple[str, ...]:
-        """The aspects of the head itself."""
-        return tuple(getattr(type(self._network), "outputs", ("score",))[1:])
-
-    # --- scores
-
-    def score(
-        self, documents: Sequence[str | Sequence[str]], summaries: Sequence[str], *, batch_size: int = 32
-    ) -> np.ndarray:
+    def score(self, documents: Documents, summaries: Sequence[str], *, batch_size: int = 32) -> np.ndarray:
         """Scores of ``summaries[i]`` for ``documents[i]``: float32 [n] in [0, 1], higher is better.
 
         Either may be any column: a list, a Series, an array, a generator; a list in place of a document is several.
@@ -163,16 +147,10 @@ class Estimator:
         return self.score_pairs(documents, summaries, batch_size=batch_size).scores
 
     def score_pairs(
-        self,
-        documents: Sequence[str | Sequence[str]],
-        summaries: Sequence[str],
-        references: Sequence[Sequence[str]] = (),
-        *,
-        batch_size: int = 32,
+        self, documents: Documents, summaries: Sequence[str], references: References = (), *, batch_size: int = 32
     ) -> Columns:
         """As ``score``, with the aspects where the head has them, the percentiles of both, why one is missing, and what was
-        cut; ``references`` [n] for a model that was fitted with them.
-        """
+        cut; ``references`` [n] for a model that was fitted with them."""
         return self._columns(self._answers(self._items(documents, summaries, references), batch_size))
 
     def scorer(self, name: str = "model", batch_size: int = 32, aspects: bool = True) -> Scorer:
@@ -188,8 +166,7 @@ class Estimator:
             return found if aspects else found.overall()
 
         about = self.aspects if aspects else (), self.fitted_on, tuple(score([]).flat()), ("score", *self._own_aspects)
-        several = isinstance(self._features, AlignFeatures)
-        return Scorer(name, self.signature, True, self.needs, score, *about, several=several)
+        return Scorer(name, self.signature, True, self.needs, score, *about, isinstance(self._features, AlignFeatures))
 
     def explain(self, document: str | Sequence[str], summary: str) -> dict[str, Any]:
         """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``); ``percentile`` has the
@@ -201,10 +178,7 @@ class Estimator:
         return self.explain_pairs([document], [summary])[0]
 
     def explain_pairs(
-        self,
-        documents: Sequence[str | Sequence[str]],
-        summaries: Sequence[str],
-        references: Sequence[Sequence[str]] = (),
+        self, documents: Documents, summaries: Sequence[str], references: References = ()
     ) -> list[dict[str, Any]]:
         """As ``explain``, for pairs that are computed together; ``references`` [n] for a model that was fitted with them."""
         features = self._features
@@ -228,10 +202,8 @@ class Estimator:
     def need_aspects(self) -> None:
         """Raises InputError where the model has no aspects."""
         if not self.aspects:
-            raise InputError(
-                f"head {self.description['head']!r} has no aspects; "
-                "train a model that has: negsample train --config align corpus=PATH --out DIR"
-            )
+            advice = "train a model that has: negsample train --config align corpus=PATH --out DIR"
+            raise InputError(f"head {self.description['head']!r} has no aspects; {advice}")
 
     def score_frame(
         self, frame: "pd.DataFrame", *, document: str = "document", summary: str = "summary", prefix: str = ""
@@ -244,9 +216,8 @@ class Estimator:
         one that is there already.
         """
         if not hasattr(frame, "assign"):
-            raise InputError(
-                f"score_frame takes a pandas DataFrame, not a {type(frame).__name__}; give score() two columns of it"
-            )
+            told = f"score_frame takes a pandas DataFrame, not a {type(frame).__name__}"
+            raise InputError(f"{told}; give score() two columns of it")
         return frame.assign(**score_columns(self, frame, document, summary, prefix))
 
     def batch(
@@ -257,17 +228,13 @@ class Estimator:
         """
         return score_columns(self, columns, document, summary, prefix)
 
-    # --- what is computed
-
     @property
     def input_directions(self) -> dict[str, int]:
         """The columns of ``inputs``: name → −1 where more of what it is called is worse, else +1."""
         named: dict[str, int] = getattr(self._network, "input_directions", {})
         return dict.fromkeys(("score", *self._own_aspects), 1) | named
 
-    def inputs(
-        self, documents: Sequence[str | Sequence[str]], summaries: Sequence[str], *, batch_size: int = 32
-    ) -> Answers:
+    def inputs(self, documents: Documents, summaries: Sequence[str], *, batch_size: int = 32) -> Answers:
         """What a fit to people's scores can weigh, turned so that more is better: ``values`` float32 [n, K].
 
         Columns: the logits of the score and of the aspects, then what the head names (``input_directions``). NaN, with
@@ -276,12 +243,7 @@ class Estimator:
         ask = getattr(self._network, "inputs", self._network)
         return self._asked(self._items(documents, summaries, None), batch_size, ask, len(self.input_directions))
 
-    def _items(
-        self,
-        documents: Sequence[str | Sequence[str]],
-        summaries: Sequence[str],
-        references: Sequence[Sequence[str]] | None = (),
-    ) -> list[Item]:
+    def _items(self, documents: Documents, summaries: Sequence[str], references: References | None = ()) -> list[Item]:
         """The pairs; ``references`` None: they are not needed. Raises InputError where one can't be scored."""
         items = items_of(documents, summaries, () if references is None else references)
         needs = frozenset({"document"}) if references is None else self.needs

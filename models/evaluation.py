@@ -48,6 +48,7 @@ def mse(labels: np.ndarray, scores: np.ndarray) -> float:
 
 
 Statistic = Callable[[np.ndarray, np.ndarray], float]
+Documents = Sequence[Any] | np.ndarray
 BINARY: dict[str, Statistic] = {"accuracy": accuracy, "auc": auc}
 GRADED: dict[str, Statistic] = {"pearson": pearson, "spearman": spearman, "mse": mse}
 UNDEFINED = {"auc": "only one class of labels", "pearson": "labels or scores are all the same"}
@@ -59,7 +60,7 @@ def is_graded(labels: np.ndarray) -> bool:
     return bool(np.any((labels > 0) & (labels < 1)))
 
 
-def document_resamples(documents: Sequence[Any] | np.ndarray, seed: int, count: int) -> Iterator[np.ndarray]:
+def document_resamples(documents: Documents, seed: int, count: int) -> Iterator[np.ndarray]:
     """Draw ``count`` bootstrap resamples of whole documents: int [..] each, the examples in it; none of one document.
 
     ``documents`` [n] says which document each example belongs to: examples of one document are not independent.
@@ -73,12 +74,7 @@ def document_resamples(documents: Sequence[Any] | np.ndarray, seed: int, count: 
 
 
 def figures(
-    labels: np.ndarray,
-    scores: np.ndarray,
-    documents: Sequence[Any] | np.ndarray,
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
+    labels: np.ndarray, scores: np.ndarray, documents: Documents, *, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, dict[str, Any]]:
     """Return the figures that suit the labels, as plain values: name → ``value``, ``low``, ``high``, ``n``, ``reason``.
 

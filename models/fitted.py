@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.models.build import Parts
 from negsample.models.estimator import Answers, Estimator
-from negsample.models.folder import percentiles_of, sample_columns, save_folder
+from negsample.models.folder import percentiles_of, save_folder
+from negsample.models.language.model_files import telling
 from negsample.scoring.scorer import Columns, Item, Scorer, make_metric
 from negsample.seeds import digest
 
@@ -69,36 +71,27 @@ class Fitted:
     documents: tuple[str, ...]
     about: Mapping[str, Any]
 
-    def as_plain(self) -> dict[str, Any]:
-        """The entry of ``config.json``."""
-        return asdict(self)
-
     @staticmethod
     def from_plain(data: Any) -> "Fitted":
-        """Read what ``as_plain`` gave. Raises InputError for anything else."""
-        try:
-            targets = {
-                str(name): FittedTarget(**{**entry, "scale": tuple(entry["scale"])})
-                for name, entry in data["targets"].items()
+        """Read what ``asdict`` gave, the entry of ``config.json``. Raises InputError for anything else."""
+        with telling("config.json", "what was fitted is damaged", "copy the model again"):
+            read = {
+                name: FittedTarget(**{**one, "scale": tuple(one["scale"])}) for name, one in data["targets"].items()
             }
             metrics = tuple(FurtherMetric(**entry) for entry in data["metrics"])
-            found = Fitted(**{**data, "targets": targets, "metrics": metrics, "documents": tuple(data["documents"])})
-            for weights in (found.score, *(target.weights for target in targets.values())):
+            found = Fitted(**{**data, "targets": read, "metrics": metrics, "documents": tuple(data["documents"])})
+            for weights in (found.score, *(target.weights for target in read.values())):
                 if not np.isfinite([float(weight) for weight in weights.values()]).all():
                     raise ValueError("a weight is not finite")
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise InputError(f"config.json: what was fitted is damaged ({error!r}); copy the model again") from None
         return found
 
 
 def further_metrics(specs: Sequence[str], references: bool) -> list[Scorer]:
     """The metrics ``specs``. Raises InputError where one needs references that there will not be."""
     metrics = [make_metric(spec) for spec in dict.fromkeys(specs)]
-    for metric in metrics:
-        if "references" in metric.needs and not references:
-            raise InputError(
-                f"--metric {metric.name} reads references; add --references if they will be there when the model scores"
-            )
+    if asking := [metric.name for metric in metrics if "references" in metric.needs and not references]:
+        advice = "add --references if they will be there when the model scores"
+        raise InputError(f"--metric {asking[0]} reads references; {advice}")
     return metrics
 
 
@@ -117,7 +110,9 @@ class FittedEstimator(Estimator):
             self.needs = frozenset({"document", "references"})
         self._metrics = further_metrics([metric.spec for metric in self.fitted.metrics], self.fitted.references)
         for metric, then in zip(self._metrics, self.fitted.metrics, strict=True):
-            if _unversioned(metric.signature) != _unversioned(then.signature):
+            # Whatever the version of the program.
+            one, other = ([p for p in m.signature.split("|") if p[:8] != "version:"] for m in (metric, then))
+            if one != other:
                 raise InputError(f"the metric {then.name} is not the one that was fitted ({then.signature}); fit again")
         self._inputs = (*self.input_directions, *(metric.name for metric in self.fitted.metrics))
         sums = [self.fitted.score, *(target.weights for target in self.fitted.targets.values())]
@@ -127,7 +122,7 @@ class FittedEstimator(Estimator):
     @property
     def fingerprint(self) -> str:
         """12 hex digits that change with anything that changes a score."""
-        return digest(super().fingerprint, sorted(self.fitted.as_plain().items()), size=6).hex()
+        return digest(super().fingerprint, sorted(asdict(self.fitted).items()), size=6).hex()
 
     @property
     def signature(self) -> str:
@@ -151,9 +146,8 @@ class FittedEstimator(Estimator):
             with self._alone:
                 told = self._metrics[place].score(seen)
             values[:, own + place] = (told.scores * then.direction - then.centre) / then.spread
-            reasons = [
-                why or (reason and f"{then.name}: {reason}") for why, reason in zip(reasons, told.reasons, strict=True)
-            ]
+            both = zip(reasons, told.reasons, strict=True)
+            reasons = [why or (reason and f"{then.name}: {reason}") for why, reason in both]
         return Answers(values, found.cut, reasons)
 
     def _columns(self, answers: Answers) -> Columns:
@@ -173,8 +167,7 @@ class FittedEstimator(Estimator):
 
     def _explained(self, answers: Answers, columns: Columns, place: int) -> dict[str, Any]:
         """``targets``: for each the value, its interval, and what each input adds to it, beside a summary of which every
-        input is at the middle of its scale.
-        """
+        input is at the middle of its scale."""
         told = {}
         for name, target in self.fitted.targets.items():
             value, inputs = columns.aspects[name][place], answers.values[place]
@@ -190,27 +183,19 @@ class FittedEstimator(Estimator):
         return {**super()._explained(answers, columns, place), "targets": told}
 
 
-# What `save_folder` writes of itself; and what is no longer so of an estimator that was fitted.
-_OWN_ENTRIES = frozenset(
-    "format format_version negsample head head_options features encoder weights_sha256 fitted ready".split()
-)
-
-
 def save_fitted(estimator: Estimator, fitted: Fitted, folder: Path, card: str) -> None:
     """Write ``estimator``, as it is, with what was ``fitted``, as a model folder. An earlier fit of it is replaced.
 
     The percentiles of its aspects stay; those of the score and the targets are of the embedded sample's own summaries, and
     there are none where the fit reads references, which these don't have.
     """
-    facts = {name: value for name, value in estimator.description.items() if name not in _OWN_ENTRIES}
-    facts["fitted"] = fitted.as_plain()
+    # What `save_folder` writes of itself; and what is no longer so of an estimator that was fitted.
+    own = "format format_version negsample head head_options features encoder weights_sha256 fitted ready".split()
+    facts = {name: value for name, value in estimator.description.items() if name not in own}
+    facts["fitted"] = asdict(fitted)
     values = {name: known for name, known in estimator._percentiles.items() if name in estimator._own_aspects}
     if not fitted.references:
         made = FittedEstimator(estimator.parts, {**estimator.description, **facts}, estimator.device)
-        values = {**sample_columns(made), **values}
+        pairs = list(load_pairs("sample"))
+        values = {**made.score_pairs([p.document for p in pairs], [p.summary for p in pairs]).named(), **values}
     save_folder(estimator.parts, folder, facts, card, percentiles_of(values, "sample") if values else None)
-
-
-def _unversioned(signature: str) -> list[str]:
-    """A metric's signature without the version of the program."""
-    return [part for part in signature.split("|") if not part.startswith("version:")]

@@ -2,7 +2,8 @@
 
 What a score means is in its ``percentiles.json``: what held-out summaries of the model's own corpus scored. Of at most
 ``_MOST`` summaries all values are kept, so that a percentile is exact; of more, as many evenly spaced quantiles, and it is
-right to 0.3 %.
+right to 0.3 %. What its height means is its scale: 0.5 is a middling real summary, and equal steps are equal shares of real
+and damaged ones.
 """
 
 import json
@@ -11,7 +12,7 @@ import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +20,18 @@ import negsample
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, file_digest
 from negsample.models.build import Parts, load_parts
-from negsample.models.language.model_files import load_weights
+from negsample.models.language.model_files import DAMAGED, load_weights, telling
 from negsample.models.precision import to_bf16
-
-if TYPE_CHECKING:
-    from negsample.models.estimator import Estimator
 
 PERCENTILES = "percentiles.json"
 _MOST = 200
 # Scores of one text differ in the last digits from batch to batch; a summary is not better than itself.
 _DIGITS = 5
+_SHARES = np.linspace(0.05, 0.95, 19)
+# Summaries of either sort below which a scale would be chance.
+_LEAST = 8
+# Knots that coincide are set so far apart: a better summary never has the same score.
+_APART = 1e-4
 FORMAT = "negsample-estimator"
 FORMAT_VERSION = 1
 _NEEDED = ("head", "features", "encoder", "recipe", "loss", "weights_sha256")
@@ -84,10 +87,8 @@ def save_folder(
 def load_folder(folder: Path, precision: str = "float32") -> tuple[Parts, dict[str, Any]]:
     """What scores pairs, with its weights, and the description of it. Raises InputError as ``negsample.models.load`` does."""
     description = read_description(folder)
-    try:
+    with telling(folder / "config.json", *DAMAGED, KeyError, TypeError, AttributeError, ValueError):
         parts = load_parts(description, folder, precision=precision)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
     assert parts.network is not None
     load_weights(parts.network, folder, description["weights_sha256"])
     encoder: Any = getattr(parts.network, "encoder", None)
@@ -103,20 +104,16 @@ def read_description(folder: Path) -> dict[str, Any]:
     """
     path = folder / "config.json"
     if not folder.is_dir():
-        if folder.exists():
-            raise InputError(f"{folder}: is a file; give the folder that 'negsample train --out' wrote")
-        raise InputError(f"{folder}: no such folder; give the folder that 'negsample train --out' wrote")
-    try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        what = "is a file" if folder.exists() else "no such folder"
+        raise InputError(f"{folder}: {what}; give the folder that 'negsample train --out' wrote")
+    if not path.is_file():
         hint = "; its training has not finished: go on with --resume" if (folder / "work").is_dir() else ""
-        raise InputError(f"{folder}: not a model folder (it has no config.json){hint}") from None
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise InputError(f"{path}: damaged ({error}); copy the model again") from None
+        raise InputError(f"{folder}: not a model folder (it has no config.json){hint}")
+    with telling(path, *DAMAGED):
+        description = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(description, dict) or description.get("format") != FORMAT:
-        raise InputError(
-            f"{folder}: another kind of model (config.json has no format {FORMAT!r}); train one with negsample"
-        )
+        why = f"config.json has no format {FORMAT!r}"
+        raise InputError(f"{folder}: another kind of model ({why}); train one with negsample")
     version = description.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise InputError(
@@ -126,9 +123,6 @@ def read_description(folder: Path) -> dict[str, Any]:
     if missing := [key for key in _NEEDED if key not in description]:
         raise InputError(f"{path}: damaged (no {missing[0]!r}); copy the model again")
     return description
-
-
-# --- percentiles
 
 
 def percentiles_of(columns: Mapping[str, np.ndarray], corpus: str) -> dict[str, Any]:
@@ -149,27 +143,16 @@ def percentiles_of(columns: Mapping[str, np.ndarray], corpus: str) -> dict[str, 
     return {"corpus": corpus, "summaries": summaries, "values": values}
 
 
-def sample_columns(estimator: "Estimator") -> dict[str, np.ndarray]:
-    """What ``estimator`` says of the embedded sample's own summaries: ``score`` and each aspect → float [n]."""
-    from negsample.corpora import load_pairs
-
-    pairs = list(load_pairs("sample"))
-    return estimator.score_pairs([pair.document for pair in pairs], [pair.summary for pair in pairs]).named()
-
-
 def read_percentiles(path: Path) -> dict[str, np.ndarray] | None:
     """The kept values of each column, sorted float64; None where there is no such file. InputError for a damaged one."""
-    try:
+    if not path.is_file():
+        return None
+    with telling(path, *DAMAGED):
         content = json.loads(path.read_text(encoding="utf-8"))
         values = {str(name): np.asarray(column, np.float64) for name, column in content["values"].items()}
-        if not all(
-            v.ndim == 1 and v.size and np.isfinite(v).all() and (np.diff(v) >= 0).all() for v in values.values()
-        ):
-            raise ValueError("its values are not sorted numbers")
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: damaged ({error!r}); copy the model again") from None
+        for v in values.values():
+            if v.ndim != 1 or not v.size or not np.isfinite(v).all() or (np.diff(v) < 0).any():
+                raise ValueError("its values are not sorted numbers")
     return values or None
 
 
@@ -177,3 +160,49 @@ def share_below(values: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """For each of ``scores`` float [n] the share in [0, 1] of the sorted ``values`` that are lower; NaN of NaN."""
     rounded = np.round(np.asarray(scores, np.float64), _DIGITS)
     return np.where(np.isnan(rounded), np.nan, np.searchsorted(values, rounded, side="left") / len(values))
+
+
+def scale_of(real: Mapping[str, np.ndarray], damaged: Mapping[str, np.ndarray]) -> dict[str, list[float]]:
+    """The logits, ascending, that stand for scores of .05, .1, … .95: of ``score`` and each aspect.
+
+    ``real``, ``damaged``: outputs float [n] in (0, 1) of real summaries, and of damaged ones; NaN is left out. The median of
+    the real ones is .5; those below it, real or damaged, are spread evenly over (0, .5), those above over (.5, 1). A column
+    with fewer than eight of either is left out.
+    """
+    found = {}
+    for name in real:
+        good, bad = (logits(np.asarray(column)[np.isfinite(column)]) for column in (real[name], damaged[name]))
+        if min(len(good), len(bad)) < _LEAST:
+            continue
+        middle, every = np.median(good), np.concatenate([good, bad])
+        below, above = np.append(every[every < middle], middle), np.append(every[every > middle], middle)
+        knots = np.where(
+            _SHARES < 0.5,
+            np.quantile(below, np.minimum(2 * _SHARES, 1)),
+            np.quantile(above, np.maximum(2 * _SHARES - 1, 0)),
+        )
+        lifted = np.maximum.accumulate(knots - _APART * np.arange(len(knots))) + _APART * np.arange(len(knots))
+        found[name] = [round(float(knot), 5) for knot in lifted]
+    return found
+
+
+def logits(outputs: np.ndarray) -> np.ndarray:
+    """log(p / (1 − p)), float64, of outputs in [0, 1]; finite."""
+    p = np.clip(np.asarray(outputs, np.float64), 1e-7, 1 - 1e-7)
+    return np.log(p) - np.log1p(-p)  # type: ignore[no-any-return]
+
+
+def scaled(knots: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Scores in (0, 1) of logits ``z``, rising with them, by the ``knots`` of ``scale_of``; NaN of NaN."""
+    inside = np.interp(z, knots, _SHARES)
+    lower = _SHARES[0] * np.exp(np.minimum(z - knots[0], 0))
+    upper = 1 - (1 - _SHARES[-1]) * np.exp(np.minimum(knots[-1] - z, 0))
+    return np.where(z < knots[0], lower, np.where(z > knots[-1], upper, inside)) + 0 * z  # type: ignore[no-any-return]
+
+
+def on_scale(columns: Mapping[str, np.ndarray], scale: Mapping[str, list[float]]) -> dict[str, np.ndarray]:
+    """Outputs float [n] in (0, 1) by name, those that ``scale`` (``scale_of``) knows brought to it."""
+    return {
+        name: scaled(np.array(scale[name]), logits(column)) if name in scale else column
+        for name, column in columns.items()
+    }

@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 _ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 # What a model folder is made of; how it came about (run.json, work/) names files of the machine it was trained on.
 _FILES = ("config.json", "model.safetensors", "percentiles.json", "figures.json", "README.md")
-_FOLDERS = ("encoder", "judge", "evidence")
+_FOLDERS = ("encoder", "judge", "support", "evidence")
 # Formats that can hold code are neither fetched nor published.
 _UNSAFE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.pickle", "*.ckpt", "*.h5", "*.py", "*.joblib")
 # Endings of files of pairs.
 _DATA = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".gz")
-_TAGS = ("negsample", "summarization", "evaluation", "reference-free")
 
 
 def model_path(model: str | Path) -> Path:
@@ -52,32 +51,27 @@ def publish(folder: Path, name: str, *, public: bool = False, languages: Sequenc
     model card gets the hub's metadata: library, tags, data sets of the hub, ``languages`` (codes such as ``en``),
     figures. Raises InputError where the folder is damaged, the hub refuses, or the model there is public and this is not.
     """
-    if re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", name) is None:
+    if (match := _ID.fullmatch(name)) is None or match["revision"]:
         raise InputError(f"{name!r} is no name on the hub; give org/name")
     description = read_description(folder)
     check_weights(folder, description["weights_sha256"])
     evidence = description["features"].get("evidence")
     if evidence and not evidence["copied"] and called(evidence["lm"]) != evidence["lm"]:
-        raise InputError(
-            f"{folder}: reads with the language model {evidence['lm']}, which nobody else has there; train with copy_lm=true "
-            "if its licence allows that, or with the model's id on the hub"
-        )
+        told = f"reads with the language model {evidence['lm']}, which nobody else has there"
+        advice = "train with copy_lm=true if its licence allows that, or with the model's id on the hub"
+        raise InputError(f"{folder}: {told}; {advice}")
     from huggingface_hub import CommitOperationAdd, HfApi
-    from huggingface_hub.errors import RepositoryNotFoundError
 
     api = HfApi()
-    files: dict[str, Path | bytes] = {path: folder / path for path in _published(folder)}
+    files: dict[str, Path | bytes] = {path: folder / path for path in published(folder)}
     files["README.md"] = _unlocated(str(_card(folder, name, description, languages)), description)
     files["config.json"] = _unlocated((folder / "config.json").read_text(encoding="utf-8"), description)
     with quiet(), _explained(name):
-        try:
-            there = api.model_info(name)
-        except RepositoryNotFoundError:
+        if not api.repo_exists(name):
             api.create_repo(name, private=not public)
-        else:
-            if bool(there.private) == public:
-                state, other = ("private", "leave --public out") if there.private else ("public", "add --public")
-                raise InputError(f"{name} is {state} on the hub; {other}, or change it on its page there")
+        elif bool(api.model_info(name).private) == public:
+            state, other = ("private", "leave --public out") if public else ("public", "add --public")
+            raise InputError(f"{name} is {state} on the hub; {other}, or change it on its page there")
         made = api.create_commit(
             name,
             [CommitOperationAdd(path_in_repo=path, path_or_fileobj=content) for path, content in files.items()],
@@ -86,24 +80,20 @@ def publish(folder: Path, name: str, *, public: bool = False, languages: Sequenc
     return f"{api.endpoint}/{name}@{made.oid}"
 
 
-def _published(folder: Path) -> list[str]:
+def published(folder: Path) -> list[str]:
     """The paths below ``folder`` that are published. Raises InputError for a file in a format that can hold code."""
     found = [name for name in _FILES if (folder / name).is_file()]
     for part in _FOLDERS:
         found += sorted(path.relative_to(folder).as_posix() for path in (folder / part).rglob("*") if path.is_file())
-    for name in found:
-        if any(Path(name).match(pattern) for pattern in _UNSAFE):
-            raise InputError(f"{folder / name}: may hold code, and is not published; remove it")
+    if unsafe := [name for name in found if any(map(Path(name).match, _UNSAFE))]:
+        raise InputError(f"{folder / unsafe[0]}: may hold code, and is not published; remove it")
     return found
-
-
-def _corpora(description: dict[str, Any]) -> list[str]:
-    return [str(corpus) for corpus in description.get("data", {}).get("corpora", [])]
 
 
 def _unlocated(text: str, description: dict[str, Any]) -> bytes:
     """``text`` with files and models called by their names alone: where they lay is nobody's business."""
-    names = {corpus: Path(corpus).name for corpus in _corpora(description) if _dataset(corpus) is None}
+    corpora = description.get("data", {}).get("corpora", [])
+    names = {corpus: Path(corpus).name for corpus in corpora if _dataset(corpus) is None}
     used = [description.get("training", {}).get(name) for name in ("encoder", "lm")]
     names |= {model: called(model) for model in used if model}
     for path in sorted(names, key=len, reverse=True):
@@ -128,63 +118,61 @@ def _card(folder: Path, name: str, description: dict[str, Any], languages: Seque
     text = path.read_text(encoding="utf-8") if path.is_file() else f"# {name}\n"
     text = text.replace(f'Estimator.load("{folder.name}")', f'Estimator.load("{name}")')
     card = ModelCard(text, ignore_metadata_errors=True)
-    corpora = _corpora(description)
-    about = {
-        "task_type": "summarization",
-        "task_name": "summary quality (labels of damaged summaries)",
-        "dataset_type": "held-out",
-        "dataset_name": ", ".join(corpora) or "held-out documents",
-    }
+    corpora = description.get("data", {}).get("corpora", [])
     figures = description.get("figures", {}).get("test", {})
-    values = {metric: figure["value"] for metric, figure in figures.items() if isinstance(figure, dict)}
+    results = [
+        EvalResult(
+            task_type="summarization",
+            task_name="summary quality (labels of damaged summaries)",
+            dataset_type="held-out",
+            dataset_name=", ".join(corpora) or "held-out documents",
+            metric_type=metric,
+            metric_value=figure["value"],
+        )
+        for metric, figure in figures.items()
+        if isinstance(figure, dict) and figure["value"] is not None
+    ]
     card.data = ModelCardData(
         library_name="negsample",
-        tags=list(_TAGS),
+        tags=["negsample", "summarization", "evaluation", "reference-free"],
         language=list(languages) or None,
         datasets=[found for corpus in corpora if (found := _dataset(corpus))] or None,
         model_name=name.partition("/")[2],
-        eval_results=[
-            EvalResult(metric_type=metric, metric_value=value, **about)  # type: ignore[arg-type]
-            for metric, value in values.items()
-            if value is not None
-        ]
-        or None,
+        eval_results=results or None,
     )
     return card
 
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turn what the hub's client raises into one line that says what to do."""
-    try:
-        yield
-    except InputError:
-        raise
-    # The client raises errors of its own, of its network library and of the operating system.
-    except Exception as error:
-        raise InputError(f"{name}: {_advice(error)}") from error
-
-
-def _advice(error: Exception) -> str:
+    """Turn what the hub's client raises (errors of its own, of its network library, of the operating system) into one line."""
     from huggingface_hub import errors
 
-    log_in = "log in (hf auth login, or HF_TOKEN)"
-    told: dict[type[Exception], str] = {  # the more special first
-        errors.GatedRepoError: f"only for those who asked for it; ask on its page on the hub, and {log_in}",
-        errors.RepositoryNotFoundError: "no such folder, and the hub has no such model for you; "
-        f"if it is private, {log_in}",
-        errors.RevisionNotFoundError: "the hub has the model but not this revision; give a branch, a tag or a commit",
-        errors.RemoteEntryNotFoundError: "the hub has it, but it has no config.json: not a negsample estimator",
-        errors.HFValidationError: f"no name on the hub ({one_line(error)}); give org/name",
-    }
-    for kind, advice in told.items():
-        if isinstance(error, kind):
-            return advice
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if status in (401, 403):
-        return f"the hub refuses; {log_in} with a token that may do this"
-    if status is not None:
-        return f"the hub answers with {status} ({one_line(error)}); try again later"
-    if isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore")):
-        return "no such folder, not in the hub's cache, and the hub can't be reached; check the name and the network"
-    return f"can't be had from the hub ({one_line(error)}); give a folder"
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError):
+            raise
+        there_not = "no such folder, and the hub has no such model for you"
+        log_in, told = "log in (hf auth login, or HF_TOKEN)", one_line(error)
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        unreached = isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore"))
+        cases: list[tuple[Any, str]] = [  # the more special first
+            (errors.GatedRepoError, f"only for those who asked for it; ask on its page on the hub, and {log_in}"),
+            (errors.RepositoryNotFoundError, f"{there_not}; if it is private, {log_in}"),
+            (
+                errors.RevisionNotFoundError,
+                "the hub has the model but not this revision; give a branch, a tag or a commit",
+            ),
+            (errors.RemoteEntryNotFoundError, "the hub has it, but it has no config.json: not a negsample estimator"),
+            (errors.HFValidationError, f"no name on the hub ({told}); give org/name"),
+            (status in (401, 403), f"the hub refuses; {log_in} with a token that may do this"),
+            (status is not None, f"the hub answers with {status} ({told}); try again later"),
+            (
+                unreached,
+                "no such folder, not in the hub's cache, and the hub can't be reached; check the name and the network",
+            ),
+            (True, f"can't be had from the hub ({told}); give a folder"),
+        ]
+        fits = (advice for case, advice in cases if (isinstance(error, case) if isinstance(case, type) else case))
+        raise InputError(f"{name}: {next(fits)}") from error

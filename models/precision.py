@@ -16,7 +16,6 @@ from negsample.models import kernels
 
 logger = logging.getLogger(__name__)
 
-PRECISIONS = ("float32", "bf16")
 # What torch calls the instructions: of x86 (AVX-512, AMX) and of ARM.
 _CPU_FLAGS = ("avx512_bf16", "amx_bf16", "bf16")
 
@@ -27,13 +26,12 @@ def check_precision(precision: str, device: str | torch.device) -> None:
     Without them bfloat16 is emulated, many times slower than float32. With them a CPU may still be slower, which a warning
     tells: AVX-512 BF16 of Intel's is.
     """
-    if precision not in PRECISIONS:
+    if precision not in ("float32", "bf16"):
         raise InputError(f"precision={precision!r} is not known; choose float32 or bf16")
     if precision == "bf16" and not has_bf16(device):
-        raise InputError(
-            f"precision=bf16: this {torch.device(device).type} has no bfloat16 instructions (AVX-512 BF16, AMX, ARM BF16, "
-            "or a GPU from NVIDIA's Ampere on), and would be far slower; leave it at float32"
-        )
+        known = "AVX-512 BF16, AMX, ARM BF16, or a GPU from NVIDIA's Ampere on"
+        told = f"this {torch.device(device).type} has no bfloat16 instructions ({known}), and would be far slower"
+        raise InputError(f"precision=bf16: {told}; leave it at float32")
     if precision == "bf16" and torch.device(device).type == "cpu" and (gain := bf16_gain()) < 1:
         logger.warning("precision=bf16: float32 is %.1f times as fast on this processor; leave it at float32", 1 / gain)
 

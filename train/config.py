@@ -63,6 +63,7 @@ class Training(Reading):
     patience: int = number(3, least=1)
     gradient_accumulation: int = number(1, least=1)
     mixed_precision: Literal["no", "bf16", "fp16"] = "no"
+    checkpoint_every: int = number(500, least=1)
 
 
 @dataclass(frozen=True)
@@ -70,33 +71,32 @@ class TrainConfig(Training):
     """Everything that decides a training run. ``None`` means "what suits the head" (see ``resolved``).
 
     Data, of what ``Reading`` says: ``recipe`` (a kind, ``mix:FILE`` or a mapping kind → weight), ``negatives`` a pair,
-    ``redraws`` (how many such sets of negatives the training split holds; each epoch sees the next of them),
-    ``vocabulary`` (``uniform`` or ``frequency``).
+    ``redraws`` (how many such sets of negatives the training split holds; each epoch sees the next of them), ``vocabulary``
+    (``uniform`` or ``frequency``).
 
-    Labels: ``labels`` (a file of documents, summaries and scores; then ``recipe`` is none by default, and with one the
-    labels stand beside damaged copies of the corpus), ``label`` (the score to learn), ``aspects`` (aspect → score, head
-    ``align``), as of ``read_labels``; ``label_weight``: how much a labelled summary counts beside a damaged one.
+    Labels: ``labels`` (a file of documents, summaries and scores; then ``recipe`` is none by default, and with one the labels
+    stand beside damaged copies of the corpus), ``label`` (the score to learn), ``aspects`` (aspect → score, head ``align``),
+    as of ``read_labels``; ``label_weight``: how much a labelled summary counts beside a damaged one.
 
-    Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (the tokens that a
-    summary keeps in any case when both are cut); ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th
-    percentile of the training split); ``units`` (of the recurrence, ``lstm``; ``None`` = 128 over sentences, 25 over words);
+    Model: ``head``, ``encoder``; ``max_length`` (tokens of a pair, ``cls``) with ``min_summary`` (the tokens that a summary
+    keeps in any case when both are cut); ``max_document``/``max_summary`` (rows, other heads; ``None`` = 80th percentile of
+    the training split); ``units`` (of the recurrence, ``lstm``; ``None`` = 128 over sentences, 25 over words);
     ``freeze_encoder``; ``attention`` (``sdpa`` or ``eager``).
 
     Optimisation: ``loss`` (``bce``, ``mse``, ``ranking``; ``None`` = by recipe; of labels ``mse``, ``align`` ``ranking``),
-    ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``,
-    ``weight_decay``, ``warmup`` (share of all steps), ``schedule`` (``linear`` or ``constant``), ``epochs`` (at most),
-    ``patience`` (epochs without a better validation loss), ``batch_size`` (examples of one optimiser step over all
-    processes), ``gradient_accumulation`` (parts that each step's batch is computed in), ``max_gradient_norm``,
-    ``mixed_precision`` (``no``, ``bf16``, ``fp16``), ``checkpoint_every`` steps, ``log_examples`` (write the ids each
-    step saw to ``training.jsonl``). ``seed`` decides everything random.
+    ``optimizer`` (``adamw``, ``rmsprop``), ``learning_rate``, ``weight_decay``, ``warmup`` (share of all steps), ``schedule``
+    (``linear`` or ``constant``), ``epochs`` (at most), ``patience`` (epochs without a better validation loss), ``batch_size``
+    (examples of one optimiser step over all processes), ``gradient_accumulation`` (parts that each step's batch is computed
+    in), ``max_gradient_norm``, ``mixed_precision`` (``no``, ``bf16``, ``fp16``), ``checkpoint_every`` steps, ``log_examples``
+    (write the ids each step saw to ``training.jsonl``). ``seed`` decides everything random.
 
-    Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps, and one of support, for
-    ``support_steps``; false: the frozen variant, trained in seconds),
-    ``lm`` (a causal language model or an encoder–decoder: folder, hub id, ``gguf:FILE`` or
-    ``packaged``; it reads the document too, in the frame ``lm_prompt`` and at most ``lm_tokens`` tokens of it, and speaks
-    for all aspects; ``copy_lm``: the model folder gets a copy of it; refused with other heads), ``epochs: 0`` (the
-    untrained sum, without a judge); ``batch_size`` counts documents; of the other settings of optimisation it heeds
-    ``learning_rate``, ``epochs`` and ``patience``, and beside labels ``loss`` (not ``bce``).
+    Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps, and one of support,
+    for ``support_steps``; false: the frozen variant, trained in seconds), ``lm`` (a causal language model or an
+    encoder–decoder: folder, hub id, ``gguf:FILE`` or ``packaged``; it reads the document too, in the frame ``lm_prompt`` and
+    at most ``lm_tokens`` tokens of it, and speaks for all aspects; ``copy_lm``: the model folder gets a copy of it; refused
+    with other heads), ``epochs: 0`` (the untrained sum, without a judge); ``batch_size`` counts documents; of the other
+    settings of optimisation it heeds ``learning_rate``, ``epochs`` and ``patience``, and beside labels ``loss`` (not
+    ``bce``).
     """
 
     recipe: str | dict[str, float] | None = None
@@ -125,7 +125,6 @@ class TrainConfig(Training):
     epochs: int | None = number(None, least=0)
     batch_size: int | None = number(None, least=1)
     max_gradient_norm: float = number(1.0, least=0)
-    checkpoint_every: int = number(500, least=1)
     log_examples: bool = False
     judges: bool = True
     judge_steps: int = number(200, least=1)
@@ -172,16 +171,13 @@ class TrainConfig(Training):
         is fine-tuned (AdamW, small rate, warm-up).
         """
         fine_tuned = self.head == "cls" and not self.freeze_encoder
-        defaults: dict[str, Any] = {
-            "encoder": "minilm" if self.head == "cls" else "sentence-transformer",
-            "optimizer": "adamw" if fine_tuned else "rmsprop",
-            "learning_rate": 3e-5 if fine_tuned else 1e-3,
-            "weight_decay": 0.01 if fine_tuned else 0.0,
-            "warmup": 0.1 if fine_tuned else 0.0,
-            "schedule": "linear" if fine_tuned else "constant",
-            "epochs": 5 if fine_tuned else 30,
-            "batch_size": 16 if self.head == "cls" else 32,
-        }
+        names = ("optimizer", "learning_rate", "weight_decay", "warmup", "schedule", "epochs")
+        frozen = ("rmsprop", 1e-3, 0.0, 0.0, "constant", 30)
+        defaults: dict[str, Any] = dict(
+            zip(names, ("adamw", 3e-5, 0.01, 0.1, "linear", 5) if fine_tuned else frozen, strict=True),
+            encoder="minilm" if self.head == "cls" else "sentence-transformer",
+            batch_size=16 if self.head == "cls" else 32,
+        )
         if self.head == "align":
             defaults = {"encoder": "sentence-transformer", "learning_rate": 0.02, "epochs": 30, "batch_size": 64}
         missing = {key: value for key, value in defaults.items() if getattr(self, key) is None}

@@ -1,9 +1,4 @@
-"""What a run learns from: corpora → example files → arrays on disk, each text read once → the batches of every step.
-
-The batches are a function of (lengths, seed, epoch, batch size) and of nothing else: they are worked out here and not left
-to a data loader's state, so that a resumed run starts at the next step by counting, and so that the number of processes
-changes only who computes a step's examples, not which they are.
-"""
+"""What a run learns from: corpora → example files → arrays on disk, each text read once."""
 
 import dataclasses
 import itertools
@@ -30,33 +25,30 @@ from negsample.negatives import ASPECTS
 from negsample.negatives.generate import generate
 from negsample.negatives.index import fingerprint, padded
 from negsample.negatives.recipe import Recipe
-from negsample.negatives.split import Shares, assign
+from negsample.negatives.split import SPLITS, Shares, assign
 from negsample.recent import Recent
 from negsample.records import LABELLED, Pair, document_key
-from negsample.seeds import digest, generator
+from negsample.seeds import digest
 from negsample.train.config import Reading, TrainConfig
 from negsample.train.labels import Labelled, read_labels
 
 if TYPE_CHECKING:
     from negsample.models.features import Features  # which reads torch; making examples does without
 
-SPLITS = ("train", "validation", "test")
 ORIGINAL = "original"
-# What ``CorpusOptions`` calls by the same names.
-_AS_READ = ("limit", "sample", "seed", "document_field", "summary_field", "on_bad")
+# Kinds of summaries as somebody wrote them.
+FOUND = (ORIGINAL, LABELLED)
 # Examples read together, and texts remembered: a document's examples stand together, so few are enough.
 _CHUNK = 512
 _REMEMBERED = 4096
 # Examples whose lengths are worked out together.
 _BLOCK = 1 << 16
-# Batches whose examples are sorted by length together: long enough to waste little padding, short against an epoch.
-_GROUP = 50
 
 
 def corpus_options(config: Reading) -> CorpusOptions:
     """How the corpora of ``config`` are read."""
-    same = {name: getattr(config, name) for name in _AS_READ}
-    return CorpusOptions(config=config.corpus_config, **same)
+    same = ("limit", "sample", "seed", "document_field", "summary_field", "on_bad")
+    return CorpusOptions(config=config.corpus_config, **{name: getattr(config, name) for name in same})
 
 
 def reading(config: Reading) -> list[tuple[int, str, CorpusOptions]]:
@@ -73,13 +65,14 @@ def reading(config: Reading) -> list[tuple[int, str, CorpusOptions]]:
 
 
 class Parting:
-    """Which split each document goes to: that of ``config``'s own splits which it stands in, else as ``assign`` says."""
+    """Which split each document goes to: that of ``config``'s own splits which it stands in, else as ``assign`` says.
+
+    ``known``: keys and splits of the documents, once they are parted.
+    """
 
     def __init__(self, config: Reading) -> None:
-        self.config = config
-        self._held: dict[bytes, int] = {}
+        self.config, self._held = config, dict[bytes, int]()
         self.known: tuple[np.ndarray, np.ndarray] | None = None
-        """Keys and splits of the documents, once they are parted."""
 
     def takes(self, number: int, skipped: Counter[str], *texts: str) -> bool:
         """Whether a document with its summary, read of split ``number``, counts; not where one of them is held out by a
@@ -97,14 +90,12 @@ class Parting:
         """The split of each document, once all is read; arguments and result as of ``assign``."""
         if not self.config.test_split:
             part = assign(keys, groups, self.config.seed, shares)
-            self.known = keys, part
-            return part
-        part = np.array([self._held.get(key, 0) for key in keys.tolist()], np.uint8)
+        else:
+            part = np.array([self._held.get(key, 0) for key in keys.tolist()], np.uint8)
+            if lacking := set(range(len(SPLITS))) - set(part.tolist()):
+                which = f"{SPLITS[min(lacking)]}_split"
+                raise InputError(f"{which}: every document of it is in another split too; name another")
         self.known = keys, part
-        if lacking := set(range(len(SPLITS))) - set(part.tolist()):
-            raise InputError(
-                f"{SPLITS[min(lacking)]}_split: every document of it is in another split too; name another"
-            )
         return part
 
 
@@ -144,15 +135,14 @@ def make_examples(config: TrainConfig, recipe: Recipe | None, folder: Path) -> d
     """
     shutil.rmtree(folder, ignore_errors=True)
     skipped: Counter[str] = Counter()
-    parting, made = Parting(config), dict[str, Any]()
-    labelled = None
+    parting, made, labelled = Parting(config), dict[str, Any](), None
     if config.labels is not None:
         labelled = read_labels(config.labels, corpus_options(config), skipped, config.label, config.aspects)
     if recipe is not None:
-        pairs = pairs_of(config, skipped, parting)
-        made = generate(pairs, recipe, folder, **amounts(config), part=parting.part)
-    read = read_of(config, skipped)
-    return {**read, **(made if labelled is None else _write_labelled(config, labelled, parting, folder, made))}
+        made = generate(pairs_of(config, skipped, parting), recipe, folder, **amounts(config), part=parting.part)
+    if labelled is not None:
+        made = _write_labelled(config, labelled, parting, folder, made)
+    return {**read_of(config, skipped), **made}
 
 
 def _write_labelled(
@@ -280,28 +270,14 @@ class Split:
         """The name of each example's kind; str [n]."""
         return np.array(self.kind_names)[self.kinds]
 
-    @property
-    def is_original(self) -> np.ndarray:
-        """Whether each example is an original; bool [n]."""
-        return self._is(ORIGINAL)
-
-    @property
-    def is_labelled(self) -> np.ndarray:
-        """Whether each example's label was given; bool [n]."""
-        return self._is(LABELLED)
-
-    @property
-    def is_found(self) -> np.ndarray:
-        """Whether each example is an original or labelled, its summary as somebody wrote it; bool [n]."""
-        return self._is(ORIGINAL, LABELLED)
-
-    def _is(self, *kinds: str) -> np.ndarray:
+    def of(self, *kinds: str) -> np.ndarray:
+        """Whether each example is of one of ``kinds``; bool [n]."""
         return np.array([name in kinds for name in self.kind_names], bool)[self.kinds]
 
     @property
     def weights(self) -> np.ndarray:
         """How much each example counts in a loss; float32 [n]."""
-        return np.where(self.is_labelled, np.float32(self.label_weight), np.float32(1))
+        return np.where(self.of(LABELLED), np.float32(self.label_weight), np.float32(1))
 
     def read(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """What ``Features.read`` made of the documents and the summaries of the examples ``rows``."""
@@ -345,18 +321,13 @@ def prepare_split(examples: Sequence[Path], folder: Path, features: "Features") 
     read = itertools.chain.from_iterable(map(read_examples, examples))
     while chunk := list(itertools.islice(read, _CHUNK)):
         ids.append([np.frombuffer(example.id.encode("utf-8", "replace"), np.uint8) for example in chunk])
-        columns.append(
-            np.array(
-                [
-                    documents.place([example.document for example in chunk]),
-                    summaries.place([example.summary for example in chunk]),
-                    [names.setdefault(example.kind, len(names)) for example in chunk],
-                    np.array([example.label for example in chunk], np.float32).view(np.int32),
-                    *np.array([[e.aspects.get(a, np.nan) for e in chunk] for a in ASPECTS], np.float32).view(np.int32),
-                ],
-                np.int32,
-            )
-        )
+        places = [
+            documents.place([example.document for example in chunk]),
+            summaries.place([example.summary for example in chunk]),
+            [names.setdefault(example.kind, len(names)) for example in chunk],
+        ]
+        said = [[e.label for e in chunk], *([e.aspects.get(aspect, np.nan) for e in chunk] for aspect in ASPECTS)]
+        columns.append(np.concatenate([np.array(places, np.int32), np.array(said, np.float32).view(np.int32)]))
     for written in (documents, summaries, ids):
         written.close()
     np.save(folder / "examples.npy", np.concatenate(columns, axis=1), allow_pickle=False)
@@ -372,81 +343,8 @@ def open_split(folder: Path, label_weight: float = 1.0) -> Split:
         )
     about = json.loads((folder / "split.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "examples.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    return Split(
-        documents=Arrays(folder / "documents.bin", about["dtype"]),
-        summaries=Arrays(folder / "summaries.bin", about["dtype"]),
-        ids=Arrays(folder / "ids.bin", "uint8"),
-        document_of=columns[0],
-        summary_of=columns[1],
-        labels=columns[3].view(np.float32),
-        kinds=columns[2],
-        kind_names=about["kinds"],
-        width=about["width"],
-        aspects=columns[4:].view(np.float32),
-        label_weight=label_weight,
-    )
-
-
-def redrawn(original: np.ndarray, negatives: int, redraws: int) -> list[np.ndarray]:
-    """The examples of each set, int64 [n] each, ascending: all originals, and every pair's next ``negatives``.
-
-    A network with many weights learns one fixed set by heart; with another one each epoch it has to look at the document.
-    ``original`` bool [n]; a pair's examples stand together, its original first. Where a pair has fewer negatives than
-    ``negatives * redraws``, the later sets lack them.
-    """
-    places = np.arange(len(original))
-    number = places - np.maximum.accumulate(np.where(original, places, 0))
-    drawn = (number - 1) // negatives
-    return [np.flatnonzero(original | (drawn == each)) for each in range(redraws)]
-
-
-class BatchOrder:
-    """The order of examples of ``lengths`` (int [n]) in batches of ``batch_size``; every epoch has ``per_epoch`` batches.
-
-    ``documents`` (int [n]), where given, says which examples must stay together: a batch then holds whole documents,
-    about ``batch_size`` examples of them. ``rows`` (int [m]): the examples that are seen at all (default: every one).
-    """
-
-    def __init__(
-        self,
-        lengths: np.ndarray,
-        batch_size: int,
-        documents: np.ndarray | None = None,
-        rows: np.ndarray | None = None,
-    ) -> None:
-        rows = np.arange(len(lengths)) if rows is None else rows
-        codes = np.arange(len(rows)) if documents is None else np.unique(documents[rows], return_inverse=True)[1]
-        counts = np.bincount(codes)
-        # The examples of unit i lie from ends[i] to ends[i + 1].
-        self._rows = rows[np.argsort(codes, kind="stable")].astype(np.int32)
-        self._ends = np.concatenate([[0], np.cumsum(counts)])
-        self._lengths = np.zeros(len(counts), np.int32)
-        np.maximum.at(self._lengths, codes, lengths[rows])
-        self._units = max(1, round(batch_size / counts.mean()))
-        self.per_epoch = -(-len(counts) // self._units)
-
-    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[list[np.ndarray]]:
-        """The batches of one epoch from the ``start``-th on, each a list of units (an example, or a document's examples).
-
-        Units are shuffled, sorted by length within groups of 50 batches, cut into batches, and the batches shuffled, so
-        that units of like length are computed together. Over all batches each example stands exactly once.
-        """
-        rng = generator(seed, "order", epoch)
-        order = rng.permutation(len(self._lengths))
-        for first in range(0, len(order), _GROUP * self._units):
-            group = order[first : first + _GROUP * self._units]
-            group[:] = group[np.argsort(self._lengths[group], kind="stable")]
-        for number in rng.permutation(self.per_epoch)[start:]:
-            units = order[number * self._units : (number + 1) * self._units]
-            yield [self._rows[self._ends[unit] : self._ends[unit + 1]].astype(np.int64) for unit in units]
-
-
-def share(batch: list[np.ndarray], parts: int, processes: int, rank: int) -> list[np.ndarray]:
-    """What process ``rank`` of ``processes`` computes of one batch, in ``parts`` pieces (gradient accumulation).
-
-    Over all ranks and parts each example stands exactly once, units whole; a piece may be empty.
-    """
-    bounds = np.linspace(0, len(batch), parts * processes + 1).round().astype(int)
-    pieces = [batch[a:b] for a, b in itertools.pairwise(bounds)]
-    mine = [pieces[part * processes + rank] for part in range(parts)]
-    return [np.concatenate(piece) if piece else np.zeros(0, np.int64) for piece in mine]
+    kinds = {"documents": about["dtype"], "summaries": about["dtype"], "ids": "uint8"}
+    stores = (Arrays(folder / f"{name}.bin", dtype) for name, dtype in kinds.items())
+    documents, summaries, kind, labels = *columns[:3], columns[3].view(np.float32)
+    aspects = columns[4:].view(np.float32)
+    return Split(*stores, documents, summaries, labels, kind, about["kinds"], about["width"], aspects, label_weight)

@@ -18,19 +18,19 @@ from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
 from negsample.io.files import atomic_json, atomic_text
 from negsample.io.run_record import Stopwatch, refuse_changes, work_folder, write_run
-from negsample.models.build import Parts, make_network, new_parts, takes
+from negsample.models.build import Parts, new_parts, takes
 from negsample.models.evaluation import by_kind, figures
-from negsample.models.folder import percentiles_of, save_folder
-from negsample.models.scale import on_scale, scale_of
+from negsample.models.folder import on_scale, percentiles_of, save_folder, scale_of
+from negsample.models.language.model_files import telling
 from negsample.negatives.recipe import Recipe
 from negsample.processes import refuse_sharding
 from negsample.records import LABELLED
 from negsample.terminal import figure_text
 from negsample.train.config import Reading, TrainConfig, Training
-from negsample.train.data import SPLITS, Split, make_examples, open_split, prepare_split
+from negsample.train.data import FOUND, SPLITS, Split, make_examples, open_split, prepare_split
 from negsample.train.fit.align import MOST_EXAMPLES, align_outputs, beginning, fit_align, ranking_on
 from negsample.train.fit.checkpoint import PRINTED, Callbacks, read_epochs
-from negsample.train.fit.loop import fit, own_state, predict
+from negsample.train.fit.loop import Run, fit, own_state, predict
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -60,7 +60,7 @@ def train(
     nothing was wrong with it. Under ``accelerate launch`` every process calls this; the main one reads the corpus and
     writes. Raises InputError for anything wrong with the configuration, the corpus or the folder.
     """
-    watch = Stopwatch()
+    watch, work = Stopwatch(), out / WORK
     config = config.resolved()
     takes(config.head)
     recipe = config.recipe_of()
@@ -68,55 +68,38 @@ def train(
     config = dataclasses.replace(config, recipe=None if recipe is None else dict(recipe.weights))
     loss = loss_of(config, recipe)
     accelerator = make_accelerator(config)
+    main = accelerator.is_main_process
     with contextlib.ExitStack() as held:
         if not hold_folder(accelerator, out, config, held, what="a training run", resume=resume):
             return None
-        with own_state():
-            return _run(accelerator, config, recipe, loss, out, watch, smoke, callbacks, notes)
-
-
-def _run(
-    accelerator: "Accelerator",
-    config: TrainConfig,
-    recipe: Recipe | None,
-    loss: str,
-    out: Path,
-    watch: Stopwatch,
-    smoke: bool,
-    callbacks: Callbacks,
-    notes: Sequence[str],
-) -> dict[str, Any]:
-    work = out / WORK
-    parts = parts_of(config)
-    on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
-    data: dict[str, Any] = on_main(accelerator, lambda: json.loads((work / "data.json").read_text("utf-8")), work)
-    if accelerator.is_main_process:
-        for note in [*notes, *data.get("labels", {}).get("told", ())]:
+        held.enter_context(own_state())
+        parts = parts_of(config)
+        on_main(accelerator, lambda: _prepare(config, recipe, parts, work), work)
+        data: dict[str, Any] = on_main(accelerator, lambda: json.loads((work / "data.json").read_text("utf-8")), work)
+        for note in [*notes, *data.get("labels", {}).get("told", ())] if main else ():
             callbacks.say(note)
-    splits = {name: open_split(work / name, config.label_weight) for name in SPLITS}
-    found = fit_and_test(accelerator, config, loss, parts, splits, work, callbacks)
-    if callbacks.after_fit is not None:
-        held = splits["validation"]
-        held_scores = outputs_of(accelerator, config, parts, held, work, "validation")["score"]
-        if accelerator.is_main_process:
-            callbacks.after_fit(np.array(held.labels), held_scores)
-    real, damaged = _held_outputs(accelerator, config, parts, splits, work)
-    if not accelerator.is_main_process:
+        splits = {name: open_split(work / name, config.label_weight) for name in SPLITS}
+        run = Run(accelerator, config, loss, parts, splits, work, callbacks)
+        found = fit_and_test(run)
+        if callbacks.after_fit is not None:
+            held_scores = outputs_of(run, splits["validation"], "validation")["score"]
+            if main:
+                callbacks.after_fit(np.array(splits["validation"].labels), held_scores)
+        columns, found_as = _held_outputs(run)
+        real, damaged = ({name: column[rows] for name, column in columns.items()} for rows in (found_as, ~found_as))
+        if not main:
+            accelerator.wait_for_everyone()
+            return {}
+        found |= {"seconds": watch.seconds, "skipped": data["skipped_text"]}
+        corpora = f"held-out summaries of {', '.join(data['corpora'])}"
+        # Other heads answer with the labels that they learned.
+        scale = scale_of(real, damaged) if takes(parts.head) == "align" else {}
+        save_model(run, out, data["recipe"], data, found, percentiles_of(on_scale(real, scale), corpora), scale)
+        with told_after(out, "what tells of it"):
+            atomic_json(out / "figures.json", found)
+            finish(accelerator, config, out, watch, smoke=smoke, data=data, figures=found)
         accelerator.wait_for_everyone()
-        return {}
-    found["seconds"] = watch.seconds
-    found["skipped"] = data["skipped_text"]
-    corpora = f"held-out summaries of {', '.join(data['corpora'])}"
-    # Other heads answer with the labels that they learned.
-    scale = scale_of(real, damaged) if takes(parts.head) == "align" else {}
-    save_model(
-        parts, out, config, data["recipe"], loss, data, found, percentiles_of(on_scale(real, scale), corpora), scale
-    )
-    with told_after(out, "what tells of it"):
-        atomic_json(out / "figures.json", found)
-        finish(accelerator, config, out, watch, smoke=smoke, data=data, figures=found)
-    accelerator.wait_for_everyone()
-    return found
+        return found
 
 
 def loss_of(config: TrainConfig, recipe: Recipe | None) -> str:
@@ -138,8 +121,8 @@ def loss_of(config: TrainConfig, recipe: Recipe | None) -> str:
 
 def parts_of(config: TrainConfig) -> Parts:
     """Features, and the network where it needs no ``fit`` of them, as a resolved ``config`` says."""
-    same = ("max_length", "min_summary", "max_document", "max_summary", "attention", "lm", "lm_prompt", "lm_tokens")
-    given = {name: getattr(config, name) for name in (*same, "copy_lm", "seed")}
+    same = "max_length min_summary max_document max_summary attention lm lm_prompt lm_tokens copy_lm seed".split()
+    given = {name: getattr(config, name) for name in same}
     parts = new_parts(config.head, str(config.encoder), freeze=config.freeze_encoder, **given)
     parts.options.update(head_options(config))
     return parts
@@ -150,91 +133,51 @@ def head_options(config: TrainConfig) -> dict[str, Any]:
     return {"units": config.units} if config.head == "lstm" and config.units else {}
 
 
-def fit_and_test(
-    accelerator: "Accelerator",
-    config: TrainConfig,
-    loss: str,
-    parts: Parts,
-    splits: Mapping[str, Split],
-    work: Path,
-    callbacks: Callbacks = PRINTED,
-) -> dict[str, Any]:
-    """Train the network of ``parts`` on prepared ``splits`` and test it; the content of ``figures.json``.
-
-    ``work`` holds the checkpoints and ``training.jsonl``.
-    """
-    test = splits["test"]
-    facts = fit_parts(accelerator, config, loss, parts, splits, work, callbacks)
-    scores = outputs_of(accelerator, config, parts, test, work)["score"]
-    if not accelerator.is_main_process:
+def fit_and_test(run: Run) -> dict[str, Any]:
+    """Train, and test on the split ``test``; the content of ``figures.json`` (on the main process)."""
+    test = run.splits["test"]
+    facts = fit_parts(run)
+    scores = outputs_of(run, test, "test")["score"]
+    if not run.accelerator.is_main_process:
         return {}
-    if takes(parts.head) == "align":
-        facts["ranking"] = ranking_on(parts, test, work, config.seed)
+    if takes(run.parts.head) == "align":
+        facts["ranking"] = ranking_on(run, test)
     return {
-        "test": figures(test.labels, scores, test.document_of, seed=config.seed),
-        "by_kind": by_kind(test.labels, scores, [test.kind_names[kind] for kind in test.kinds]),
-        "cut": cut_of(parts, splits),
-        "unit": parts.features.unit,
+        "test": figures(test.labels, scores, test.document_of, seed=run.config.seed),
+        "by_kind": by_kind(test.labels, scores, test.kind_of.tolist()),
+        "cut": cut_of(run.parts, run.splits),
+        "unit": run.parts.features.unit,
         **facts,
     }
 
 
-def fit_parts(
-    accelerator: "Accelerator",
-    config: TrainConfig,
-    loss: str,
-    parts: Parts,
-    splits: Mapping[str, Split],
-    work: Path,
-    callbacks: Callbacks = PRINTED,
-) -> dict[str, Any]:
-    """Train the network of ``parts`` on the train and validation splits; ``epochs``, and what else the head tells.
-
-    A network that ``parts`` have already (loaded from a model folder) is trained on. Arguments as of ``fit_and_test``.
-    """
-    if takes(parts.head) == "align":
-        found = fit_align(accelerator, config, parts, splits, work, callbacks)
-        if not accelerator.is_main_process:
-            return {}
-        return {"epochs": read_epochs(work / "training.jsonl"), **found}
-    # Padding is that of the corpus' own pairs.
-    parts.features.fit(*splits["train"].units(np.flatnonzero(splits["train"].is_found)))
-    network = make_network(parts, config.seed)
-    train_split, held = splits["train"], splits["validation"]
-    fit(accelerator, config, loss, network, parts.features, train_split, held, work, callbacks)
-    return {"epochs": read_epochs(work / "training.jsonl")} if accelerator.is_main_process else {}
+def fit_parts(run: Run) -> dict[str, Any]:
+    """Train on the splits ``train`` and ``validation``; ``epochs``, and what else the head tells (on the main process)."""
+    found: dict[str, Any] = {}
+    if takes(run.parts.head) == "align":
+        found = fit_align(run)
+    else:
+        fit(run)
+    return {"epochs": read_epochs(run.work / "training.jsonl"), **found} if run.accelerator.is_main_process else {}
 
 
-def outputs_of(
-    accelerator: "Accelerator", config: TrainConfig, parts: Parts, split: Split, work: Path, name: str = "test"
-) -> dict[str, np.ndarray]:
-    """``score`` and each aspect of trained ``parts`` on a split: float32 [n] in [0, 1] (on the main process; computed by all).
+def outputs_of(run: Run, split: Split, name: str) -> dict[str, np.ndarray]:
+    """``score`` and each aspect of a trained head on a split: float32 [n] in [0, 1] (on the main process; computed by all).
 
     Head ``align`` keeps the split's features in ``work/features`` as ``name``.
     """
-    if takes(parts.head) == "align":
-        return align_outputs(accelerator, parts, split, work, name)
-    network = make_network(parts, config.seed)
-    logits = predict(accelerator, network, parts.features, split, int(config.batch_size or 1))
-    return {"score": torch.sigmoid(logits).numpy()}
+    if takes(run.parts.head) == "align":
+        return align_outputs(run, split, name)
+    return {"score": torch.sigmoid(predict(run, split)).numpy()}
 
 
-def _held_outputs(
-    accelerator: "Accelerator", config: TrainConfig, parts: Parts, splits: Mapping[str, Split], work: Path
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """``score`` and each aspect of the splits that nothing was learnt from: of summaries as written, and of damaged ones."""
-    found: dict[str, list[np.ndarray]] = {}
-    original: list[np.ndarray] = []
-    for name in ("validation", "test"):
-        # No further than what has been read for head ``align``.
-        split = beginning(splits[name], MOST_EXAMPLES)
-        for column, values in outputs_of(accelerator, config, parts, split, work, name).items():
-            found.setdefault(column, []).append(values)
-        original.append(split.is_found[: len(values)])
-    columns, real = {column: np.concatenate(values) for column, values in found.items()}, np.concatenate(original)
-    return {name: column[real] for name, column in columns.items()}, {
-        name: column[~real] for name, column in columns.items()
-    }
+def _held_outputs(run: Run) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """``score`` and each aspect of the splits that nothing was learnt from; which of their summaries are as written, bool [n]."""
+    # No further than what has been read for head ``align``.
+    splits = {name: beginning(run.splits[name], MOST_EXAMPLES) for name in ("validation", "test")}
+    outputs = [outputs_of(run, split, name) for name, split in splits.items()]
+    columns = {column: np.concatenate([own[column] for own in outputs]) for column in outputs[0]}
+    return columns, np.concatenate([split.of(*FOUND) for split in splits.values()])
 
 
 def cut_of(parts: Parts, splits: Mapping[str, Split]) -> dict[str, dict[str, int]]:
@@ -243,24 +186,22 @@ def cut_of(parts: Parts, splits: Mapping[str, Split]) -> dict[str, dict[str, int
 
 
 def save_model(
-    parts: Parts,
+    run: Run,
     out: Path,
-    config: TrainConfig,
     recipe: Recipe | str,
-    loss: str,
     data: Mapping[str, Any],
     found: Mapping[str, Any],
     percentiles: Mapping[str, Any] | None = None,
     scale: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the trained ``parts`` as a model folder at ``out``, with what they were trained on and how well, ``percentiles``
+    """Write what was trained as a model folder at ``out``, with what it was trained on and how well, ``percentiles``
     (``percentiles_of``) and ``scale`` (``scale_of``)."""
-    facts = {"recipe": str(recipe), "loss": loss, "training": config.as_dict(), "data": data, "figures": found}
+    facts = {"recipe": str(recipe), "loss": run.loss, "training": run.config.as_dict(), "data": data, "figures": found}
     if scale:
         facts["scale"] = dict(scale)
-    save_folder(parts, out, facts, "", percentiles)
+    save_folder(run.parts, out, facts, "", percentiles)
     with told_after(out, "README.md"):
-        atomic_text(out / "README.md", _model_card(out.name, parts, facts))
+        atomic_text(out / "README.md", _model_card(out.name, run.parts, facts))
 
 
 def _model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
@@ -270,14 +211,9 @@ def _model_card(name: str, parts: Parts, facts: Mapping[str, Any]) -> str:
     template = (files("negsample.train") / "model_card.md.j2").read_text(encoding="utf-8")
     pages = Environment(undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     pages.filters["figure"] = figure_text
-    told: dict[str, Any] = {
-        "name": name,
-        "head": parts.head,
-        "encoder": parts.encoder["name"],
-        "version": negsample.__version__,
-    }
-    told["labels"] = facts["data"].get("labels") or {"scores": ()}
-    return pages.from_string(template).render(**told, part=describe_part(facts["data"]), **facts)
+    told = {"name": name, "head": parts.head, "encoder": parts.encoder["name"], "version": negsample.__version__}
+    read = {"labels": facts["data"].get("labels") or {"scores": ()}, "part": describe_part(facts["data"])}
+    return pages.from_string(template).render(**told, **read, **facts)
 
 
 def make_accelerator(config: Training) -> "Accelerator":
@@ -296,16 +232,12 @@ def make_accelerator(config: Training) -> "Accelerator":
     refuse_sharding()
     # The other processes wait while the main one reads a large corpus: hours, not the half hour that is the default.
     patience = InitProcessGroupKwargs(timeout=timedelta(hours=24))
-    try:
+    with telling(f"mixed_precision={config.mixed_precision}", "can't be used here", "set it to no", ValueError):
         return Accelerator(
             mixed_precision=config.mixed_precision,
             gradient_accumulation_steps=config.gradient_accumulation,
             kwargs_handlers=[patience],
         )
-    except ValueError as error:
-        raise InputError(
-            f"mixed_precision={config.mixed_precision} can't be used here ({error}); set it to no"
-        ) from None
 
 
 def on_main(accelerator: "Accelerator", job: Callable[[], T], work: Path) -> T:
@@ -339,10 +271,8 @@ def hold_folder(
             folder = work_folder(out, now, name=name, what=what, alone=True, makes=[WORK], kept=_LEARNED, resume=resume)
             held.enter_context(folder)
             return True
-        try:
+        with telling(run, "damaged", "give another folder"):
             before = json.loads(run.read_text(encoding="utf-8"))["config"]
-        except (ValueError, KeyError, TypeError):
-            raise InputError(f"{run}: damaged; give another folder") from None
         refuse_changes(out, before, now)
         shutil.rmtree(out / WORK, ignore_errors=True)
         return False
@@ -357,10 +287,8 @@ def told_after(out: Path, what: str) -> Iterator[None]:
         yield
     except Exception as error:
         why = " ".join(str(error).split()) or repr(error)
-        raise InputError(
-            f"{out}: what was trained is whole, but {what} can't be made ({why}); mend that, and give the command again"
-            " (train, reinforce: with --resume)"
-        ) from error
+        advice = "mend that, and give the command again (train, reinforce: with --resume)"
+        raise InputError(f"{out}: what was trained is whole, but {what} can't be made ({why}); {advice}") from error
 
 
 def finish(accelerator: "Accelerator", config: Reading, out: Path, watch: Stopwatch, **facts: Any) -> None:

@@ -145,6 +145,7 @@ def read_labels(
     index = index_of(pairs[place] for place in labels.index)
     labels = labels.iloc[index.number]
     texts_of = index.key.tobytes() + index.summary.tobytes()
+    values = labels[sorted(map(str, labels))].to_numpy(np.float64).tobytes()
     about = {
         "file": path,
         "by": list(makers),
@@ -153,9 +154,7 @@ def read_labels(
         "documents": len(index.group),
         "without_label": len(pairs) - len(labels),
         "averaged": len(table) - len(pairs),
-        "fingerprint": hashlib.sha256(
-            texts_of + labels[sorted(map(str, labels))].to_numpy(np.float64).tobytes()
-        ).hexdigest(),
+        "fingerprint": hashlib.sha256(texts_of + values).hexdigest(),
     }
     columns = {str(output): column.to_numpy(np.float64) for output, column in labels.items()}
     return Labelled(tuple(pairs[place] for place in labels.index), columns, index, {**about, "told": _told(about)})

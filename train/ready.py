@@ -22,8 +22,7 @@ from negsample.io.files import atomic_json
 from negsample.models import load, ready
 from negsample.models.align.support import FILE, new_network
 from negsample.models.encoders import make_encoder
-from negsample.models.folder import percentiles_of
-from negsample.models.scale import on_scale, scale_of
+from negsample.models.folder import on_scale, percentiles_of, scale_of
 from negsample.negatives.context import context_of
 from negsample.negatives.generate import ExampleMaker
 from negsample.negatives.recipe import parse_recipe

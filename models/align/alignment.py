@@ -64,8 +64,7 @@ def view(text: Text) -> DocumentView:
     index = np.arange(n) - np.searchsorted(text.documents, text.documents)
     last = np.maximum(np.bincount(text.documents)[text.documents] - 1, 1)
     salience = np.stack(
-        [1 - index / last, 1 / (1 + index), central, to_mean, per_sentence, np.minimum(lengths / 30, 2.0)],
-        axis=1,
+        [1 - index / last, 1 / (1 + index), central, to_mean, per_sentence, np.minimum(lengths / 30, 2.0)], axis=1
     ).astype(np.float32)
     return DocumentView(text, salience, terms, repeated, *(frozenset(grams(text.forms, n)) for n in (2, 3)))
 

@@ -117,24 +117,14 @@ def matches(document: DocumentView, summary: Text, alignment: Alignment) -> np.n
     known = set(summary.forms)
     named = np.array([form in known for form in source.forms], np.float32)
     weights = source.weights + _LEAST_WEIGHT
-    return np.stack(
-        [
-            alignment.likeness,
-            sentence_means(alignment.covered, weights, source),
-            sentence_means(named, weights, source),
-        ],
-        axis=1,
-    ).astype(np.float32)
+    by_words = (sentence_means(each, weights, source) for each in (alignment.covered, named))
+    return np.stack([alignment.likeness, *by_words], axis=1).astype(np.float32)
 
 
 def values(document: DocumentView, summary: Text, alignment: Alignment) -> dict[str, float]:
     """The features of a pair that the alignment gives, by name; both texts must have a word."""
-    return {
-        **_coverage(document, summary),
-        **_support(document, summary, alignment),
-        **_coherence(summary, alignment),
-        **_form(document, summary),
-    }
+    both = _coverage(document, summary) | _support(document, summary, alignment)
+    return both | _coherence(summary, alignment) | _form(document, summary)
 
 
 def row(found: Mapping[str, float], sources: Collection[str] = ()) -> np.ndarray:

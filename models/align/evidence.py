@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -73,13 +73,6 @@ def evidence_values(given: np.ndarray, alone: np.ndarray, place: np.ndarray, fac
     )
 
 
-class _Document(NamedTuple):
-    """The tokens that all summaries of a document share; of one that is cut, its lead's, and its sentences' ``sizes``."""
-
-    shared: tuple[int, ...]
-    sizes: tuple[int, ...] = ()
-
-
 class Evidence:
     """Reads documents and summaries with a causal language model or an encoder–decoder.
 
@@ -102,18 +95,15 @@ class Evidence:
         scales: Mapping[str, Sequence[float]] | None = None,
         source: str | None = None,
     ) -> None:
-        self._decodes = head.kind == "encoder-decoder"
         prompt = prompt or PROMPTS[head.kind]
         if prompt.count("{document}") != 1:
             raise InputError(f"lm_prompt={prompt!r}: it must have {{document}} in it, once")
         room = head.window // 2
         if room < 16:
             raise InputError(f"lm={lm}: it reads {head.window} tokens at a time; take one that reads 32")
-        self.head, self.lm, self.prompt = head, lm, prompt
-        self._source = source or lm
+        self.head, self.lm, self.prompt, self._encoder, self._source = head, lm, prompt, encoder, source or lm
         self.most_tokens = min(most_tokens, room)
         self.scales = dict(scales) if scales is not None else None
-        self._encoder = encoder
         self._before, self._after = framed(head, prompt)
         if not self._before and not self._after:
             raise InputError(f"lm={lm}: it has no beginning token, so lm_prompt needs words beside {{document}}")
@@ -132,22 +122,21 @@ class Evidence:
 
     def read_in_part(self, document: str) -> bool:
         """Whether the document has more tokens than are read."""
-        return bool(self._document(tuple(piece.text for piece in pieces(document))).sizes)
+        return bool(self._document(tuple(piece.text for piece in pieces(document)))[1])
 
-    def _read_document(self, sentences: tuple[str, ...]) -> _Document:
+    def _read_document(self, sentences: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The tokens that all summaries of a document share, and (); of one that is cut its lead's, and its sentences' sizes."""
         ids = self._ids(" ".join(sentences))
         if len(ids) <= self.most_tokens:
-            return _Document(ids)
-        return _Document(ids[: self.most_tokens // 2], tuple(len(self._ids(sentence)) for sentence in sentences))
+            return ids, ()
+        return ids[: self.most_tokens // 2], tuple(len(self._ids(sentence)) for sentence in sentences)
 
-    def _passages(self, pair: "PairView") -> tuple[int, ...]:
+    def _passages(self, pair: "PairView", sizes: tuple[int, ...]) -> tuple[int, ...]:
         """Of a document that is cut, the tokens of the sentences after its lead that match the summary best, in order."""
         sentences = pair.document.text.pieces
-        sizes = self._document(sentences).sizes
         later = np.flatnonzero(np.cumsum(sizes) > self.most_tokens // 2)
-        best = np.zeros(len(sentences))
+        best = np.full(len(sentences), -1.0)
         if pair.alignment is not None:
-            best = np.full(len(sentences), -1.0)
             for _, part, _, by_sentence in compared(pair.document.text, pair.summary):
                 means = sentence_means(by_sentence, part.weights + _LEAST_WEIGHT, part, -1.0)
                 best = np.maximum(best, means.max(axis=1))
@@ -166,9 +155,9 @@ class Evidence:
         targets, places, facts = zip(*(self._summary(pair.summary) for pair in pairs), strict=True)
         asked = []
         for pair, target in zip(pairs, targets, strict=True):
-            document = self._document(pair.document.text.pieces)
-            more = self._passages(pair) if document.sizes else ()
-            asked.append(self._asked((*self._before, *document.shared), (*more, *self._after), target))
+            shared, sizes = self._document(pair.document.text.pieces)
+            more = self._passages(pair, sizes) if sizes else ()
+            asked.append(self._asked((*self._before, *shared), (*more, *self._after), target))
         alone = {target: self._asked(self._before, self._after, target) for target in dict.fromkeys(targets)}
         questions = [*asked, *alone.values()]
         losses = iter(losses_given(self.head, [one for several in questions for one in several]))
@@ -196,9 +185,8 @@ class Evidence:
 
     def _summary(self, summary: "Text") -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
         """The tokens of a summary, the sentence of each, int [T], and which belong to names and numbers, bool [T]."""
-        read = self.head.tokenizer(
-            " ".join(summary.pieces), add_special_tokens=self._decodes, return_offsets_mapping=True, verbose=False
-        )
+        how = {"add_special_tokens": self.head.kind == "encoder-decoder", "return_offsets_mapping": True}
+        read = self.head.tokenizer(" ".join(summary.pieces), verbose=False, **how)
         begins, stops = np.array(read["offset_mapping"], int).reshape(-1, 2).T
         lengths = [len(piece) + 1 for piece in summary.pieces]
         starts = np.cumsum([0, *lengths])[:-1]
@@ -232,14 +220,11 @@ class Evidence:
         """Take the mean and spread over ``pairs`` (real summaries) as the scales, where none are known for this model."""
         if self.scales is None:
             values = self._values(pairs)
-            values = values[np.isfinite(values).all(axis=1)]
-            self.scales = {
-                name: (
-                    float(column.mean()) if len(column) else 0.0,
-                    max(float(column.std()), _LEAST_SPREAD) if len(column) > 1 else 1.0,
-                )
-                for name, column in zip(SOURCES["evidence"], values.T, strict=True)
-            }
+            columns = np.ascontiguousarray(values[np.isfinite(values).all(axis=1)].T)
+            centres = columns.mean(axis=1) if columns.size else np.zeros(self.dim)
+            spreads = np.maximum(columns.std(axis=1), _LEAST_SPREAD) if columns.shape[1] > 1 else np.ones(self.dim)
+            both = zip(centres.tolist(), spreads.tolist(), strict=True)
+            self.scales = dict(zip(SOURCES["evidence"], both, strict=True))
 
     def save(self, folder: Path, copy: bool) -> dict[str, Any]:
         """What ``load_evidence`` needs; the language model itself is written into ``folder`` only where ``copy`` is true."""
@@ -262,9 +247,8 @@ def new_evidence(lm: str, encoder: "Encoder", prompt: str | None = None, most_to
     """
     head = load_lm(lm, shared=False)
     if head.kind == "masked":
-        raise InputError(
-            f"lm={lm}: a masked model can't write after a document; take a causal one or an encoder–decoder"
-        )
+        advice = "take a causal one or an encoder–decoder"
+        raise InputError(f"lm={lm}: a masked model can't write after a document; {advice}")
     packaged = lm == PACKAGED and (prompt or PROMPTS["causal"], most_tokens) == (PROMPTS["causal"], MOST_TOKENS)
     return Evidence(head, lm, encoder, prompt, most_tokens, _PACKAGED_SCALES if packaged else None)
 
@@ -277,8 +261,6 @@ def load_evidence(folder: Path, saved: Mapping[str, Any], encoder: "Encoder") ->
     lm = str(folder) if saved["copied"] else saved["lm"]
     head = load_lm(lm, shared=False)
     if head.fingerprint != saved["fingerprint"]:
-        raise InputError(
-            f"lm={lm}: damaged or changed (its hash is not the one in config.json); "
-            + ("copy the model again" if saved["copied"] else "give the model that the estimator was made with")
-        )
+        advice = "copy the model again" if saved["copied"] else "give the model that the estimator was made with"
+        raise InputError(f"lm={lm}: damaged or changed (its hash is not the one in config.json); {advice}")
     return Evidence(head, saved["lm"], encoder, saved["prompt"], saved["most_tokens"], saved["scales"], lm)

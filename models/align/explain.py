@@ -45,32 +45,25 @@ def explain(
     ``score`` and ``aspects`` (null where missing, then ``reason``); ``document``: for each sentence ``covered`` (its best
     match, [0, 1]), ``said`` (whether that is enough), ``by`` (which summary sentence, from 0) and ``weight`` (its share of
     the salience); ``missing``: the places of salient sentences that the summary leaves out; ``summary``: for each sentence
-    ``support`` ([0, 1]), ``rests_on`` (place of the document sentence), of several documents ``borne_out_by`` (the numbers, from
-    0, of those that bear it out: their sentences have ``of``), ``unsupported`` words, ``own_words`` (not the document's, yet
-    borne out: only a support judge can tell them apart), ``doubt`` (how likely such a judge holds it to be untrue, [0, 1];
-    null without one) and ``faults``
-    (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else ``"short"``); ``repetitions``: pairs of
-    alike sentences, and runs of three words said again; ``lowers``:
-    in a sentence what speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at``
-    are where these words and runs stand: [start, stop] in characters of ``sentence``.
+    ``support`` ([0, 1]), ``rests_on`` (place of the document sentence), of several documents ``borne_out_by`` (the numbers,
+    from 0, of those that bear it out: their sentences have ``of``), ``unsupported`` words, ``own_words`` (not the document's,
+    yet borne out: only a support judge can tell them apart), ``doubt`` (how likely such a judge holds it to be untrue, [0,
+    1]; null without one) and ``faults`` (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else
+    ``"short"``); ``repetitions``: pairs of alike sentences, and runs of three words said again; ``lowers``: in a sentence
+    what speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where these
+    words and runs stand: [start, stop] in characters of ``sentence``.
     """
     pair = features.view_pairs([document], [summary])[0]
-    told: dict[str, Any] = {
-        "score": round(float(scored.scores[place]), 7),
-        "aspects": values_at(scored.aspects, place),
-    }
+    told: dict[str, Any] = {"score": round(float(scored.scores[place]), 7), "aspects": values_at(scored.aspects, place)}
     if pair.alignment is None:
-        told["reason"] = features.reason(document, summary)
-        return {
-            **told,
-            "document": [],
-            "missing": [],
-            "summary": [],
-            "lowers": None,
-            "repetitions": {"sentences": [], "phrases": []},
-        }
+        nothing: dict[str, Any] = {name: [] for name in ("document", "missing", "summary")}
+        nothing |= {"lowers": None, "repetitions": {"sentences": [], "phrases": []}}
+        return {**told, "reason": features.reason(document, summary), **nothing}
     document_view, read, found = pair.document, pair.summary, pair.alignment
-    weights = _salience(network, document_view)
+    with torch.inference_mode():
+        salience = torch.from_numpy(document_view.salience).unsqueeze(0).to(next(network.parameters()).device)
+        every = torch.ones(salience.shape[:2], dtype=torch.bool, device=salience.device)
+        weights = network.sentence_weights(salience, every)[0].mean(dim=1).cpu().numpy()  # type: ignore[operator]
     # The mean of the match by word vectors and by word forms.
     covered = np.clip(matches(document_view, read, found)[:, 1:].mean(axis=1), 0, 1)
     said = (covered >= _COVERED) | (found.likeness >= _SAID_ALIKE)
@@ -90,19 +83,15 @@ def explain(
     told["missing"] = [int(n) for n in likely if not said[n]][:_MOST_MISSING]
     runs = repeated_runs(read)
     again = {word for places in runs.values() for words in places for word in words}
-    judge = features.support
-    verdicts = (
-        judge.verdicts([(sentences_of(document_view.text), read.pieces)])[0]
-        if judge is not None
-        else [None] * len(read.pieces)
-    )
+    verdicts: Sequence[Verdict | None] = [None] * len(read.pieces)
+    if features.support is not None:
+        verdicts = features.support.verdicts([(sentences_of(document_view.text), read.pieces)])[0]
     told["summary"] = [
         _sentence(document_view, read, found, m, again, verdict, show)
         for m, (verdict, show) in enumerate(zip(verdicts, as_written(summary, read.pieces), strict=True))
     ]
     told["repetitions"] = {"sentences": _alike(read.vectors), "phrases": list(runs)}
-    told["lowers"] = _what_lowers(told)
-    return told
+    return {**told, "lowers": _what_lowers(told)}
 
 
 def _what_lowers(told: Mapping[str, Any]) -> str | None:
@@ -127,15 +116,6 @@ def _of(some: int, every: Sequence[Any]) -> str:
     return f"{some} of {len(every)} sentence{'s' if len(every) > 1 else ''} say{'s' if some == 1 else ''}"
 
 
-def _salience(network: nn.Module, document: DocumentView) -> np.ndarray:
-    with torch.inference_mode():
-        device = next(network.parameters()).device
-        salience = torch.from_numpy(document.salience).unsqueeze(0).to(device)
-        mask = torch.ones(salience.shape[:2], dtype=torch.bool, device=device)
-        weights: torch.Tensor = network.sentence_weights(salience, mask)  # type: ignore[operator]
-    return weights[0].mean(dim=1).cpu().numpy()
-
-
 def _sentence(
     document: DocumentView,
     summary: Text,
@@ -155,7 +135,9 @@ def _sentence(
         faults.append("no end mark")
     if len(spans) < 5 and whole:
         faults.append("short" if ends else "fragment")
-    if _doubled([piece[begin:stop].lower() for begin, stop in spans]):
+    # Numbers, and scripts in which each character is a word, aside.
+    following = pairwise(piece[begin:stop].lower() for begin, stop in spans)
+    if any(a == b and a.isalpha() and (len(a) > 1 or a.isascii()) for a, b in following):
         faults.append("a word stands twice in a row")
     weak = (alignment.support[before : before + len(spans)] < _UNSUPPORTED) & (own.weights > _TELLING)
     new = np.array([form not in document.terms for form in own.forms], bool)
@@ -169,6 +151,7 @@ def _sentence(
         list(dict.fromkeys(_whole(piece, *span) for span, there in zip(spans, which, strict=True) if there))
         for which in (wrong | facts, weak & new & ~wrong & ~facts)
     )
+    borne = alignment.by_document[:, place] >= _UNSUPPORTED
     # Words that follow one another are one stretch.
     said = enumerate(word for word in range(len(spans)) if before + word in again)
     runs = [[word for _, word in run] for _, run in groupby(said, lambda item: item[1] - item[0])]
@@ -176,7 +159,8 @@ def _sentence(
         "sentence": show(0, len(piece)),
         "support": round(float(np.clip(alignment.focus[place], 0, 1)), 4),
         "rests_on": int(alignment.rests_on[place]),
-        **({"borne_out_by": _bearing(document.text, alignment, place)} if len(alignment.by_document) > 1 else {}),
+        # The documents whose best match of the sentence is good enough.
+        **({"borne_out_by": np.unique(document.text.documents)[borne].tolist()} if len(borne) > 1 else {}),
         "unsupported": list(dict.fromkeys(show(begin, stop) for begin, stop in unsupported)),
         "unsupported_at": [_shown_at(show, *span) for span in unsupported],
         "own_words": list(dict.fromkeys(show(begin, stop) for begin, stop in apart)),
@@ -185,11 +169,6 @@ def _sentence(
         "repeated_at": [_shown_at(show, spans[run[0]][0], spans[run[-1]][1]) for run in runs],
         "faults": faults,
     }
-
-
-def _bearing(source: Text, alignment: Alignment, place: int) -> list[int]:
-    """The documents whose best match of sentence ``place`` is good enough."""
-    return np.unique(source.documents)[alignment.by_document[:, place] >= _UNSUPPORTED].tolist()
 
 
 def _shown_at(show: Callable[[int, int], str], begin: int, stop: int) -> list[int]:
@@ -202,11 +181,6 @@ def _whole(piece: str, begin: int, stop: int) -> tuple[int, int]:
     """The word, or all of the number of which it is a part."""
     number = next((found for found in _NUMBER.finditer(piece) if found.start() <= begin and stop <= found.end()), None)
     return number.span() if number else (begin, stop)
-
-
-def _doubled(words: list[str]) -> bool:
-    """Whether a word stands twice in a row; numbers, and scripts in which each character is a word, aside."""
-    return any(a == b and a.isalpha() and (len(a) > 1 or a.isascii()) for a, b in pairwise(words))
 
 
 def _alike(vectors: np.ndarray) -> list[list[int]]:

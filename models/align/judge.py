@@ -15,7 +15,7 @@ from negsample.io.files import file_digest
 from negsample.models.align.words import pieces
 from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import check_weights, load_weights
-from negsample.models.language.networks import token_batches
+from negsample.models.language.networks import load_pretrained, load_shell, token_batches
 from negsample.recent import Recent
 
 MARKS = ("form", "coherence")
@@ -66,9 +66,7 @@ class Judge:
     """The trained network with its tokenizer; what it has read is remembered, for systems share sentences."""
 
     def __init__(self, network: JudgeNetwork, tokenizer: Any, fingerprint: str = "") -> None:
-        self.network = network.eval()
-        self.tokenizer = tokenizer
-        self.fingerprint = fingerprint
+        self.network, self.tokenizer, self.fingerprint = network.eval(), tokenizer, fingerprint
         self._known: Recent[str, np.ndarray] = Recent(_REMEMBERED)
 
     def readings(self, texts: Sequence[str]) -> np.ndarray:
@@ -131,17 +129,8 @@ def tokenize(tokenizer: Any, texts: Sequence[str]) -> dict[str, Tensor]:
     Few lengths: for each new shape of a matrix a CPU prepares, and keeps, a program of its own.
     """
     limit = longest(tokenizer)
-    step = None if limit % 16 else 16
-    return dict(
-        tokenizer(
-            as_texts(texts),
-            padding=True,
-            truncation=True,
-            max_length=limit,
-            pad_to_multiple_of=step,
-            return_tensors="pt",
-        )
-    )
+    how = {"padding": True, "truncation": True, "max_length": limit, "pad_to_multiple_of": None if limit % 16 else 16}
+    return dict(tokenizer(as_texts(texts), **how, return_tensors="pt"))
 
 
 def longest(tokenizer: Any) -> int:
@@ -151,8 +140,6 @@ def longest(tokenizer: Any) -> int:
 
 def new_judge(encoder: Any, attention: str, seed: int) -> Judge:
     """A judge that starts from the weights of the sentence-transformer ``encoder``. Raises InputError."""
-    from negsample.models.language.networks import load_pretrained
-
     model, tokenizer, _ = load_pretrained(str(encoder.folder), attention)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -161,8 +148,6 @@ def new_judge(encoder: Any, attention: str, seed: int) -> Judge:
 
 def load_judge(folder: Path, fingerprint: str, attention: str = "sdpa") -> Judge:
     """The judge that ``Judge.save`` wrote. Raises InputError where a file is missing, damaged or changed."""
-    from negsample.models.language.networks import load_shell
-
     check_weights(folder, fingerprint)
     model, tokenizer = load_shell(folder, attention)
     network = JudgeNetwork(model)

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
@@ -29,13 +28,12 @@ _KEPT = (384 << 20, 400_000)
 class Text:
     """A text, read.
 
-    ``pieces``: its S sentences, as encoders read them; ``ends`` bool [S]: those that close with an end mark, or go on in
-    the next piece; ``whole`` bool [S]: those that are not a stretch of a very long sentence; ``vectors`` float32 [S, d],
-    unit length; ``forms`` of its W words in order;
-    ``place`` int [W], the sentence of each; ``starts`` int [S'], the first word of each sentence that has one, and
-    ``worded`` int [S'], those sentences; ``weights`` float32 [W], ``facts`` bool [W] (see ``words``);
-    ``words`` float16 [W, d], unit length or zero; ``speakers`` [S]: who says it, "" where the text is no dialogue;
-    ``documents`` int [S], rising from 0: of which of several documents it is.
+    ``pieces``: its S sentences, as encoders read them; ``ends`` bool [S]: those that close with an end mark, or go on in the
+    next piece; ``whole`` bool [S]: those that are not a stretch of a very long sentence; ``vectors`` float32 [S, d], unit
+    length; ``forms`` of its W words in order; ``place`` int [W], the sentence of each; ``starts`` int [S'], the first word of
+    each sentence that has one, and ``worded`` int [S'], those sentences; ``weights`` float32 [W], ``facts`` bool [W] (see
+    ``words``); ``words`` float16 [W, d], unit length or zero; ``speakers`` [S]: who says it, "" where the text is no
+    dialogue; ``documents`` int [S], rising from 0: of which of several documents it is.
     """
 
     pieces: tuple[str, ...]
@@ -85,9 +83,7 @@ class WordStates:
         self._weigh = TermWeights(self.model.tokenizer)
         self._shift = len(encoder.prompt)
         # Of each text: its words, their vectors, and its own vector.
-        self.recent: Recent[str, tuple[Words, np.ndarray, np.ndarray]] = Recent(
-            most, lambda entry: entry[1].nbytes + entry[2].nbytes
-        )
+        self.recent = Recent[str, tuple[Words, np.ndarray, np.ndarray]](most, lambda e: e[1].nbytes + e[2].nbytes)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Return sentence vectors float32 [n, dim], as the encoder's own ``encode`` gives them; word vectors are kept."""
@@ -161,35 +157,30 @@ class Reader:
     """Reads texts; sentence vectors go through the embedding cache, word vectors are kept at half precision.
 
     Threads may share one: ``alone`` is held while it reads, and by whoever asks ``views``, the documents that are kept for
-    summaries still to come. ``kept``: bytes of word vectors and words of documents; ``folder``: of the embedding cache;
-    ``on_disk`` false: sentence vectors stay in memory too.
+    summaries still to come. ``kept``: bytes of word vectors and words of documents; ``on_disk`` false: sentence vectors
+    stay in memory too.
     """
 
-    def __init__(
-        self, encoder: Encoder, folder: Path | None = None, *, kept: tuple[int, int] = _KEPT, on_disk: bool = True
-    ) -> None:
+    def __init__(self, encoder: Encoder, *, kept: tuple[int, int] = _KEPT, on_disk: bool = True) -> None:
         self.alone = threading.RLock()
         self.states = WordStates(encoder, kept[0])
         self.views: Recent[bytes, DocumentView] = Recent(kept[1], lambda view: len(view.text.forms))
-        self.cache: EmbeddingCache | WordStates = (
-            EmbeddingCache(cast("Encoder", self.states), folder) if on_disk else self.states
-        )
+        self.cache = EmbeddingCache(cast("Encoder", self.states)) if on_disk else self.states
 
     def read(self, texts: Sequence[str]) -> list[Text]:
         """Return the texts, in order; sentences that several of them share are encoded once."""
         with self.alone:
-            return self._read(texts)
-
-    def _read(self, texts: Sequence[str]) -> list[Text]:
-        split = [pieces(text) for text in texts]
-        cuts = self.states.cuts(list(dict.fromkeys(piece.text for own in split for piece in own)))
-        split = [[part for piece in own for part in piece.split(cuts.get(piece.text, [piece.text]))] for own in split]
-        every = list(dict.fromkeys(piece.text for own in split for piece in own))
-        vectors = self.cache.rows(every)
-        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        row = {sentence: number for number, sentence in enumerate(every)}
-        known = dict(zip(every, self.states.words(every), strict=True))
-        return [self._text(own, vectors[[row[piece.text] for piece in own]], known) for own in split]
+            split = [pieces(text) for text in texts]
+            cuts = self.states.cuts(list(dict.fromkeys(piece.text for own in split for piece in own)))
+            split = [
+                [part for piece in own for part in piece.split(cuts.get(piece.text, [piece.text]))] for own in split
+            ]
+            every = list(dict.fromkeys(piece.text for own in split for piece in own))
+            vectors = self.cache.rows(every)
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+            row = {sentence: number for number, sentence in enumerate(every)}
+            known = dict(zip(every, self.states.words(every), strict=True))
+            return [self._text(own, vectors[[row[piece.text] for piece in own]], known) for own in split]
 
     def _text(self, own: list[Piece], vectors: np.ndarray, known: dict[str, tuple[Words, np.ndarray]]) -> Text:
         parts = [known[piece.text] for piece in own]
@@ -207,9 +198,7 @@ class Reader:
             # The empty ones are for a text without a piece.
             weights=np.concatenate([np.zeros(0, np.float32), *(words.weights for words, _ in parts)]),
             facts=np.concatenate([np.zeros(0, bool), *(words.facts for words, _ in parts)]),
-            words=np.concatenate(
-                [np.zeros((0, self.states.model.width), np.float16), *(vectors for _, vectors in parts)]
-            ),
+            words=np.concatenate([np.zeros((0, self.states.model.width), np.float16), *(own for _, own in parts)]),
             speakers=tuple(piece.speaker for piece in own),
             documents=np.array([piece.document for piece in own], int),
         )

@@ -101,19 +101,8 @@ def whole_numbers(forms: Sequence[str], weights: np.ndarray) -> list[tuple[str, 
 def _cut(sentence: str) -> list[str]:
     if len(sentence) <= _PIECE // _WIDE or (len(sentence) <= _PIECE and sentence.isascii()):
         return [sentence]
-    parts: list[str] = []
-    begin, room, space = 0, _PIECE, -1
-    for place, letter in enumerate(sentence):
-        room -= 1 if letter.isascii() else _WIDE
-        if letter == " ":
-            space = place
-        if room < 0:
-            stop = space if space > begin else place
-            parts.append(sentence[begin:stop].strip())
-            begin = stop
-            room = _PIECE - sum(1 if other.isascii() else _WIDE for other in sentence[begin : place + 1])
-    parts.append(sentence[begin:].strip())
-    return [part for part in parts if part]
+    starts = [place for place, letter in enumerate(sentence) for _ in range(1 if letter.isascii() else _WIDE)]
+    return cut_tokens(sentence, starts, _PIECE)
 
 
 def stem(word: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.models.language.model_files import telling
 from negsample.records import as_list
 from negsample.registry import Registry, build
 from negsample.text import readable
@@ -40,7 +41,7 @@ class Encoder(Protocol):
     sentences, ``"word"`` where it takes white-space tokens (a document's features are then one row a word).
     ``fingerprint``: 64 hex digits that change with the weights or with an option that changes a vector, and with
     nothing else: equal on every machine, device and library version, before saving and after loading.
-    ``counts``: what ``encode`` has met so far, e.g. ``truncated``, ``unknown_words``, ``zero_vectors``.
+    ``counts``: ``truncated``, how many texts lost their end in ``encode`` so far.
 
     One over a transformers network has ``in_bf16()``: a copy for scoring in bfloat16, with a fingerprint of its own.
     """
@@ -53,14 +54,12 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """float32 [len(texts), dim], finite; the same text gets the same row (1e-5) whatever else is in the batch."""
-        ...
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write what ``load_encoder`` needs into ``folder`` (the encoder's own, made if need be); return the spec it takes.
 
         Weights that an installed package brings are referred to, not copied. No pickles are written.
         """
-        ...
 
 
 def as_texts(texts: Sequence[str]) -> list[str]:
@@ -90,28 +89,18 @@ def load_encoder(spec: Mapping[str, Any], folder: Path) -> Encoder:
     ``spec``: ``{"name", "options", "files": names of the options that are paths below folder, "fingerprint"}``.
     Raises InputError where the spec is not one, a file is missing or damaged, or the fingerprint is another one.
     """
-    try:
+    with telling(folder, "the saved encoder's description is damaged", "save the model again"):
         name, options, expected = str(spec["name"]), dict(spec["options"]), str(spec["fingerprint"])
-        files = list(spec.get("files", ()))
-        relative = {option: str(options[option]) for option in files}
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{folder}: the saved encoder's description is damaged ({error!r}); save the model again"
-        ) from None
+        relative = {option: str(options[option]) for option in spec.get("files", ())}
     root = Path(folder).resolve()
     for option, value in relative.items():
         path = (root / value).resolve()
         if not path.is_relative_to(root) or not path.exists():
-            raise InputError(
-                f"{path} is missing or outside {folder}; copy the whole model folder, or save the model again"
-            )
+            advice = "copy the whole model folder, or save the model again"
+            raise InputError(f"{path} is missing or outside {folder}; {advice}")
         options[option] = str(path)
-    try:
+    with telling(folder, f"encoder {name} does not take the saved options", "save it again", TypeError):
         encoder: Encoder = ENCODERS.get(name)(**options)
-    except TypeError as error:
-        raise InputError(
-            f"{folder}: encoder {name} does not take the saved options ({error}); save it again"
-        ) from error
     if encoder.fingerprint != expected:
         raise InputError(
             f"{folder}: encoder {name} has fingerprint {encoder.fingerprint[:16]}, the model was made with "

@@ -18,7 +18,7 @@ from negsample.io.files import replacing
 from negsample.models.batching import like_lengths, pad
 from negsample.models.encoders import as_texts
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors
-from negsample.models.language.model_files import fingerprint, one_line, read_tensors
+from negsample.models.language.model_files import fingerprint, read_tensors, telling
 from negsample.models.language.networks import pick_device
 from negsample.text import straight
 
@@ -43,10 +43,9 @@ def tokenize(text: str, version: int) -> list[str]:
 class InferSent:
     """BiLSTM-max: [forward; backward] states, so ``dim`` is twice the LSTM's width (4096 for the published weights).
 
-    A sentence is its tokens between the version's bounds; what has no vector is left out (``counts["unknown_words"]``).
+    A sentence is its tokens between the version's bounds; what has no vector is left out.
     Padding never enters the maximum (the published code of version 1 lets it in). A sentence without a known word is
-    its bounds alone (``counts["texts_without_known_word"]``), and a zero row where those have no vectors either
-    (``counts["zero_vectors"]``).
+    its bounds alone, and a zero row where those have no vectors either.
     """
 
     lstm: Any
@@ -65,23 +64,12 @@ class InferSent:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         texts = as_texts(texts)
         result = np.zeros((len(texts), self.dim), dtype=np.float32)
-        sentences = [self._word_rows(text) for text in texts]
+        index, (opening, closing) = self.vectors.index, BOUNDS[self.version]
+        split = ((opening, *tokenize(text, self.version), closing) for text in texts)
+        sentences = [[index[token] for token in tokens if token in index] for tokens in split]
         for batch in like_lengths([len(rows) for rows in sentences], "cpu", _MOST_TOKENS, _MOST_ROWS):
             result[batch] = self._pooled([sentences[number] for number in batch])
         return result
-
-    def _word_rows(self, text: str) -> list[int]:
-        tokens = tokenize(text, self.version)
-        index = self.vectors.index
-        known = [index[token] for token in tokens if token in index]
-        opening, closing = (index.get(bound) for bound in BOUNDS[self.version])
-        self.counts["words"] += len(tokens)
-        self.counts["unknown_words"] += len(tokens) - len(known)
-        rows = [row for row in (opening, *known, closing) if row is not None]
-        if not known:
-            self.counts["texts_without_known_word"] += 1
-            self.counts["zero_vectors"] += not rows
-        return rows
 
     def _pooled(self, sentences: list[list[int]]) -> np.ndarray:
         """float32 [n, dim] of sentences given as rows of the word vectors, none of them empty."""
@@ -142,10 +130,8 @@ def make(weights: str, vectors: str, version: int = 2, limit: int = 0, device: s
         told = f"{vectors}: has the bounds of version {3 - version}, not of {version}; give version={3 - version}"
         warnings.warn(told, stacklevel=2)
     lstm = torch.nn.LSTM(dim, width, batch_first=True, bidirectional=True)
-    try:
+    with telling(weights, "no BiLSTM of one layer", "use the published infersent1.pkl or infersent2.pkl"):
         lstm.load_state_dict(state)
-    except RuntimeError as error:
-        raise InputError(f"{weights}: no BiLSTM of one layer ({one_line(error)})") from error
     place = pick_device(device)
     parts: list[tuple[str, Any]] = [(key, value.numpy()) for key, value in sorted(state.items())]
     parts.append(("vectors", bytes.fromhex(table.digest)))

@@ -9,6 +9,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,16 +20,9 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.files import copy_file
 from negsample.models.encoders import as_texts
-from negsample.models.language.model_files import (
-    copy_model,
-    fingerprint,
-    fingerprint_parts,
-    model_folder,
-    one_line,
-    weights,
-)
+from negsample.models.language import model_files
 from negsample.models.language.networks import Pretrained, choice, load_network, token_batches
-from negsample.models.language.packaged import minilm_folder
+from negsample.models.precision import check_precision, to_bf16
 
 # As sentence-transformers names them; older files of it have a flag for each (pooling_mode_mean_tokens, …_cls_token).
 POOLINGS = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
@@ -54,9 +49,8 @@ class TransformerEncoder:
     ``layers``: whose vectors are taken, counted from the end (−1: the last); of several ``join`` makes ``mean`` or ``concat``.
     Padding never counts; the tokens that the tokenizer adds ([CLS], [SEP], <s>) count only with ``special``. ``prompt``
     stands before every text, and with ``lower`` a text is read in lower case. A text without a token that counts is a
-    zero row, counted in ``counts["zero_vectors"]``; a text beyond the model's longest input loses its end, counted in
-    ``counts["truncated"]``. ``folder``: the network's; ``root``, where it and ``files`` lie, which ``save`` copies (None:
-    packaged, nothing is copied).
+    zero row; a text beyond the model's longest input loses its end, counted in ``counts["truncated"]``. ``folder``: the
+    network's; ``root``, where it and ``files`` lie, which ``save`` copies (None: packaged, nothing is copied).
     """
 
     name: str
@@ -83,10 +77,8 @@ class TransformerEncoder:
         texts = self.as_read(texts)
         result = np.zeros((len(texts), self.dim), dtype=np.float32)
         with torch.inference_mode():
-            self.counts["zero_vectors"] += len(texts)
             for batch in self.batches(texts):
                 mask = batch.mask if self.special else batch.mask & ~batch.special
-                self.counts["zero_vectors"] -= int(mask.any(dim=1).sum())
                 result[batch.rows] = self.sentence_vectors(batch.hidden, mask).float().cpu().numpy()
         return result
 
@@ -114,46 +106,40 @@ class TransformerEncoder:
         model, last = self.model, self.layers == (-1,)
         for start in range(0, len(texts), _CHUNK):
             chunk = list(texts[start : start + _CHUNK])
-            tokens = model.tokenizer(
-                chunk,
-                truncation=True,
-                max_length=model.limit,
-                return_special_tokens_mask=True,
-                return_attention_mask=True,
-            )
+            masks = {"return_special_tokens_mask": True, "return_attention_mask": True}
+            tokens = model.tokenizer(chunk, truncation=True, max_length=model.limit, **masks)
             lengths = [len(ids) for ids in tokens["input_ids"]]
-            self._count_truncated([text for text, size in zip(chunk, lengths, strict=True) if size >= model.limit])
+            # Those that fill the longest input may have more tokens than that.
+            full = [text for text, size in zip(chunk, lengths, strict=True) if size >= model.limit]
+            whole = model.tokenizer(full, verbose=False)["input_ids"] if full else []
+            self.counts["truncated"] += sum(len(ids) > model.limit for ids in whole)
             for rows, inputs in token_batches(tokens, model.tokenizer, model.device):
                 special = inputs.pop("special_tokens_mask").bool()
                 output = model.network(**inputs, output_hidden_states=not last)
-                states = (
-                    [output.last_hidden_state] if last else [output.hidden_states[number] for number in self.layers]
-                )
+                every = (output.last_hidden_state,) if last else output.hidden_states
+                states = [every[number] for number in self.layers]
                 hidden = torch.cat(states, dim=-1) if self.join == "concat" else torch.stack(states).mean(dim=0)
                 yield Batch([start + row for row in rows], hidden, inputs["attention_mask"].bool(), special)
 
-    def _count_truncated(self, full: list[str]) -> None:
-        """Count those of ``full``, texts that fill the longest input, which have more tokens than that."""
-        ids = self.model.tokenizer(full, verbose=False)["input_ids"] if full else []
-        self.counts["truncated"] += sum(len(row) > self.model.limit for row in ids)
-
     def in_bf16(self) -> "TransformerEncoder":
-        model = self.model.in_bf16()
-        return replace(self, model=model, fingerprint=model.mark(self.fingerprint))
+        """A copy that computes in bfloat16. Raises InputError where the device has no instructions for it."""
+        check_precision("bf16", self.model.device)
+        network = deepcopy(self.model.network)
+        to_bf16(network)
+        digest = model_files.fingerprint("bf16", {}, [("float32", self.fingerprint.encode())])
+        return replace(self, model=replace(self.model, network=network), fingerprint=digest)
 
     def save(self, folder: Path) -> dict[str, Any]:
-        options = dict(self.options)
-        if self.root is not None:
-            options["model"] = "model"
-            place = folder / "model"
-            copy_model(self.folder, place / self.folder.relative_to(self.root))
-            for name in self.files:
-                if (self.root / name).is_file():
-                    copy_file(self.root / name, place / name)
-                elif (self.root / name).is_dir():
-                    copy_model(self.root / name, place / name)
-        files = [] if self.root is None else ["model"]
-        return {"name": self.name, "options": options, "files": files, "fingerprint": self.fingerprint}
+        saved: dict[str, Any] = {"name": self.name, "options": dict(self.options), "files": []}
+        saved["fingerprint"] = self.fingerprint
+        if self.root is None:
+            return saved
+        model_files.copy_model(self.folder, folder / "model" / self.folder.relative_to(self.root))
+        for name in self.files:
+            copy = copy_file if (self.root / name).is_file() else model_files.copy_model
+            if (self.root / name).exists():
+                copy(self.root / name, folder / "model" / name)
+        return saved | {"options": {**self.options, "model": "model"}, "files": ["model"]}
 
 
 def pooled(name: str, hidden: Any, mask: Any) -> Any:
@@ -172,9 +158,6 @@ def pooled(name: str, hidden: Any, mask: Any) -> Any:
     return torch.einsum("btd,bt->bd", hidden, weights) / (size.sqrt() if name == "mean_sqrt_len_tokens" else size)
 
 
-# --- hf: token vectors of any encoder ----------------------------------------------------------------------------------
-
-
 def make_hf(
     model: str = "",
     pool: str = "mean",
@@ -187,34 +170,22 @@ def make_hf(
     """Pooled token vectors of ``model``, a folder or hub id (default: the packaged MiniLM-L6); in the role of ELMo in Sun &
     Nenkova 2019 §3.
 
-    ``pool``: ``mean`` or ``max`` (ELMo-a and ELMo-m of Sun & Nenkova 2019); ``layer``: −1 the last, −2 the one before,
-    0 the embeddings; or several, ``mean(1,2,3)`` averaged (as Clark et al. 2019, §4, take ELMo's three) or
-    ``concat(1,2,3)`` joined end to end (Sun & Nenkova's 3,072 dimensions); ``special``: pool the added tokens too;
-    ``max_length``: tokens, 0 for the model's own; ``revision``: of a hub id.
-    Raises InputError where the model cannot be found or loaded, or has no such layer.
+    ``pool``: ``mean`` or ``max`` (ELMo-a and ELMo-m of Sun & Nenkova 2019); ``layer``: −1 the last, −2 the one before, 0 the
+    embeddings; or several, ``mean(1,2,3)`` averaged (as Clark et al. 2019, §4, take ELMo's three) or ``concat(1,2,3)`` joined
+    end to end (Sun & Nenkova's 3,072 dimensions); ``special``: pool the added tokens too; ``max_length``: tokens, 0 for the
+    model's own; ``revision``: of a hub id. Raises InputError where the model cannot be found or loaded, or has no such layer.
     """
     choice("pool", pool, ("mean", "max"))
-    folder = model_folder(model, revision) if model else minilm_folder()
+    folder = model_files.model_folder(model, revision) if model else model_files.minilm_folder()
     loaded = load_network(folder, device=device, limit=max_length)
     layers, join = _read_layers(layer, int(loaded.network.config.num_hidden_layers), folder)
     # One layer, or several, have one name in fingerprints.
     named = layers[0] if len(layers) == 1 else f"{join}({','.join(map(str, layers))})"
     options = {"pool": pool, "layer": named, "special": special, "max_length": loaded.limit}
-    digest = fingerprint("hf", options, fingerprint_parts(folder))
+    digest = model_files.fingerprint("hf", options, model_files.fingerprint_parts(folder))
     dim = loaded.width * (len(layers) if join == "concat" else 1)
-    return TransformerEncoder(
-        "hf",
-        folder,
-        loaded,
-        (pool,),
-        dim,
-        digest,
-        options,
-        folder if model else None,
-        layers=layers,
-        join=join,
-        special=special,
-    )
+    made = TransformerEncoder("hf", folder, loaded, (pool,), dim, digest, options, folder if model else None)
+    return replace(made, layers=layers, join=join, special=special)
 
 
 def _read_layers(layer: int | str, depth: int, folder: Path) -> tuple[tuple[int, ...], str]:
@@ -223,15 +194,10 @@ def _read_layers(layer: int | str, depth: int, folder: Path) -> tuple[tuple[int,
     if match is None:
         raise InputError(f"layer={layer}: write one number, or several as mean(1,2,3) or concat(1,2,3)")
     numbers = [int(number) for number in (match["one"] or match["several"]).split(",")]
-    for number in numbers:
-        if not -depth - 1 <= number <= depth:
-            raise InputError(
-                f"layer={layer}: {folder} has layers 0 (embeddings) to {depth}; choose {-depth - 1} to {depth}"
-            )
+    if not -depth - 1 <= min(numbers) <= max(numbers) <= depth:
+        there = f"layers 0 (embeddings) to {depth}; choose {-depth - 1} to {depth}"
+        raise InputError(f"layer={layer}: {folder} has {there}")
     return tuple(n if n < 0 else n - depth - 1 for n in numbers), match["join"] or "mean"
-
-
-# --- sentence-transformer ----------------------------------------------------------------------------------------------
 
 
 def make_sentence_transformer(
@@ -245,7 +211,7 @@ def make_sentence_transformer(
     """
     import torch
 
-    folder = model_folder(model, revision) if model else minilm_folder()
+    folder = model_files.model_folder(model, revision) if model else model_files.minilm_folder()
     listed = _read_json(folder / "modules.json") or [{"type": "Transformer"}, {"type": "Pooling"}]
     modules = [(str(entry["type"]).rpartition(".")[2], str(entry.get("path", ""))) for entry in listed]
     (first, transformer), (second, pooling), *after = [*modules, ("", ""), ("", "")][: max(2, len(modules))]
@@ -264,31 +230,21 @@ def make_sentence_transformer(
     loaded = load_network(folder / transformer, device=device, limit=limit)
     dim = loaded.width * len(poolings)
     stages: list[Callable[[Any], Any]] = []
-    parts = list(fingerprint_parts(folder / transformer))
+    parts = list(model_files.fingerprint_parts(folder / transformer))
     for kind, path in after:
         if kind == "Dense":
             stage, dim = _dense(folder / path, dim, loaded.device)
             stages.append(stage)
-            parts += [(f"{path}/{label}", data) for label, data in fingerprint_parts(folder / path)]
+            parts += [(f"{path}/{label}", data) for label, data in model_files.fingerprint_parts(folder / path)]
         else:
             stages.append(torch.nn.functional.normalize)
     what = {"poolings": poolings, "after": tuple(after), "prompt": prompt, "lower": lower, "max_length": loaded.limit}
     files = ["modules.json", "config_sentence_transformers.json", *(f"{path}/config.json" for _, path in modules[1:])]
     files += [path for kind, path in after if kind == "Dense"]
-    return TransformerEncoder(
-        "sentence-transformer",
-        folder / transformer,
-        loaded,
-        poolings,
-        dim,
-        fingerprint("sentence-transformer", what, parts),
-        {"max_length": loaded.limit},
-        folder if model else None,
-        tuple(files),
-        stages=tuple(stages),
-        prompt=prompt,
-        lower=lower,
-    )
+    name, options = "sentence-transformer", {"max_length": loaded.limit}
+    digest, root = model_files.fingerprint(name, what, parts), folder if model else None
+    made = TransformerEncoder(name, folder / transformer, loaded, poolings, dim, digest, options, root, tuple(files))
+    return replace(made, stages=tuple(stages), prompt=prompt, lower=lower)
 
 
 def _read_poolings(path: Path | None) -> tuple[tuple[str, ...], bool]:
@@ -299,22 +255,16 @@ def _read_poolings(path: Path | None) -> tuple[tuple[str, ...], bool]:
     ]
     given = config.get("pooling_mode") or flags or ["mean"]
     poolings = (given,) if isinstance(given, str) else tuple(given)
-    unknown = set(poolings) - set(POOLINGS)
-    if unknown:
-        raise InputError(
-            f"{path}: pooling {sorted(unknown)[0]!r} is not known; use a model with mean, max or cls pooling"
-        )
+    if unknown := sorted(set(poolings) - set(POOLINGS)):
+        raise InputError(f"{path}: pooling {unknown[0]!r} is not known; use a model with mean, max or cls pooling")
     return poolings, bool(config.get("include_prompt", True))
 
 
 def _read_json(path: Path) -> Any:
     """The file's JSON, or None where there is no file."""
-    try:
+    with model_files.telling(path, "damaged JSON", "download the model again"), suppress(FileNotFoundError):
         return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: damaged JSON ({one_line(error)}); download the model again") from error
+    return None
 
 
 def _dense(folder: Path, width: int, device: str) -> tuple[Callable[[Any], Any], int]:
@@ -325,7 +275,7 @@ def _dense(folder: Path, width: int, device: str) -> tuple[Callable[[Any], Any],
     activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
     if activation not in _ACTIVATIONS or config.get("use_residual"):
         raise InputError(f"{folder}: a dense layer with {activation} or a residual is not supported; use another model")
-    state = weights(folder)
+    state = model_files.weights(folder)
     weight = state.get("linear.weight")
     if weight is None or weight.shape[1] != width:
         raise InputError(f"{folder}: expected linear.weight for vectors of {width}; download the model again")

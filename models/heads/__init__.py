@@ -12,10 +12,10 @@ from negsample.registry import Registry
 HEADS = Registry(
     "head",
     {
-        "fc": "negsample.models.heads.rows:Fc",
-        "cnn": "negsample.models.heads.rows:Cnn",
-        "lstm": "negsample.models.heads.rows:Lstm",
-        "cls": "negsample.models.heads.cls:Cls",
+        "fc": "negsample.models.heads.bao:Fc",
+        "cnn": "negsample.models.heads.bao:Cnn",
+        "lstm": "negsample.models.heads.bao:Lstm",
+        "cls": "negsample.models.heads.bao:Cls",
         "align": "negsample.models.heads.align:Align",
     },
 )

@@ -14,9 +14,8 @@ from negsample.errors import InputError
 from negsample.io.files import file_digest
 from negsample.models.batching import like_lengths
 from negsample.models.embedding_cache import cache_root
-from negsample.models.language.model_files import model_folder, one_line, quiet
+from negsample.models.language.model_files import gemma_file, model_folder, one_line, quiet
 from negsample.models.language.networks import Pretrained, load_network, padded, shared_network
-from negsample.models.language.packaged import gemma_file
 from negsample.terminal import say
 from negsample.text import readable
 

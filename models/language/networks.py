@@ -1,8 +1,7 @@
 """Pretrained transformers networks with their tokenizers: loaded quietly from local files, whole or as an empty shell."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.models.batching import like_lengths, pad
-from negsample.models.language.model_files import (
-    fingerprint,
-    fingerprint_parts,
-    model_folder,
-    need_weights,
-    one_line,
-    quiet,
-)
-from negsample.models.language.packaged import minilm_folder
+from negsample.models.language import model_files
 
 KINDS = {
     "masked": "AutoModelForMaskedLM",
@@ -38,7 +29,7 @@ _CPU_TOKENS, _PADDING = 1024, 32
 
 
 def choice(name: str, value: str, allowed: Sequence[str]) -> str:
-    """Return ``value`` if it is one of ``allowed``, else raise InputError."""
+    """``value`` if it is one of ``allowed``, else raise InputError."""
     if value not in allowed:
         raise InputError(f"{name}={value!r} is not known; choose one of {', '.join(allowed)}")
     return value
@@ -74,7 +65,6 @@ class Pretrained:
     device: str
     kind: str = ""
     fingerprint: str = ""
-    precision: str = "float32"
 
     @property
     def width(self) -> int:
@@ -85,26 +75,11 @@ class Pretrained:
         """Tokens read at a time: ``limit``, and 512 where there is none."""
         return self.limit if self.limit <= _NO_LIMIT else _DEFAULT_WINDOW
 
-    def in_bf16(self) -> "Pretrained":
-        """Return a copy that computes in bfloat16. Raises InputError where the device has no instructions for it."""
-        from negsample.models.precision import check_precision, to_bf16
-
-        check_precision("bf16", self.device)
-        network = deepcopy(self.network)
-        to_bf16(network)
-        return replace(self, network=network, precision="bf16")
-
-    def mark(self, digest: str) -> str:
-        """Return the fingerprint of an encoder over this network; ``digest`` is that in float32."""
-        if self.precision == "float32":
-            return digest
-        return fingerprint(self.precision, {}, [("float32", digest.encode())])
-
 
 def load_network(
     model: str | Path, kind: str = "", device: str = "auto", limit: int = 0, *, only_reads: bool = True
 ) -> Pretrained:
-    """Return the network in the folder or hub id ``model``, in float32; ``limit`` shortens its longest input (0: its own).
+    """The network in the folder or hub id ``model``, in float32; ``limit`` shortens its longest input (0: its own).
 
     ``kind``: one of ``KINDS``; by default the network without a head, and of an encoder–decoder only the encoder.
     ``only_reads``: its linear layers may be packed (``negsample.models.kernels``). No code that comes with it is run. Raises
@@ -117,29 +92,22 @@ def load_network(
     from negsample.models.kernels import pack
 
     place = pick_device(device)
-    folder = model if isinstance(model, Path) else model_folder(model)
-    need_weights(folder)
+    folder = model if isinstance(model, Path) else model_files.model_folder(model)
+    model_files.need_weights(folder)
     # Before transformers sees the folder: this names a missing or damaged file.
-    digest = fingerprint(KINDS[kind], {}, fingerprint_parts(folder)) if kind else ""
-    with quiet():
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **_LOCAL)
-            config = transformers.AutoConfig.from_pretrained(folder, **_LOCAL)
-            has_encoder = config.is_encoder_decoder and type(config) in transformers.MODEL_FOR_TEXT_ENCODING_MAPPING
-            plain = "AutoModelForTextEncoding" if has_encoder else "AutoModel"
-            loader = getattr(transformers, KINDS[kind] if kind else plain)
-            network, info = loader.from_pretrained(
-                folder, config=config, dtype=torch.float32, output_loading_info=True, **_LOCAL
-            )
-        # transformers passes on OSError, ValueError, KeyError, RuntimeError and the readers' own errors.
-        except Exception as error:
-            what = f" as {KINDS[kind]}" if kind else ""
-            raise InputError(
-                f"{folder}: transformers cannot load it{what} ({one_line(error)}); give a whole model"
-            ) from error
+    digest = model_files.fingerprint(KINDS[kind], {}, model_files.fingerprint_parts(folder)) if kind else ""
+    named = f" as {KINDS[kind]}" if kind else ""
+    with model_files.quiet(), model_files.telling(folder, f"transformers cannot load it{named}", "give a whole model"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **_LOCAL)
+        config = transformers.AutoConfig.from_pretrained(folder, **_LOCAL)
+        has_encoder = config.is_encoder_decoder and type(config) in transformers.MODEL_FOR_TEXT_ENCODING_MAPPING
+        plain = "AutoModelForTextEncoding" if has_encoder else "AutoModel"
+        loader = getattr(transformers, KINDS[kind] if kind else plain)
+        network, info = loader.from_pretrained(
+            folder, config=config, dtype=torch.float32, output_loading_info=True, **_LOCAL
+        )
     # A pooler on the [CLS] token is not used here, and many published encoders leave it out.
-    missing = sorted(key for key in info["missing_keys"] if "pooler" not in key)
-    if missing:
+    if missing := sorted(key for key in info["missing_keys"] if "pooler" not in key):
         what, advice = (f" that {KINDS[kind]} needs", "model trained for this task") if kind else ("", "whole model")
         raise InputError(f"{folder}: {len(missing)} weights{what} are missing, such as {missing[0]}; give a {advice}")
     if kind and not tokenizer.is_fast:
@@ -158,7 +126,7 @@ shared_network = lru_cache(maxsize=2)(load_network)
 
 
 def _learnt_positions(network: Any) -> int:
-    """Return how many tokens the network has learnt positions for; RoBERTa's table begins after its padding index."""
+    """How many tokens the network has learnt positions for; RoBERTa's table begins after its padding index."""
     import torch
 
     most = getattr(network.config, "max_position_embeddings", None) or -1
@@ -174,7 +142,7 @@ def load_pretrained(name: str, attention: str = "sdpa") -> tuple[Any, Any, int]:
 
     ``name`` is ``minilm`` (the packaged one), a folder, or a hub id. Raises InputError as ``load_network`` does.
     """
-    made = load_network(minilm_folder() if name == "minilm" else name, device="cpu", only_reads=False)
+    made = load_network(model_files.minilm_folder() if name == "minilm" else name, device="cpu", only_reads=False)
     made.network.set_attn_implementation(attention)
     # No head uses the layer, which nothing would train.
     made.network.pooler = None
@@ -189,16 +157,12 @@ def load_shell(folder: Path, attention: str = "sdpa") -> tuple[Any, Any]:
     import torch
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
-    try:
-        # The weights drawn here are thrown away, and must not move anybody's random state.
-        with quiet(), torch.random.fork_rng(devices=[]):
-            tokenizer = AutoTokenizer.from_pretrained(str(folder), **_LOCAL)
-            config = AutoConfig.from_pretrained(str(folder), **_LOCAL)
-            network = AutoModel.from_config(config, attn_implementation=attention, dtype=torch.float32)
-    except Exception as error:  # transformers passes on its readers' errors, of many kinds
-        raise InputError(
-            f"{folder}: the encoder's files are damaged or missing ({one_line(error)}); copy the model again"
-        ) from None
+    told = model_files.telling(folder, "the encoder's files are damaged or missing", "copy the model again")
+    # The weights drawn here are thrown away, and must not move anybody's random state.
+    with told, model_files.quiet(), torch.random.fork_rng(devices=[]):
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), **_LOCAL)
+        config = AutoConfig.from_pretrained(str(folder), **_LOCAL)
+        network = AutoModel.from_config(config, attn_implementation=attention, dtype=torch.float32)
     network.pooler = None
     return network, tokenizer
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,8 +15,9 @@ from negsample.io.files import atomic_json, file_digest
 from negsample.models.batching import pad
 from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import Encoder, load_encoder
-from negsample.models.language.model_files import load_weights
-from negsample.models.summarizers.budget import Budget, best_choices, extract, sentences_of
+from negsample.models.language.model_files import DAMAGED, load_weights, telling
+from negsample.models.language.networks import padded
+from negsample.models.summarizers import Budget, best_choices, extract, sentences_of, summaries_of
 from negsample.recent import Recent
 from negsample.records import Source
 from negsample.seeds import generator
@@ -149,15 +150,11 @@ class Extractor:
         documents = self.read([source.document for source in sources])
         vectors, mask = pad([document.vectors.astype(np.float32) for document in documents])
         places, _ = pad([_places(document) for document in documents])
-        counts, _ = pad([np.array(document.counts, np.float32)[:, None] for document in documents])
+        counts, _ = padded([document.counts for document in documents], 0, "cpu")
         most = self.budget.words if self.budget.words is not None else int(counts.sum()) + 1
-        return {
-            "vectors": torch.from_numpy(vectors),
-            "places": torch.from_numpy(places),
-            "counts": torch.from_numpy(counts)[:, :, 0].long(),
-            "mask": torch.from_numpy(mask).bool(),
-            "words": torch.full((len(documents),), most),
-        }
+        arrays = {"vectors": vectors, "places": places, "mask": mask}
+        found = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return found | {"counts": counts, "words": torch.full((len(documents),), most)}
 
     def best(self, sources: Sequence[Source]) -> list[list[int]]:
         """The best extract of each source by the oracle, looked for once; none without references."""
@@ -174,14 +171,7 @@ class Extractor:
 
     def targets(self, sources: Sequence[Source]) -> Tensor:
         """The best extracts int64 [B, T], −1 after the end of each."""
-        rows = self.best(sources)
-        width = max([1, *map(len, rows)])
-        return torch.tensor([[*own, *[-1] * (width - len(own))] for own in rows]).reshape(len(rows), width)
-
-    def steps(self, inputs: Mapping[str, Tensor]) -> int:
-        """How many sentences may be chosen at most."""
-        most = inputs["mask"].shape[1]
-        return min(most, self.budget.sentences or most)
+        return cast("Tensor", padded(self.best(sources), -1, "cpu")[0])
 
     def decode(
         self, inputs: Mapping[str, Tensor], sources: Sequence[Source], draw: tuple[object, ...] | None = None
@@ -197,8 +187,9 @@ class Extractor:
                 row[:n] = rng.gumbel(size=n)
             return (logits + torch.from_numpy(noise).to(logits.device)).argmax(1)
 
+        most = inputs["mask"].shape[1]
         with torch.no_grad():
-            return self.network.walk(inputs, choose, self.steps(inputs))[0]
+            return self.network.walk(inputs, choose, min(most, self.budget.sentences or most))[0]
 
     def texts(self, sources: Sequence[Source], sequences: Tensor) -> list[str]:
         """The summaries that choices [B, T] mean."""
@@ -208,38 +199,26 @@ class Extractor:
 
     def summarize(self, documents: Sequence[str]) -> list[str]:
         """A summary of each document, by greedy choice."""
-        device = next(self.network.parameters()).device
-        self.network.eval()
-        found: list[str] = []
-        for start in range(0, len(documents), _BATCH):
-            own = [Source(document, document) for document in documents[start : start + _BATCH]]
-            inputs = {name: tensor.to(device) for name, tensor in self.inputs(own).items()}
-            found += self.texts(own, self.decode(inputs, own))
-        return found
+        return summaries_of(self, documents, _BATCH)
 
     def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
         """Write weights, encoder and, last, ``config.json`` with ``facts``, into ``folder``."""
         from safetensors.torch import save_model
 
         folder.mkdir(parents=True, exist_ok=True)
-        encoder = folder / "encoder"
-        encoder.mkdir(exist_ok=True)
         save_model(self.network, str(folder / "model.safetensors"))
-        about = {"model_type": KIND, "encoder": self.encoder.save(encoder), "budget": asdict(self.budget)}
+        about = {"model_type": KIND, "encoder": self.encoder.save(folder / "encoder"), "budget": asdict(self.budget)}
         digest = file_digest(folder / "model.safetensors").hex()
         atomic_json(folder / "config.json", {**about, "weights_sha256": digest, **facts})
 
     @classmethod
     def load(cls, folder: Path) -> "Extractor":
         """The extractor that ``save`` wrote. Raises InputError where a file is missing or damaged."""
-        try:
+        with telling(folder / "config.json", *DAMAGED, KeyError, TypeError, ValueError, OSError):
             about = json.loads((folder / "config.json").read_text(encoding="utf-8"))
             encoder = load_encoder(about["encoder"], folder / "encoder")
             made = cls.new(encoder, Budget(**about["budget"]), seed=0)
-            expected = about["weights_sha256"]
-        except (KeyError, TypeError, ValueError, OSError) as error:
-            raise InputError(f"{folder / 'config.json'}: damaged ({error!r}); copy the model again") from None
-        load_weights(made.network, folder, expected)
+            load_weights(made.network, folder, about["weights_sha256"])
         return made
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,7 +15,10 @@ from negsample.errors import InputError
 from negsample.io.files import atomic_json
 from negsample.io.read import SAMPLE_PATH
 from negsample.models.language.language_model import lm_folder, load_lm
-from negsample.models.language.model_files import quiet
+from negsample.models.language.model_files import DAMAGED, quiet, telling
+from negsample.models.language.networks import padded
+from negsample.models.summarizers import summaries_of
+from negsample.models.summarizers.extractor import KIND, Extractor
 from negsample.records import Source
 from negsample.seeds import generator
 from negsample.text import word_tokens
@@ -107,9 +110,8 @@ class LanguageSummarizer:
         """
         found = load_lm(model, device="cpu", shared=False, only_reads=False)
         if found.kind == "masked":
-            raise InputError(
-                f"{model}: a masked language model writes nothing; give a causal one or an encoder–decoder"
-            )
+            advice = "give a causal one or an encoder–decoder"
+            raise InputError(f"{model}: a masked language model writes nothing; {advice}")
         if found.tokenizer.eos_token_id is None:
             raise InputError(f"{model}: its tokenizer has no end-of-text token, so a summary could not end")
         about = lm_folder(model) / ABOUT
@@ -124,14 +126,8 @@ class LanguageSummarizer:
         """Token ids and mask of the documents, cut at the limit; a causal model's with the prompt, padded on the left."""
         documents = [source.document for source in sources]
         if not self.causal:
-            found = self.tokenizer(
-                documents,
-                truncation=True,
-                max_length=self.limits.document_tokens,
-                padding=True,
-                padding_side="right",
-                return_tensors="pt",
-            )
+            how = {"truncation": True, "max_length": self.limits.document_tokens, "padding_side": "right"}
+            found = self.tokenizer(documents, padding=True, return_tensors="pt", **how)
             return {name: found[name] for name in ("input_ids", "attention_mask")}
         end = self.tokenizer(self.limits.prompt, add_special_tokens=False)["input_ids"]
         room = self.limits.document_tokens - len(end)
@@ -150,18 +146,13 @@ class LanguageSummarizer:
         """Token ids int64 [B, T] of first references with the end token, cut at the limit; −100 after it, and for none."""
         end = self.tokenizer.eos_token_id
         rows: list[list[int]] = []
-        for source in sources:
-            if not source.references:
-                rows.append([])
-                continue
-            reference = source.references[0]
+        for reference in (source.references[:1] for source in sources):
             # A sequence-to-sequence model learns its tokenizer's own marks; a causal one goes on from the prompt.
-            text = f" {reference.strip()}" if self.causal else reference
+            text = "".join(f" {one.strip()}" if self.causal else one for one in reference)
             ids = self.tokenizer(text, add_special_tokens=not self.causal)["input_ids"]
             ids = ids[:-1] if ids[-1:] == [end] else ids
-            rows.append([*ids[: self.limits.summary_tokens - 1], end])
-        width = max(1, *map(len, rows))
-        return torch.tensor([own + [END] * (width - len(own)) for own in rows])
+            rows.append([*ids[: self.limits.summary_tokens - 1], end] if reference else [])
+        return cast("Tensor", padded(rows, END, "cpu")[0])
 
     def decode(
         self,
@@ -216,19 +207,9 @@ class LanguageSummarizer:
 
     def summarize(self, documents: Sequence[str], draw: int = 0) -> list[str]:
         """A summary of each document, by beam search, or drawn (``draw`` tells one from another) where ``top_k`` is set."""
-        self.network.eval()
-        device = next(self.network.parameters()).device
-        found: list[str] = []
-        for i in range(0, len(documents), _BATCH):
-            # A text is its own name: what is drawn for it depends on nothing else.
-            own = [Source(document, document) for document in documents[i : i + _BATCH]]
-            inputs = {name: t.to(device) for name, t in self.inputs(own).items()}
-            if self.limits.top_k:
-                made = self.decode(inputs, own, ("summary", draw), top_k=self.limits.top_k)
-            else:
-                made = self.decode(inputs, own, beams=self.limits.beams)
-            found += self.texts(own, made)
-        return found
+        if self.limits.top_k:
+            return summaries_of(self, documents, _BATCH, draw=("summary", draw), top_k=self.limits.top_k)
+        return summaries_of(self, documents, _BATCH, beams=self.limits.beams)
 
     def save(self, folder: Path, facts: Mapping[str, Any]) -> None:
         """Write a folder in the layout of ``transformers``, with ``facts`` in ``negsample.json``."""
@@ -237,6 +218,22 @@ class LanguageSummarizer:
             atomic_json(folder / ABOUT, asdict(self.limits))
             atomic_json(folder / "negsample.json", facts)
             self.network.model.save_pretrained(folder)
+
+
+def load_summarizer(model: str) -> Extractor | LanguageSummarizer:
+    """The summarizer in a folder (``negsample reinforce`` writes them), or a language model by folder or hub id.
+
+    Raises InputError where there is none, or it can't be read.
+    """
+    path = Path(model).expanduser() / "config.json"
+    if path.is_file():
+        with telling(path, *DAMAGED):
+            kind = json.loads(path.read_text(encoding="utf-8"))
+        if kind.get("model_type") == KIND:
+            return Extractor.load(path.parent)
+        if "head" in kind:
+            raise InputError(f"{model}: is an estimator, which scores summaries and writes none")
+    return LanguageSummarizer.load(model)
 
 
 def stand_in(kind: str, limits: Limits) -> LanguageSummarizer:

@@ -34,12 +34,13 @@ def reinforce(
     from negsample.io.files import replacing
     from negsample.io.read import read_rows
     from negsample.rewards import Reward
+    from negsample.settings import read_settings
     from negsample.train.job import told_after
-    from negsample.train.reinforce.config import read_reinforce_config
-    from negsample.train.reinforce.job import reinforce as train_by_reward
+    from negsample.train.reinforce import reinforce as train_by_reward
+    from negsample.train.reinforce.config import ReinforceConfig
 
     options.check_given(config, values)
-    settings = read_reinforce_config(config, values or []).resolved()
+    settings = read_settings(ReinforceConfig, config, values or [], "reinforce").resolved()
     if smoke:
         from negsample.papers.stand_ins import small_reinforce
 
@@ -153,10 +154,10 @@ def generate_summaries(
 
 def make_summarizer(model: str, words: int | None, sentences: int | None) -> Callable[[Sequence[str]], list[str]]:
     """What ``--model`` names, as a function of documents. Raises InputError where there is no such thing."""
-    from negsample.models.summarizers.budget import Budget, lead, ranked
+    from negsample.models.summarizers import Budget, lead, ranked
 
     if model not in ("lead", "textrank"):
-        from negsample.models.summarizers import load_summarizer
+        from negsample.models.summarizers.language_model import load_summarizer
 
         if words is not None or sentences is not None:
             raise InputError("--words and --sentences are for lead and textrank; a model has its own budget")

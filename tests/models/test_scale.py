@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.models.scale import logits, scale_of, scaled
+from negsample.models.folder import logits, scale_of, scaled
 
 
 def expit(z: np.ndarray) -> np.ndarray:

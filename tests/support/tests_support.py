@@ -55,6 +55,20 @@ def save_untrained(folder: Path, head: str, encoder: str, **how: Any) -> Path:
     return folder
 
 
+def split_of(kinds: list[str], labels: list[float], documents: list[int], aspects: Any = None) -> Any:
+    """A split without texts; ``aspects`` [n, 4]: labels given of them, and a labelled summary then counts three times."""
+    import numpy as np
+
+    from negsample.train.data import Split
+
+    names, numbers = list(dict.fromkeys(kinds)), np.arange(len(kinds), dtype=np.int32)
+    said = None if aspects is None else np.array(aspects, np.float32).T
+    return Split(
+        None, None, None, np.array(documents, np.int32), numbers, np.array(labels, np.float32),  # type: ignore[arg-type]
+        np.array([names.index(kind) for kind in kinds], np.int32), names, 1, said, 1.0 if said is None else 3.0,
+    )  # fmt: skip
+
+
 def command_line(
     *arguments: object, check: int | None = 0, cwd: Path | None = None, input: str | bytes = "", encoding: str = "utf-8"
 ) -> subprocess.CompletedProcess:

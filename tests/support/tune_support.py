@@ -16,8 +16,8 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
+from negsample.train.search import tune
 from negsample.train.search.settings import read_search
-from negsample.train.search.tune import tune
 
 SEARCH = """
 train: {corpus: none, head: fc}

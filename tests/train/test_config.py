@@ -3,7 +3,7 @@
 import pytest
 
 from negsample.errors import InputError
-from negsample.train.config import TrainConfig, make_config, read_config
+from negsample.train.config import TrainConfig, make_config
 
 
 def test_defaults_follow_the_head():
@@ -36,20 +36,6 @@ def test_a_wrong_value_is_refused_by_name(key, value):
     assert "\n" not in str(error.value)
     with pytest.raises(InputError, match="redraws"):
         make_config({"head": "align", "redraws": 2})
-
-
-@pytest.mark.parametrize(
-    ("name", "command"),
-    [
-        ("p3_table1_newsroom", "tables p3-table1"),
-        ("p3_table2_cnn_dailymail", "tables p3-table2"),
-        ("p3_table3_transfer", "transfer"),
-        ("reinforce_sample", "reinforce"),
-    ],
-)
-def test_packaged_files_name_their_command(name, command):
-    with pytest.raises(InputError, match=f"{name}: is not for train .* run negsample {command} --config {name}"):
-        read_config(name)
 
 
 def test_no_set_of_negatives_beyond_the_last_epoch():

@@ -11,7 +11,8 @@ from negsample.errors import InputError
 from negsample.io import files
 from negsample.train import data
 from negsample.train.config import make_config
-from negsample.train.data import BatchOrder, open_split, prepare_split, redrawn, share
+from negsample.train.data import open_split, prepare_split
+from negsample.train.fit.loop import BatchOrder, redrawn, share
 from negsample.train.job import train
 
 LENGTHS = st.lists(st.integers(1, 500), min_size=1, max_size=300).map(np.array)

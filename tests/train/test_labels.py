@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from scipy import stats
-from tests_support import command_line, story
+from tests_support import command_line, split_of, story
 
 from negsample import Estimator
 from negsample.corpora.pairs import CorpusOptions
@@ -19,26 +18,17 @@ from negsample.eval.examples import evaluate
 from negsample.io.read import read_examples
 from negsample.records import document_key
 from negsample.train.config import make_config
-from negsample.train.data import SPLITS, Split, make_examples
+from negsample.train.data import SPLITS, make_examples
 from negsample.train.fit.align import rank, ranking_loss
 from negsample.train.job import loss_of, train
 from negsample.train.labels import LABELLED, Labelled, read_labels
 
+CAT = "The cat sat. It rained."
 ROWS: list[dict[str, Any]] = [
+    {"document": CAT, "summary": "A cat sat.", "scores": {"good": 5, "clear": 2}, "by": "judge:m"},
+    {"document": CAT, "summary": "Rain fell.", "scores": {"good": 1, "clear": None}, "by": "judge:m"},
     {
-        "document": "The cat sat. It rained.",
-        "summary": "A cat sat.",
-        "scores": {"good": 5, "clear": 2},
-        "by": "judge:m",
-    },
-    {
-        "document": "The cat sat. It rained.",
-        "summary": "Rain fell.",
-        "scores": {"good": 1, "clear": None},
-        "by": "judge:m",
-    },
-    {
-        "document": "The  cat sat. It rained.",
+        "document": CAT.replace(" ", "  ", 1),
         "summary": "A cat sat.",
         "scores": {"good": 3, "clear": 4},
         "by": "judge:m",
@@ -94,19 +84,6 @@ def test_aspects_have_labels_of_their_own(tmp_path: Path) -> None:
     alone, _ = labels_of(path, None, {"form": "clear", "support": "good"})
     assert table_of(alone)["A dog."]["score"] == pytest.approx((0.5 + 0.25) / 2)
     assert alone.about["without_label"] == 2  # the rain and the hen
-
-
-@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
-def test_tables_are_read_like_json_lines(ending: str, tmp_path: Path) -> None:
-    flat = pd.DataFrame([{"document": r["document"], "summary": r["summary"], **r["scores"]} for r in ROWS[:4]])
-    path = tmp_path / f"labels.{ending}"
-    if ending == "parquet":
-        flat.to_parquet(path)
-    else:
-        flat.to_csv(path, sep="," if ending == "csv" else "\t", index=False)
-    found, _ = labels_of(str(path), "clear")
-    assert table_of(found)["A cat sat."] == {"score": 0.5}
-    assert found.about["scores"][0]["missing"] == 1
 
 
 def test_the_usual_names_are_found_and_others_asked_for(tmp_path: Path) -> None:
@@ -202,23 +179,14 @@ def test_losses_of_labels() -> None:
         loss_of(make_config({"labels": "x", "head": "align", "loss": "bce"}), None)
 
 
-def split_of(labels: list[float], aspects: list[list[float]], kinds: list[str], documents: list[int]) -> Split:
-    names, nothing = list(dict.fromkeys(kinds)), None
-    return Split(
-        nothing, nothing, nothing,  # type: ignore[arg-type]
-        np.array(documents, np.int32), np.arange(len(kinds), dtype=np.int32), np.array(labels, np.float32),
-        np.array([names.index(kind) for kind in kinds], np.int32), names, 1,
-        np.array(aspects, np.float32).T, label_weight=3.0,
-    )  # fmt: skip
-
-
 NAN = float("nan")
 
 
 def test_what_labels_rank() -> None:
     # Aspects stand in the order coverage, support, coherence, form; 0.05 apart is no difference.
     aspects = [[0.2, NAN, 0.5, NAN], [0.9, 0.1, 0.55, NAN], [0.5, 0.8, NAN, NAN], [NAN] * 4, [NAN] * 4]
-    split = split_of([0.5, 1.0, 0.55, 1.0, 0.3], aspects, [LABELLED] * 3 + ["original", "swap"], [0, 0, 0, 1, 1])
+    kinds = [LABELLED] * 3 + ["original", "swap"]
+    split = split_of(kinds, [0.5, 1.0, 0.55, 1.0, 0.3], [0, 0, 0, 1, 1], aspects)
     ranks = rank(split)
     pairs = [{tuple(pair) for pair in own.tolist()} for own in ranks.pairs]
     assert pairs == [{(1, 0), (1, 2), (3, 4)}, {(1, 0), (1, 2), (2, 0)}, {(2, 1)}, {(3, 4)}, set()]
@@ -227,7 +195,7 @@ def test_what_labels_rank() -> None:
 
 
 def test_the_loss_of_labels_by_hand() -> None:
-    split = split_of([0.5, 1.0, 1.0, 0.0], [[NAN] * 4] * 4, [LABELLED] * 2 + ["original", "swap"], [0, 0, 1, 1])
+    split = split_of([LABELLED] * 2 + ["original", "swap"], [0.5, 1.0, 1.0, 0.0], [0, 0, 1, 1], [[NAN] * 4] * 4)
     ranks = rank(split)
     z = torch.zeros(4, 5)
     z[:, 0] = torch.tensor([0.2, -0.4, 1.0, 0.5])

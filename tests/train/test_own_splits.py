@@ -23,8 +23,8 @@ from negsample.settings import make_settings
 from negsample.train.config import make_config
 from negsample.train.data import find_corpora, make_examples
 from negsample.train.job import train
+from negsample.train.reinforce import read_sources
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.job import read_sources
 
 NAMES = ("train", "validation", "test")
 # Documents and summaries by number. Also held out: 20, 12 and their like by document, 13's and 22's summaries.

@@ -137,9 +137,9 @@ def test_a_mistake_clears_what_its_own_call_has_made_and_no_more(config, tmp_pat
     out = tmp_path / "run"
 
     def ends(error, *, learned=False, **options):
-        def end(accelerator, config, loss, parts, splits, work, *_):
+        def end(run):
             if learned:
-                (work / "judge.pt").touch()
+                (run.work / "judge.pt").touch()
             raise error
 
         monkeypatch.setattr(job, "fit_and_test", end)

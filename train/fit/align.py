@@ -4,10 +4,9 @@ What it learns from is which examples of a document rank above which (``rank``, 
 """
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,23 +19,19 @@ from negsample.models.align.aspects import ASPECTS
 from negsample.models.align.judge import new_judge
 from negsample.models.align.support import new_network
 from negsample.models.build import Parts
-from negsample.models.features.align import AlignFeatures, text_of
+from negsample.models.features.align import AlignFeatures, Compared, stack, texts_of
 from negsample.models.heads.align import Align, untrained
 from negsample.negatives import ASPECT_OF, kinds_for
 from negsample.records import LABELLED, Pair
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
-from negsample.train.config import TrainConfig
-from negsample.train.data import ORIGINAL, Split
-from negsample.train.fit.align_features import ComputedFeatures, compute_features, stored_features
-from negsample.train.fit.checkpoint import Callbacks, Checkpoints, Position, TrainingLog
+from negsample.train.data import FOUND, ORIGINAL, Split
+from negsample.train.fit.align_features import compute_features, stored_features
+from negsample.train.fit.checkpoint import Checkpoints, Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
-from negsample.train.fit.loop import run_epochs
+from negsample.train.fit.loop import Run, run_epochs
 from negsample.train.fit.support import train_support
-
-if TYPE_CHECKING:
-    from accelerate import Accelerator
 
 # How strongly the head is held to the sum it begins as: damage made by rule is narrower than what systems do.
 # Chosen on human judgments set apart for it (docs/recipes.md): below 0.1 the aspects agree less with people.
@@ -80,11 +75,11 @@ def rank(split: Split) -> Ranked:
     summary does above another. Aspects see the kinds that damage them (``negsample.negatives``) and the labels given of
     them; the overall score sees all.
     """
-    original, kinds, said = split.is_original, split.kinds, np.tile(split.labels, (1 + len(ASPECTS), 1))
+    original, kinds, said = split.of(ORIGINAL), split.kinds, np.tile(split.labels, (1 + len(ASPECTS), 1))
     for own, aspect in zip(said[1:], ASPECTS, strict=True):
         own[~np.isin(split.kind_of, [*kinds_for(aspect), ORIGINAL])] = np.nan
     if split.aspects is not None:
-        said[1:, split.is_labelled] = split.aspects[:, split.is_labelled]
+        said[1:, split.of(LABELLED)] = split.aspects[:, split.of(LABELLED)]
     # Of an aspect that nothing damages the originals teach nothing.
     said[[len(set(own[np.isfinite(own)].tolist())) < 2 for own in said]] = np.nan
     order = np.argsort(split.document_of, kind="stable")
@@ -130,17 +125,18 @@ def _mean(values: Tensor, weights: Tensor) -> Tensor:
     return (values * weights).sum() / weights.sum()
 
 
-def forward(network: Align, computed: ComputedFeatures, rows: np.ndarray) -> Tensor:
+def forward(network: Align, computed: Sequence[Compared], rows: np.ndarray) -> Tensor:
     """Logits [len(rows), 5]; in blocks, for one long document makes all that go through with it as long."""
-    blocks = [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
-    return torch.cat([network(**computed.tensors(block)) for block in blocks])
+    blocks = [[computed[row] for row in rows[start : start + _BLOCK]] for start in range(0, len(rows), _BLOCK)]
+    return torch.cat([network(**stack(block)) for block in blocks])
 
 
 class _InMemory(Checkpoints):
     """The best weights of ``network``. It learns in seconds: a run that is killed begins it again, with the same result."""
 
     def __init__(self, network: Align) -> None:
-        self.network, self.best = network, copy.deepcopy(network.state_dict())
+        self.network = network
+        self.keep_best(0)
 
     def save(self, position: Position) -> None:
         """Nothing."""
@@ -151,23 +147,18 @@ class _InMemory(Checkpoints):
 
 
 def fit_head(
-    network: Align,
-    config: TrainConfig,
-    train: tuple[Split, ComputedFeatures],
-    validation: tuple[Split, ComputedFeatures],
-    work: Path,
-    callbacks: Callbacks,
+    run: Run, network: Align, train: tuple[Split, list[Compared]], validation: tuple[Split, list[Compared]]
 ) -> None:
     """Train ``network`` in place with Adam over batches of documents; the weights best on ``validation`` at the end."""
-    (split, computed), (held_split, held_computed) = train, validation
+    config, (split, computed), (held_split, held_computed) = run.config, train, validation
     ranks, held = rank(split), rank(held_split)
     position, kept = Position(), _InMemory(network)
-    log = TrainingLog(work / "training.jsonl", callbacks)
+    log = TrainingLog(run.work / "training.jsonl", run.callbacks)
     log.rewind(position)
     optimizer = torch.optim.Adam(network.parameters(), lr=float(config.learning_rate or 0.02))
     everything, squared = np.concatenate(held.documents), config.loss == "mse"
     size, epochs, prior = int(config.batch_size or 64), int(config.epochs or 0), _PRIOR
-    if split.is_labelled.any():
+    if split.of(LABELLED).any():
         size, prior = max(1, min(size, len(ranks.documents) // _STEPS)), _PRIOR_OF_LABELS
     if epochs and not squared and not any(map(len, ranks.pairs)):
         raise InputError(
@@ -194,10 +185,8 @@ def fit_head(
         logits = forward(network, held_computed, everything)
         return log.losses(position, float(ranking_loss(logits, held, everything, squared)))
 
-    run_epochs(
-        position, epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,
-        steps=epochs * -(-len(ranks.documents) // size), checkpoint_every=config.checkpoint_every,
-    )  # fmt: skip
+    steps = epochs * -(-len(ranks.documents) // size)
+    run_epochs(position, epochs, config, batches=batches, step=step, validate=validate, kept=kept, steps=steps)
     network.load_state_dict(kept.best)
     network.eval()
     if not epochs:
@@ -216,56 +205,44 @@ def beginning(split: Split, most: int) -> Split:
 
 def documents_of(split: Split) -> list[str]:
     """The different documents of a split, in order, at most as many as a judge can use."""
+    texts = (texts_of([split.documents[row]])[0] for row in dict.fromkeys(split.document_of.tolist()))
     found: dict[str, None] = {}
-    for row in dict.fromkeys(split.document_of.tolist()):
-        found.setdefault(text_of(split.documents[row]))
-        if len(found) == MOST_DOCUMENTS:
-            break
+    while len(found) < MOST_DOCUMENTS and (text := next(texts, None)) is not None:
+        found.setdefault(text)
     return list(found)
 
 
 def pairs_to_damage(split: Split, most: int) -> list[Pair]:
     """A split's first ``most`` documents with their summaries, no summary twice, their numbers for ids; where all summaries are
     there to be judged, and may be untrue, with the documents' first sentences in their place."""
-    anything = split.is_original.any()
-    documents, summaries = originals(split, most, split.is_original if anything else None)
-    if not anything:
-        documents = list(dict.fromkeys(documents))
+    documents, summaries = originals(split, most, ORIGINAL)
+    if not documents:
+        documents = list(dict.fromkeys(originals(split, most)[0]))
         summaries = [" ".join(split_sentences(document)[:_FIRST]) for document in documents]
-    return [
-        Pair(str(number), document, summary)
-        for number, (document, summary) in enumerate(zip(documents, summaries, strict=True))
-    ]
+    return [Pair(str(number), *texts) for number, texts in enumerate(zip(documents, summaries, strict=True))]
 
 
-def originals(split: Split, most: int, which: np.ndarray | None = None) -> tuple[list[str], list[str]]:
-    """The documents and the summaries of a split's first ``most`` pairs that are not damaged (or of those that are ``which``,
-    bool [n]), no summary twice."""
+def originals(split: Split, most: int, *kinds: str) -> tuple[list[str], list[str]]:
+    """The documents and the summaries of a split's first ``most`` pairs that are not damaged (or are of the ``kinds``), no
+    summary twice."""
     _, first = np.unique(split.summary_of, return_index=True)
-    kept = np.zeros(len(split), bool)
-    kept[first] = True
-    documents, summaries = split.read(np.flatnonzero(kept & (split.is_found if which is None else which))[:most])
-    return list(map(text_of, documents)), list(map(text_of, summaries))
+    kept = np.isin(np.arange(len(split)), first)
+    documents, summaries = split.read(np.flatnonzero(kept & split.of(*(kinds or FOUND)))[:most])
+    return texts_of(documents), texts_of(summaries)
 
 
-def fit_align(
-    accelerator: "Accelerator",
-    config: TrainConfig,
-    parts: Parts,
-    splits: Mapping[str, Split],
-    work: Path,
-    callbacks: Callbacks,
-) -> dict[str, Any]:
-    """Train the judge (where ``config.judges``) and the head of ``parts`` on the train and validation splits.
+def fit_align(run: Run) -> dict[str, Any]:
+    """Train the judges (where ``config.judges``) and the head.
 
-    A language model is not trained; what is ordinary for it is learned from the originals. Where ``parts``
-    have a head already (loaded from a model folder), its training goes on; its judge and its language model stay.
-    The processes of ``accelerator`` read the features and train the judge together, on its device; the main one trains
+    A language model is not trained; what is ordinary for it is learned from the originals. Where there
+    is a head already, its training goes on; its judges and its language model stay.
+    The processes read the features and train the judge together, on its device; the main one trains
     the head, with its few hundred weights, on the CPU, and it alone has the trained head then.
-    Returns what the judge learned. What is finished lies in ``work``: the judge's checkpoints, the features of each split.
+    Returns what the judges learned. What is finished lies in ``run.work``: their checkpoints, the features of each split.
     """
-    features, network = _parts(parts)
-    tell = callbacks.say if accelerator.is_main_process else lambda _: None
+    accelerator, config, splits, work = run.accelerator, run.config, run.splits, run.work
+    features, network = _parts(run.parts)
+    tell = run.callbacks.say if accelerator.is_main_process else lambda _: None
     found: dict[str, Any] = {}
     fresh = network is None and config.judges and bool(config.epochs)
     if fresh:
@@ -277,57 +254,50 @@ def fit_align(
         assert features.judge is not None
         documents, held_out = (documents_of(splits[name]) for name in ("train", "validation"))
         right = train_judge(accelerator, features.judge, documents, held_out, config.judge_steps, config.seed, work)
-        found["judge"] = right
-        tell(
-            "judge: " + ", ".join(f"{name} {share:.3f}" for name, share in right.items()) + " of damaged stretches seen"
-        )
+        shares = ", ".join(f"{name} {share:.3f}" for name, share in right.items())
+        tell(f"judge: {shares} of damaged stretches seen")
         begun, tokenizer = new_network(features.encoder, config.attention, config.seed, ready.SUPPORT)
         pairs, held_pairs = (pairs_to_damage(splits[name], MOST_DOCUMENTS) for name in ("train", "validation"))
         features.support, seen = train_support(
             accelerator, begun, tokenizer, features.encoder.fingerprint, pairs, held_pairs, config.support_steps, config.seed,
             work,
         )  # fmt: skip
-        found["support"] = seen
+        found = {"judge": right, "support": seen}
         tell(f"support judge: {seen['all']:.3f} of untrue sentences doubted more than true ones")
     network = network if network is not None else untrained(features.sources, config.seed)
     most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
     learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))
     if len(learnt) < len(splits["train"]):
         tell(f"the head learns from the first {len(learnt)} of {len(splits['train'])} examples")
-    train, validation = (
-        (split, compute_features(accelerator, features, split, work / "features", name))
+    computed, held_computed = (
+        compute_features(accelerator, features, split, work / "features", name)
         for name, split in (("train", learnt), ("validation", held))
     )
     if accelerator.is_main_process:
-        fit_head(network, config, train, validation, work, callbacks)
-    parts.network, parts.options = network, {"sources": features.sources}
+        fit_head(run, network, (learnt, computed), (held, held_computed))
+    run.parts.network, run.parts.options = network, {"sources": features.sources}
     return found
 
 
-def align_outputs(
-    accelerator: "Accelerator", parts: Parts, split: Split, work: Path, name: str
-) -> dict[str, np.ndarray]:
+def align_outputs(run: Run, split: Split, name: str) -> dict[str, np.ndarray]:
     """``score`` and each aspect, float32 [n], of a split; its features are kept in ``work/features`` as ``name``.
 
-    The processes of ``accelerator`` share out the features; the scores are those of the head that each has.
+    The processes share out the features; the scores are those of the head that each has.
     """
-    features, network = _parts(parts)
+    features, network = _parts(run.parts)
     assert network is not None
-    computed = compute_features(accelerator, features, split, work / "features", name)
+    computed = compute_features(run.accelerator, features, split, run.work / "features", name)
     logits = _logits(network, computed).astype(np.float64)
     return dict(zip(Align.outputs, (1 / (1 + np.exp(-logits))).astype(np.float32).T, strict=True))
 
 
-def ranking_on(parts: Parts, split: Split, work: Path, seed: int) -> list[dict[str, Any]]:
-    """``compare_untrained`` of trained ``parts`` on the test split, whose features lie in ``work/features``.
-
-    Only on the main process, and after ``align_outputs`` of that split.
-    """
-    features, network = _parts(parts)
+def ranking_on(run: Run, split: Split) -> list[dict[str, Any]]:
+    """``compare_untrained`` on the test split; only on the main process, and after ``align_outputs`` of that split."""
+    features, network = _parts(run.parts)
     assert network is not None
-    computed = stored_features(split, work / "features", "test")
-    plain = _logits(untrained(features.sources, seed), computed)
-    return compare_untrained(split, _logits(network, computed), plain, seed)
+    computed = stored_features(split, run.work / "features", "test")
+    plain = _logits(untrained(features.sources, run.config.seed), computed)
+    return compare_untrained(split, _logits(network, computed), plain, run.config.seed)
 
 
 def _parts(parts: Parts) -> tuple[AlignFeatures, Align | None]:
@@ -338,7 +308,7 @@ def _parts(parts: Parts) -> tuple[AlignFeatures, Align | None]:
 
 
 @torch.no_grad()
-def _logits(network: Align, computed: ComputedFeatures) -> np.ndarray:
+def _logits(network: Align, computed: Sequence[Compared]) -> np.ndarray:
     """Logits float32 [n, 5] of a split."""
     network.eval()
     return forward(network, computed, np.arange(len(computed))).numpy()
@@ -352,7 +322,7 @@ def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed
     """
     kinds = split.kind_of
     # A pair's copies follow its original (``negatives.generate``); its document may have other summaries.
-    original = np.maximum.accumulate(np.where(split.is_original, np.arange(len(split)), -1))
+    original = np.maximum.accumulate(np.where(split.of(ORIGINAL), np.arange(len(split)), -1))
     paired = (original >= 0) & (split.document_of[original] == split.document_of)
     rows = []
     for kind in sorted(set(split.kind_names) - {ORIGINAL, LABELLED}):

@@ -44,9 +44,8 @@ def save_weights(network: nn.Module, path: Path) -> None:
     """Write the weights of ``network`` to ``path``, whole or not at all."""
     from safetensors.torch import save_model
 
-    temporary = path.with_suffix(".tmp")
-    save_model(network, str(temporary))
-    temporary.replace(path)
+    with replacing(path) as stream:
+        save_model(network, stream.name)
 
 
 class Checkpoints:
@@ -74,26 +73,24 @@ class Checkpoints:
         """Write a checkpoint at ``position`` and delete the older ones."""
         # A step may be saved twice, after its batch and at the end of its epoch: the names differ.
         target = self._work / f"checkpoint-{position.epoch}-{position.batch}"
-        draft = self._work / "checkpoint.tmp"
-        if self._accelerator.is_main_process:
+        draft, accelerator = self._work / "checkpoint.tmp", self._accelerator
+        if accelerator.is_main_process:
             shutil.rmtree(draft, ignore_errors=True)
             draft.mkdir(parents=True)
-        self._accelerator.wait_for_everyone()
-        self._accelerator.save_state(str(draft))
+        accelerator.wait_for_everyone()
+        accelerator.save_state(str(draft))
         if self._memory is not None:
-            atomic_json(draft / f"own-{self._accelerator.process_index}.json", self._memory.state())
-        self._accelerator.wait_for_everyone()
-        if self._accelerator.is_main_process:
+            atomic_json(draft / f"own-{accelerator.process_index}.json", self._memory.state())
+        accelerator.wait_for_everyone()
+        if accelerator.is_main_process:
             values = {key: value for key, value in asdict(position).items() if value != float("inf")}
             atomic_json(draft / "position.json", values)
             draft.replace(target)
-            for path in self._work.glob("checkpoint-*"):
-                if path != target:
-                    shutil.rmtree(path, ignore_errors=True)
-            for path in self._work.glob("best-*"):
-                if path != self._best(position.best_epoch):
-                    path.unlink(missing_ok=True)
-        self._accelerator.wait_for_everyone()
+            for path in set(self._work.glob("checkpoint-*")) - {target}:
+                shutil.rmtree(path, ignore_errors=True)
+            for path in set(self._work.glob("best-*")) - {self._best(position.best_epoch)}:
+                path.unlink(missing_ok=True)
+        accelerator.wait_for_everyone()
 
     def keep_best(self, epoch: int) -> None:
         """Keep the weights as the best so far, those of ``epoch``."""
@@ -111,7 +108,7 @@ class Checkpoints:
 
 
 def find_checkpoint(work: Path) -> tuple[Path, Position] | None:
-    """Return the newest checkpoint in ``work`` and its position, or None."""
+    """The newest checkpoint in ``work`` and its position, or None."""
     about = [path / "position.json" for path in work.glob("checkpoint-*")]
     found = [(path.parent, Position(**json.loads(path.read_text("utf-8")))) for path in about if path.is_file()]
     return max(found, key=lambda item: (item[1].step, item[1].epoch), default=None)
@@ -177,7 +174,7 @@ class TrainingLog:
 
 
 def read_epochs(path: Path) -> list[dict[str, Any]]:
-    """Return what the log at ``path`` holds of each epoch, in order."""
+    """What the log at ``path`` holds of each epoch, in order."""
     with open(path, encoding="utf-8") as stream:
         # With ``log_examples`` most lines are steps: one at a time is kept.
         lines = (json.loads(line) for line in stream)

@@ -2,11 +2,17 @@
 
 ``run_epochs`` is the loop of all that is trained: these heads, head ``align``, summarizers by a reward. What differs (which
 batches, what a step and a validation are) it is given as functions.
+
+The batches are a function of (lengths, seed, epoch, batch size) and of nothing else: they are worked out here and not left
+to a data loader's state, so that a resumed run starts at the next step by counting, and so that the number of processes
+changes only who computes a step's examples, not which they are.
 """
 
 import contextlib
 import ctypes
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,11 +22,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from negsample.errors import InputError
+from negsample.models.build import Parts, make_network
 from negsample.models.features import Features
-from negsample.seeds import seed_from
+from negsample.seeds import generator, seed_from
 from negsample.terminal import Bar
-from negsample.train.config import TrainConfig
-from negsample.train.data import BatchOrder, Split, redrawn, share
+from negsample.train.config import TrainConfig, Training
+from negsample.train.data import FOUND, Split
 from negsample.train.fit.checkpoint import PRINTED, Callbacks, Checkpoints, Position, TrainingLog
 
 if TYPE_CHECKING:
@@ -34,19 +41,37 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _DEFAULT, _TRIM, _MMAP = 128 << 10, 1 << 28, 1 << 25
 # No loss and no weight of a training that goes well is so large.
 _MOST = 1e6
+# Batches whose examples are sorted by length together: long enough to waste little padding, short against an epoch.
+_GROUP = 50
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training: how the resolved ``config`` trains the network of ``parts`` on prepared ``splits``, by ``loss``.
+
+    Parts that have a network already (loaded from a model folder) are trained on. ``work`` holds checkpoints and
+    ``training.jsonl``.
+    """
+
+    accelerator: "Accelerator"
+    config: TrainConfig
+    loss: str
+    parts: Parts
+    splits: Mapping[str, Split]
+    work: Path
+    callbacks: Callbacks = PRINTED
 
 
 def run_epochs(
     position: Position,
     last: int,
-    patience: int,
+    config: Training,
     *,
     batches: Callable[[int, int], Iterable[B]],
     step: Callable[[B], tuple[float, int]],
     validate: Callable[[], float],
     kept: Checkpoints,
     steps: int,
-    checkpoint_every: int,
 ) -> None:
     """Train from ``position``, which moves along, to epoch ``last``, or until validation has stopped improving.
 
@@ -59,7 +84,7 @@ def run_epochs(
         while position.epoch < last:
             start = position.batch
             for batch in batches(position.epoch, start):
-                if position.batch > start and position.step % checkpoint_every == 0:
+                if position.batch > start and position.step % config.checkpoint_every == 0:
                     kept.save(position)
                 loss, count = step(batch)
                 check_sound(position.step, loss / max(1, count))
@@ -75,7 +100,7 @@ def run_epochs(
             if found < position.best_loss:
                 position.best_loss, position.best_epoch, position.stale = found, position.epoch, 0
                 kept.keep_best(position.epoch)
-            position.epoch = position.epoch + 1 if position.stale < patience else last
+            position.epoch = position.epoch + 1 if position.stale < config.patience else last
             position.batch, position.loss_sum, position.loss_count = 0, 0.0, 0
             kept.save(position)
 
@@ -99,35 +124,27 @@ def check_sound(step: int, loss: float = 0.0, network: nn.Module | None = None) 
             raise InputError(f"the {what} {told} at step {step}; lower learning_rate, or set mixed_precision=no")
 
 
-def fit(
-    accelerator: "Accelerator",
-    config: TrainConfig,
-    loss_name: str,
-    network: nn.Module,
-    features: Features,
-    train: Split,
-    validation: Split,
-    work: Path,
-    callbacks: Callbacks = PRINTED,
-) -> None:
-    """Train ``network`` in place until the epochs are over or validation has stopped improving; best weights at the end.
+def fit(run: Run) -> None:
+    """Train until the epochs are over or validation has stopped improving; the best weights at the end.
 
-    Goes on from the newest checkpoint in ``work`` where there is one. The weights that come out are the same whether or
-    not the run was killed and resumed (same machine and number of processes): the order of the examples and every
-    random number of a step depend only on (seed, step), and a checkpoint holds all the rest. Raises InputError as
-    ``check_sound``.
+    Goes on from the newest checkpoint in ``run.work`` where there is one. The weights that come out are the same whether or
+    not the run was killed and resumed (same machine and number of processes): the order of the examples and every random
+    number of a step depend only on (seed, step), and a checkpoint holds all the rest. Raises InputError as ``check_sound``.
     """
-    config = config.resolved()
+    config, features, accelerator = run.config, run.parts.features, run.accelerator
+    train, validation = run.splits["train"], run.splits["validation"]
+    # Padding is that of the corpus' own pairs.
+    features.fit(*train.units(np.flatnonzero(train.of(*FOUND))))
+    network = make_network(run.parts, config.seed)
     epochs, size = int(config.epochs or 0), int(config.batch_size or 1)
-    costs, documents = train.costs(features), train.document_of if loss_name in GROUPED else None
-    sets = [None] if config.redraws == 1 else redrawn(train.is_found, config.negatives, config.redraws)
+    costs, documents = train.costs(features), train.document_of if run.loss in GROUPED else None
+    sets = [None] if config.redraws == 1 else redrawn(train.of(*FOUND), config.negatives, config.redraws)
     orders = [BatchOrder(costs, size, documents, rows) for rows in sets]
     steps = sum(orders[epoch % len(orders)].per_epoch for epoch in range(epochs))
     prepared, optimizer = accelerator.prepare(network, make_optimizer(network, config))
-    loss = LOSSES[loss_name]
-    kept = Checkpoints(accelerator, work, network)
+    kept = Checkpoints(accelerator, run.work, network)
     position = kept.resume()
-    log = TrainingLog(work / "training.jsonl" if accelerator.is_main_process else None, callbacks)
+    log = TrainingLog(run.work / "training.jsonl" if accelerator.is_main_process else None, run.callbacks)
     log.rewind(position)
 
     def batches(epoch: int, start: int) -> Iterable[list[np.ndarray]]:
@@ -137,20 +154,17 @@ def fit(
     def step(batch: list[np.ndarray]) -> tuple[float, int]:
         set_learning_rate(optimizer, config, position.step, steps)
         torch.manual_seed(seed_from(config.seed, "step", position.step, accelerator.process_index))
-        total = train_step(accelerator, config, loss, prepared, optimizer, features, train, batch)
+        total = train_step(run, prepared, optimizer, batch)
         if config.log_examples:
             log.write(kind="step", step=position.step, ids=[train.id(i) for unit in batch for i in unit])
         return total, sum(map(len, batch))
 
     def validate() -> float:
-        logits = predict(accelerator, network, features, validation, size)
+        logits = predict(run, validation)
         labels, documents, weights = _truth(validation, slice(None))
-        return log.losses(position, float((loss(logits, labels, documents) * weights).mean()))
+        return log.losses(position, float((LOSSES[run.loss](logits, labels, documents) * weights).mean()))
 
-    run_epochs(
-        position, epochs, config.patience, batches=batches, step=step, validate=validate, kept=kept,
-        steps=steps, checkpoint_every=config.checkpoint_every,
-    )  # fmt: skip
+    run_epochs(position, epochs, config, batches=batches, step=step, validate=validate, kept=kept, steps=steps)
     kept.load_best(position.best_epoch)
 
 
@@ -189,26 +203,18 @@ LOSSES: dict[str, Loss] = {"bce": bce, "mse": mse, "ranking": ranking}
 GROUPED = frozenset({"ranking"})
 
 
-def train_step(
-    accelerator: "Accelerator",
-    config: TrainConfig,
-    loss: Loss,
-    network: nn.Module,
-    optimizer: Any,
-    features: Features,
-    split: Split,
-    batch: list[np.ndarray],
-) -> float:
+def train_step(run: Run, network: nn.Module, optimizer: Any, batch: list[np.ndarray]) -> float:
     """One optimiser step over ``batch``, shared by the processes; the sum of the batch's losses over all of them."""
+    accelerator, config, split = run.accelerator, run.config, run.splits["train"]
     pieces = share(batch, config.gradient_accumulation, accelerator.num_processes, accelerator.process_index)
     total = torch.zeros((), device=accelerator.device)
     for piece in pieces:
         with accelerator.accumulate(network):
             # A process without an example still takes part in the exchange of gradients, with weight 0.
             rows = piece if len(piece) else batch[0]
-            tensors = gather(features, split, rows, accelerator.device)
+            tensors = gather(run.parts.features, split, rows, accelerator.device)
             labels, documents, weights = (values.to(accelerator.device) for values in _truth(split, rows))
-            losses = loss(network(**tensors), labels, documents) * weights * float(len(piece) > 0)
+            losses = LOSSES[run.loss](network(**tensors), labels, documents) * weights * float(len(piece) > 0)
             # Gradients are averaged over processes and parts; this makes the step the mean over the batch's examples.
             scale = accelerator.num_processes * config.gradient_accumulation / sum(map(len, batch))
             accelerator.backward(losses.sum() * scale)
@@ -231,22 +237,82 @@ def _truth(split: Split, rows: np.ndarray | slice) -> tuple[Tensor, ...]:
 
 
 @torch.inference_mode()
-def predict(
-    accelerator: "Accelerator", network: nn.Module, features: Features, split: Split, batch_size: int
-) -> Tensor:
+def predict(run: Run, split: Split) -> Tensor:
     """Logits float32 [n] of a split on the CPU, computed in full precision, shared by the processes."""
-    network.eval()
+    accelerator, features = run.accelerator, run.parts.features
+    network = make_network(run.parts, run.config.seed).eval()
     # Accelerate puts its mixed precision around the instance's forward; scores are computed without it, as in scoring.
     forward = type(network).forward
     logits = torch.zeros(len(split))
     # Pairs of like length together, so that little is padded.
-    order, size = np.argsort(-split.costs(features), kind="stable"), 2 * batch_size
+    order, size = np.argsort(-split.costs(features), kind="stable"), 2 * int(run.config.batch_size or 1)
     for number, start in enumerate(range(0, len(order), size)):
         if number % accelerator.num_processes == accelerator.process_index:
             rows = order[start : start + size]
             tensors = gather(features, split, rows, accelerator.device)
             logits[rows] = forward(network, **tensors).float().cpu()
     return accelerator.reduce(logits.to(accelerator.device), "sum").cpu()
+
+
+def redrawn(original: np.ndarray, negatives: int, redraws: int) -> list[np.ndarray]:
+    """The examples of each set, int64 [n] each, ascending: all originals, and every pair's next ``negatives``.
+
+    A network with many weights learns one fixed set by heart; with another one each epoch it has to look at the document.
+    ``original`` bool [n]; a pair's examples stand together, its original first. Where a pair has fewer negatives than
+    ``negatives * redraws``, the later sets lack them.
+    """
+    places = np.arange(len(original))
+    number = places - np.maximum.accumulate(np.where(original, places, 0))
+    drawn = (number - 1) // negatives
+    return [np.flatnonzero(original | (drawn == each)) for each in range(redraws)]
+
+
+class BatchOrder:
+    """The order of examples of ``lengths`` (int [n]) in batches of ``batch_size``; every epoch has ``per_epoch`` batches.
+
+    ``documents`` (int [n]), where given, says which examples must stay together: a batch then holds whole documents,
+    about ``batch_size`` examples of them. ``rows`` (int [m]): the examples that are seen at all (default: every one).
+    """
+
+    def __init__(
+        self, lengths: np.ndarray, batch_size: int, documents: np.ndarray | None = None, rows: np.ndarray | None = None
+    ) -> None:
+        rows = np.arange(len(lengths)) if rows is None else rows
+        codes = np.arange(len(rows)) if documents is None else np.unique(documents[rows], return_inverse=True)[1]
+        counts = np.bincount(codes)
+        # The examples of unit i lie from ends[i] to ends[i + 1].
+        self._rows = rows[np.argsort(codes, kind="stable")].astype(np.int32)
+        self._ends = np.concatenate([[0], np.cumsum(counts)])
+        self._lengths = np.zeros(len(counts), np.int32)
+        np.maximum.at(self._lengths, codes, lengths[rows])
+        self._units = max(1, round(batch_size / counts.mean()))
+        self.per_epoch = -(-len(counts) // self._units)
+
+    def epoch(self, seed: int, epoch: int, start: int = 0) -> Iterator[list[np.ndarray]]:
+        """The batches of one epoch from the ``start``-th on, each a list of units (an example, or a document's examples).
+
+        Units are shuffled, sorted by length within groups of 50 batches, cut into batches, and the batches shuffled, so
+        that units of like length are computed together. Over all batches each example stands exactly once.
+        """
+        rng = generator(seed, "order", epoch)
+        order = rng.permutation(len(self._lengths))
+        for first in range(0, len(order), _GROUP * self._units):
+            group = order[first : first + _GROUP * self._units]
+            group[:] = group[np.argsort(self._lengths[group], kind="stable")]
+        for number in rng.permutation(self.per_epoch)[start:]:
+            units = order[number * self._units : (number + 1) * self._units]
+            yield [self._rows[self._ends[unit] : self._ends[unit + 1]].astype(np.int64) for unit in units]
+
+
+def share(batch: list[np.ndarray], parts: int, processes: int, rank: int) -> list[np.ndarray]:
+    """What process ``rank`` of ``processes`` computes of one batch, in ``parts`` pieces (gradient accumulation).
+
+    Over all ranks and parts each example stands exactly once, units whole; a piece may be empty.
+    """
+    bounds = np.linspace(0, len(batch), parts * processes + 1).round().astype(int)
+    pieces = [batch[a:b] for a, b in pairwise(bounds)]
+    mine = [pieces[part * processes + rank] for part in range(parts)]
+    return [np.concatenate(piece) if piece else np.zeros(0, np.int64) for piece in mine]
 
 
 def make_optimizer(network: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:

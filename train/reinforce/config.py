@@ -2,14 +2,12 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from negsample.errors import InputError
-from negsample.models.summarizers.budget import Budget
-from negsample.settings import number, read_settings
+from negsample.models.summarizers import Budget
+from negsample.settings import number
 from negsample.train.config import Training
 
 # What the trained one is compared with.
@@ -125,8 +123,3 @@ class ReinforceConfig(Training):
     def budget(self) -> Budget:
         """The extractor's."""
         return Budget(self.words, self.sentences)
-
-
-def read_reinforce_config(path: str | Path | None, words: Sequence[str] = ()) -> ReinforceConfig:
-    """Return the configuration of a YAML file (or the defaults), then ``key=value`` words, the later winning."""
-    return read_settings(ReinforceConfig, path, words, "reinforce")

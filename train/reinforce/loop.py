@@ -1,6 +1,7 @@
 """Training by a reward: maximum likelihood first, then the mixed loss, resumable at any step."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -34,21 +35,53 @@ class RewardFunction(Protocol):
 
     def score(
         self, documents: Sequence[str], summaries: Sequence[str], references: Sequence[Sequence[str]]
-    ) -> np.ndarray:
-        """Rewards float64 [n]."""
-        ...
+    ) -> np.ndarray: ...
 
-    def state(self) -> dict[str, Any]:
-        """What it has learned, as plain values."""
-        ...
+    def state(self) -> dict[str, Any]: ...
 
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Go on from ``state``."""
-        ...
+    def load_state(self, state: dict[str, Any]) -> None: ...
 
-    def report(self) -> dict[str, float | None]:
-        """What the last outputs were like."""
-        ...
+    def report(self) -> dict[str, float | None]: ...
+
+
+@dataclass(frozen=True)
+class Rewarding:
+    """A training by a reward: what every part of it needs."""
+
+    accelerator: "Accelerator"
+    config: ReinforceConfig
+    policy: Policy
+    reward: RewardFunction
+
+    def score(self, sources: Sequence[Source], texts: Sequence[str]) -> np.ndarray:
+        """Rewards float64 [n] of a summary of each source."""
+        return self.reward.score([s.document for s in sources], texts, [s.references for s in sources])
+
+    def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
+        """What the network takes of documents, on its device."""
+        return {name: tensor.to(self.accelerator.device) for name, tensor in self.policy.inputs(sources).items()}
+
+    @torch.no_grad()
+    def mean(self, sources: Sequence[Source], rewarded: bool) -> float:
+        """Mean reward of the greedy summaries of ``sources``, or else mean −log p of their references, shared by the processes;
+        0 of none. Nothing is learned from them, so they leave no trace in what the reward knows of length."""
+        accelerator, policy, size, found = self.accelerator, self.policy, self.config.batch_size, list[float]()
+        length = self.reward.state()["length"]
+        policy.network.eval()
+        every = [source for source in sources if rewarded or source.references]
+        own = every[accelerator.process_index :: accelerator.num_processes]
+        for batch in (own[i : i + size] for i in range(0, len(own), size)):
+            inputs = self.inputs(batch)
+            if rewarded:
+                found += self.score(batch, policy.texts(batch, policy.decode(inputs, batch))).tolist()
+            else:
+                found += (-policy.network(inputs, policy.targets(batch).to(accelerator.device))).tolist()
+        policy.network.train()
+        if rewarded:
+            self.reward.load_state({**self.reward.state(), "length": length})
+        both = torch.tensor([sum(found), len(found)], device=accelerator.device, dtype=torch.float32)
+        total, count = accelerator.reduce(both, "sum")
+        return float(total / count.clamp(min=1))
 
 
 def self_critical(log_probs: Tensor, sampled: Tensor, baseline: Tensor) -> Tensor:
@@ -66,23 +99,21 @@ def mixed(gamma: float, reinforced: Tensor, supervised: Tensor) -> Tensor:
 
 
 def fit(
-    accelerator: "Accelerator",
-    config: ReinforceConfig,
-    policy: Policy,
-    reward: RewardFunction,
+    run: Rewarding,
     train: Sequence[Source],
     alone: Sequence[Source],
     validation: Sequence[Source],
     work: Path,
     say: Callable[[str], None] = say,
 ) -> None:
-    """Train ``policy.network`` in place; the weights with the highest validation reward at the end.
+    """Train the policy's network in place; the weights with the highest validation reward at the end.
 
     First ``config.ml_epochs`` of maximum likelihood (kept: those with the lowest validation loss), then ``config.epochs``
     of the mixed loss (kept: those with the highest mean reward of greedy summaries; those it starts from count too),
     each with a fresh Adam (Clark et al. 2019, A.3). Goes on from the newest checkpoint in ``work``, with the same weights
     at the end as if it had not been stopped. Raises InputError as ``check_sound``.
     """
+    accelerator, config, policy, reward = run.accelerator, run.config, run.policy, run.reward
     network, optimizer = accelerator.prepare(policy.network, torch.optim.Adam(policy.network.parameters()))
     main, last = accelerator.is_main_process, config.ml_epochs + config.epochs
     kept = Checkpoints(accelerator, work, policy.network, reward)
@@ -106,7 +137,7 @@ def fit(
         def one(batch: list[Source]) -> tuple[float, int]:
             gamma = gamma_at(config, position.epoch - config.ml_epochs, position.batch, count) if rewarded else 0.0
             torch.manual_seed(seed_from(config.seed, "reinforce", position.step, accelerator.process_index))
-            loss, earned = step(accelerator, config, policy, network, optimizer, reward, batch, position.step, gamma)
+            loss, earned = step(run, network, optimizer, batch, position.step, gamma)
             log.write(kind="step", step=position.step, loss=loss, **({} if earned is None else {"reward": earned}))
             return loss * len(batch), len(batch)
 
@@ -114,21 +145,19 @@ def fit(
             facts: dict[str, Any] = {"epoch": position.epoch, "steps": position.step, "train_loss": position.train_loss}
             if rewarded:
                 facts |= {"phase": "reward", "outputs": reward.report()}
-                earned = facts["validation_reward"] = _mean_reward(accelerator, config, policy, reward, validation)
+                earned = facts["validation_reward"] = run.mean(validation, rewarded)
                 found, told = -earned, f"validation reward {earned:.4f}"
             else:
                 facts["phase"] = "likelihood"
-                found = facts["validation_loss"] = _mean_loss(accelerator, config, policy, validation)
+                found = facts["validation_loss"] = run.mean(validation, rewarded)
                 told = f"validation loss {found:.4f}"
             log.write(kind="epoch", **facts)
             if main:
                 say(f"epoch {position.epoch + 1} ({facts['phase']}): loss {position.train_loss:.4f}, {told}")
             return found
 
-        run_epochs(
-            position, last, config.patience, batches=batches, step=one, validate=validate, kept=kept,
-            steps=last * count, checkpoint_every=config.checkpoint_every,
-        )  # fmt: skip
+        steps = last * count
+        run_epochs(position, last, config, batches=batches, step=one, validate=validate, kept=kept, steps=steps)
 
     phase(config.ml_epochs, rewarded=False)
     if config.epochs and position.epoch == config.ml_epochs and not position.batch:
@@ -136,7 +165,7 @@ def fit(
         if position.best_epoch >= 0:
             kept.load_best(position.best_epoch)
         optimizer.optimizer.state.clear()
-        earned = _mean_reward(accelerator, config, policy, reward, validation)
+        earned = run.mean(validation, rewarded=True)
         position.best_loss, position.best_epoch, position.stale = -earned, max(0, position.epoch - 1), 0
         kept.keep_best(position.best_epoch)
         if main:
@@ -168,26 +197,19 @@ def gamma_at(config: ReinforceConfig, epoch: int, batch: int, batches: int) -> f
 
 
 def step(
-    accelerator: "Accelerator",
-    config: ReinforceConfig,
-    policy: Policy,
-    network: Any,
-    optimizer: Any,
-    reward: RewardFunction,
-    batch: Sequence[Source],
-    number: int,
-    gamma: float,
+    run: Rewarding, network: Any, optimizer: Any, batch: Sequence[Source], number: int, gamma: float
 ) -> tuple[float, float | None]:
     """One optimiser step over ``batch``, shared by the processes: its mean loss, and the mean reward of what was drawn (None
     where γ is 0, which is plain fine-tuning)."""
+    accelerator, config, policy = run.accelerator, run.config, run.policy
     parts = config.gradient_accumulation
     own = list(batch[accelerator.process_index :: accelerator.num_processes])
     pieces = [own[part::parts] for part in range(parts)]
     # A process (or part) without a document still takes part in the exchange of gradients, with weight 0.
     filled = [piece or list(batch[:1]) for piece in pieces]
-    inputs = [_inputs(policy, piece, accelerator.device) for piece in filled]
+    inputs = [run.inputs(piece) for piece in filled]
     # All are drawn, and earn what they do, before any is learned from.
-    drawn = _rewarded_samples(config, policy, reward, pieces, inputs, number, accelerator.device) if gamma > 0 else None
+    drawn = _rewarded_samples(run, pieces, inputs, number) if gamma > 0 else None
     total = torch.zeros(3, device=accelerator.device)
     for part, piece in enumerate(filled):
         weight = float(bool(pieces[part]))
@@ -217,16 +239,11 @@ def step(
 
 
 def _rewarded_samples(
-    config: ReinforceConfig,
-    policy: Policy,
-    reward: RewardFunction,
-    pieces: Sequence[Sequence[Source]],
-    inputs: Sequence[dict[str, Tensor]],
-    number: int,
-    device: torch.device,
+    run: Rewarding, pieces: Sequence[Sequence[Source]], inputs: Sequence[dict[str, Tensor]], number: int
 ) -> list[list[tuple[Tensor, Tensor, Tensor]]]:
     """For each of ``pieces`` (with their ``inputs``), and each of ``config.samples``: sequences, their rewards [B] and those
     of the greedy ones [B]; none for a piece without a document."""
+    config, policy = run.config, run.policy
     training = policy.network.training
     policy.network.eval()
     draws = [(config.seed, "reinforce", number, draw) for draw in range(config.samples)]
@@ -238,68 +255,9 @@ def _rewarded_samples(
     texts = [text for piece, own in zip(pieces, made, strict=True) for one in own for text in policy.texts(piece, one)]
     sources = [source for piece, own in zip(pieces, made, strict=True) for _ in own for source in piece]
     # In one call, for some rewards compare the summaries of a call with each other.
-    found = torch.from_numpy(score(reward, sources, texts) if texts else np.zeros(0)).float().to(device)
-    result: list[list[tuple[Tensor, Tensor, Tensor]]] = []
+    found = torch.from_numpy(run.score(sources, texts) if texts else np.zeros(0)).float()
+    found, result = found.to(run.accelerator.device), list[list[tuple[Tensor, Tensor, Tensor]]]()
     for piece, own in zip(pieces, made, strict=True):
         rewards, found = found[: len(piece) * len(own)].reshape(len(own), len(piece)), found[len(piece) * len(own) :]
         result.append([(one, rewards[k], rewards[0]) for k, one in enumerate(own) if k])
     return result
-
-
-def score(reward: RewardFunction, sources: Sequence[Source], texts: Sequence[str]) -> np.ndarray:
-    """Rewards float64 [n] of a summary of each source."""
-    return reward.score([s.document for s in sources], texts, [s.references for s in sources])
-
-
-def _inputs(policy: Policy, sources: Sequence[Source], device: torch.device) -> dict[str, Tensor]:
-    return {name: tensor.to(device) for name, tensor in policy.inputs(sources).items()}
-
-
-def _mean_reward(
-    accelerator: "Accelerator",
-    config: ReinforceConfig,
-    policy: Policy,
-    reward: RewardFunction,
-    sources: Sequence[Source],
-) -> float:
-    """Mean reward of the greedy summaries of ``sources``, shared by the processes.
-
-    Nothing is learned from them, so they leave no trace in what the reward knows of length.
-    """
-
-    def earned(batch: list[Source], inputs: dict[str, Tensor]) -> list[float]:
-        return score(reward, batch, policy.texts(batch, policy.decode(inputs, batch))).tolist()
-
-    length = reward.state()["length"]
-    found = _mean(accelerator, config, policy, sources, earned)
-    reward.load_state({**reward.state(), "length": length})
-    return found
-
-
-def _mean_loss(accelerator: "Accelerator", config: ReinforceConfig, policy: Policy, sources: Sequence[Source]) -> float:
-    """Mean −log p of the references of ``sources``, shared by the processes."""
-
-    def losses(batch: list[Source], inputs: dict[str, Tensor]) -> list[float]:
-        return (-policy.network(inputs, policy.targets(batch).to(accelerator.device))).tolist()
-
-    return _mean(accelerator, config, policy, [source for source in sources if source.references], losses)
-
-
-@torch.no_grad()
-def _mean(
-    accelerator: "Accelerator",
-    config: ReinforceConfig,
-    policy: Policy,
-    sources: Sequence[Source],
-    values: Callable[[list[Source], dict[str, Tensor]], list[float]],
-) -> float:
-    """Mean of ``values(batch, inputs)`` over ``sources``, of which each process reads its share; 0 of none."""
-    policy.network.eval()
-    own, found = sources[accelerator.process_index :: accelerator.num_processes], []
-    for i in range(0, len(own), config.batch_size):
-        batch = list(own[i : i + config.batch_size])
-        found += values(batch, _inputs(policy, batch, accelerator.device))
-    policy.network.train()
-    both = torch.tensor([sum(found), len(found)], device=accelerator.device, dtype=torch.float32)
-    total, count = accelerator.reduce(both, "sum")
-    return float(total / count.clamp(min=1))

@@ -14,7 +14,7 @@ import pandas
 import yaml
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.storages.journal import JournalFileBackend
-from optuna.study import Study, StudyDirection
+from optuna.study import Study
 from optuna.trial import FixedTrial, FrozenTrial, TrialState
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
@@ -77,9 +77,8 @@ def speaking_of(url: str) -> Iterator[None]:
             found = found.__cause__ or found.__context__
         if found is None:
             raise
-        raise InputError(
-            f"--storage {safe_url(url)}: failed ({_why(found, url)}); start the command again to go on"
-        ) from None
+        told = f"--storage {safe_url(url)}: failed ({_why(found, url)}); start the command again to go on"
+        raise InputError(told) from None
 
 
 def _why(error: BaseException, url: str) -> str:
@@ -100,8 +99,7 @@ def _patiently(call: Callable[[], T], url: str, patience: Callable[[BaseExceptio
                 raise
             if now >= tell:
                 tell = now + _SAID[1]
-                told = f"--storage {safe_url(url)}: waiting until it answers ({_why(error, url)})"
-                say(told, error=True)
+                say(f"--storage {safe_url(url)}: waiting until it answers ({_why(error, url)})", error=True)
             time.sleep(_PAUSE)
 
 
@@ -182,7 +180,7 @@ def retry_callback(most: int | None = None) -> RetryHeartbeatStaleTrialCallback:
 
 def open_study(storage: BaseStorage, name: str, search: Search) -> Study:
     """Open the study ``name``, made where there is none. Raises InputError where it was begun with another search."""
-    content, direction = search.content(), StudyDirection.MAXIMIZE if search.maximised else StudyDirection.MINIMIZE
+    content, direction = search.content(), "maximize" if search.maximised else "minimize"
     study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
     before = study.user_attrs.get("search")
     if before is None:
@@ -191,42 +189,39 @@ def open_study(storage: BaseStorage, name: str, search: Search) -> Study:
         study.set_user_attr("search", content)
     elif before != content:
         changed = ", ".join(key for key in content if before.get(key) != content[key])
-        raise InputError(
-            f"study {name!r} was begun with another configuration ({changed} differs); give that one, or another name "
-            "with --study"
-        )
+        told = f"study {name!r} was begun with another configuration ({changed} differs)"
+        raise InputError(f"{told}; give that one, or another name with --study")
     return study
 
 
 def attempts(trial: FrozenTrial) -> list[int]:
-    """Return the numbers of the trials that ``trial`` is the last of: those that were interrupted, and its own."""
+    """The numbers of the trials that ``trial`` is the last of: those that were interrupted, and its own."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         return [*RetryHeartbeatStaleTrialCallback.retry_history(trial), trial.number]
 
 
 def counted(trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
-    """Return the trials as people count them, in order: of those that were run again, the last attempt alone."""
+    """The trials as people count them, in order: of those that were run again, the last attempt alone."""
     interrupted = {number for trial in trials for number in attempts(trial)[:-1]}
     return sorted((trial for trial in trials if trial.number not in interrupted), key=lambda trial: attempts(trial)[0])
 
 
 def state_of(trial: FrozenTrial) -> str:
-    """Return ``waiting``, ``running``, ``complete``, ``pruned`` or ``failed``."""
+    """``waiting``, ``running``, ``complete``, ``pruned`` or ``failed``."""
     return trial.state.name.lower().replace("fail", "failed")
 
 
 def reason_of(trial: FrozenTrial) -> str:
-    """Return why a trial failed; "" where it did not."""
+    """Why a trial failed; "" where it did not."""
     # Optuna gives up a trial whose worker has died too often, and says nothing.
     return str(trial.user_attrs.get(REASON, "its worker was killed")) if trial.state == TrialState.FAIL else ""
 
 
 def best_of(trials: Sequence[FrozenTrial], maximised: bool) -> FrozenTrial | None:
-    """Return the completed trial with the best value, the earliest of equal ones; None where none was completed."""
-    done = [trial for trial in trials if trial.state == TrialState.COMPLETE and trial.value is not None]
-    sign = -1 if maximised else 1
-    return min(done, key=lambda trial: sign * float(trial.value or 0.0), default=None)
+    """The completed trial with the best value, the earliest of equal ones; None where none was completed."""
+    done = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    return min(done, key=lambda trial: (-1 if maximised else 1) * float(trial.value or 0.0), default=None)
 
 
 def write_results(out: Path, search: Search, study: str, trials: Sequence[FrozenTrial]) -> None:
@@ -245,7 +240,7 @@ def write_results(out: Path, search: Search, study: str, trials: Sequence[Frozen
 
 
 def study_as_plain(search: Search, study: str, trials: Sequence[FrozenTrial]) -> dict[str, Any]:
-    """Return the content of ``study.json``: the search, counts by state, why trials failed, every trial, the best."""
+    """The content of ``study.json``: the search, counts by state, why trials failed, every trial, the best."""
     # Where a high value is best, losses are reported to the pruner with a minus sign.
     sign = -1 if search.maximised else 1
     plain = {

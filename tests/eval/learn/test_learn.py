@@ -1,7 +1,7 @@
 """From people's scores and inputs to a fit and its page, without texts that have to be read."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -117,10 +117,10 @@ def test_what_people_go_by_is_found_and_measured(result: FitResult) -> None:
 
 
 def test_what_is_fitted_survives_its_file(result: FitResult) -> None:
-    again = Fitted.from_plain(json.loads(json.dumps(result.fitted.as_plain(), allow_nan=False)))
+    again = Fitted.from_plain(json.loads(json.dumps(asdict(result.fitted), allow_nan=False)))
     assert again == result.fitted
     assert again.documents == tuple(sorted(document_key(f"document {d}") for d in range(DOCUMENTS)))
-    damaged = result.fitted.as_plain()
+    damaged = asdict(result.fitted)
     damaged["targets"]["h"].pop("scale")
     with pytest.raises(InputError, match="damaged"):
         Fitted.from_plain(damaged)

@@ -281,7 +281,7 @@ def test_words_in_context() -> None:
 
     from negsample.eval.metrics.bags import words_in_context
     from negsample.models.encoders import make_encoder
-    from negsample.models.language.packaged import minilm_folder
+    from negsample.models.language.model_files import minilm_folder
 
     encoder = make_encoder("hf")
     sentence = "The unfathomable bank, of the river."

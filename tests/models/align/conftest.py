@@ -6,11 +6,11 @@ from negsample.models.features.align import AlignFeatures
 
 
 @pytest.fixture(scope="session")
-def features(tmp_path_factory: pytest.TempPathFactory) -> AlignFeatures:
-    """Alignment features over the packaged MiniLM, with an embedding cache of their own."""
+def features() -> AlignFeatures:
+    """Alignment features over the packaged MiniLM, with a reader of their own."""
     from negsample.models.align.reader import Reader
     from negsample.models.encoders import make_encoder
 
     made = AlignFeatures(make_encoder("sentence-transformer"))
-    made.reader = Reader(made.encoder, tmp_path_factory.mktemp("vectors"))
+    made.reader = Reader(made.encoder, on_disk=False)
     return made

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from negsample.errors import InputError
-from negsample.models.summarizers.budget import Budget, best_choices, lead, ranked
+from negsample.models.summarizers import Budget, best_choices, lead, ranked
 
 
 def test_a_sentence_that_does_not_fit_is_passed_over() -> None:

@@ -8,9 +8,9 @@ from hashed import Hashed
 
 from negsample.errors import InputError
 from negsample.models.encoders import make_encoder
-from negsample.models.summarizers import load_summarizer
-from negsample.models.summarizers.budget import Budget
+from negsample.models.summarizers import Budget
 from negsample.models.summarizers.extractor import Extractor
+from negsample.models.summarizers.language_model import load_summarizer
 from negsample.records import Source
 
 DOCUMENTS = [
@@ -36,7 +36,7 @@ def sampled(extractor: Extractor, documents: list[str], seed: int) -> tuple[torc
     def choose(logits: torch.Tensor, _: int) -> torch.Tensor:
         return torch.multinomial(torch.softmax(logits, 1), 1, generator=rng)[:, 0]
 
-    return extractor.network.walk(inputs, choose, extractor.steps(inputs))
+    return extractor.network.walk(inputs, choose, inputs["mask"].shape[1])
 
 
 def test_the_probability_of_a_sample_is_that_of_teacher_forcing_alone_or_in_a_batch(extractor: Extractor) -> None:

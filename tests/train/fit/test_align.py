@@ -8,39 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 from accelerate import Accelerator
-from tests_support import story
+from tests_support import split_of, story
 from tiny_lm import build
 
 from negsample.errors import InputError
 from negsample.models.align.aspects import feature_set
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
-from negsample.models.scale import on_scale
+from negsample.models.folder import on_scale
 from negsample.scoring.scorer import Item, make_metric
 from negsample.train.config import make_config
-from negsample.train.data import Split
 from negsample.train.fit import align_features
 from negsample.train.fit.align import beginning, compare_untrained, rank
 from negsample.train.fit.align_features import compute_features
 from negsample.train.job import train
 
 ALONE = Accelerator(cpu=True)
-
-
-def split_of(kinds: list[str], labels: list[float], documents: list[int]) -> Split:
-    names = list(dict.fromkeys(kinds))
-    nothing = None
-    return Split(
-        documents=nothing,  # type: ignore[arg-type]
-        summaries=nothing,  # type: ignore[arg-type]
-        ids=nothing,  # type: ignore[arg-type]
-        document_of=np.array(documents, np.int32),
-        summary_of=np.arange(len(kinds), dtype=np.int32),
-        labels=np.array(labels, np.float32),
-        kinds=np.array([names.index(kind) for kind in kinds], np.int32),
-        kind_names=names,
-        width=1,
-    )
 
 
 def test_what_ranks_above_what() -> None:
@@ -116,7 +99,8 @@ def test_long_texts_are_compared_in_smaller_groups(tmp_path: Path, monkeypatch: 
     for most, calls in ((1 << 20, [5]), (6, [1, 2, 2])):
         monkeypatch.setattr(align_features, "_BYTES", most)
         features = Counted()
-        found.append(compute_features(ALONE, features, split, tmp_path / str(most), "train").features[:, :2])  # type: ignore[arg-type]
+        computed = compute_features(ALONE, features, split, tmp_path / str(most), "train")  # type: ignore[arg-type]
+        found.append(np.stack([item.features for item in computed])[:, :2])
         assert features.calls == calls
     assert found[0].tolist() == found[1].tolist() == [[10, 1], [10, 2], [3, 1], [3, 1], [3, 1]]
 

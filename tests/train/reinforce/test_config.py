@@ -7,8 +7,8 @@ import pytest
 
 from negsample.errors import InputError
 from negsample.settings import make_settings
+from negsample.train.reinforce import read_sources
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.job import read_sources
 
 STORY = "One came. Two came. Three came. Four came. Five came. Six came."
 

@@ -14,14 +14,14 @@ from accelerate import Accelerator
 from hashed import Hashed
 from tests_support import story
 
-from negsample.models.summarizers.budget import Budget
+from negsample.models.summarizers import Budget
 from negsample.models.summarizers.extractor import Extractor
 from negsample.models.summarizers.language_model import LanguageSummarizer, Limits
 from negsample.records import Source
 from negsample.rewards import Reward
 from negsample.settings import make_settings
 from negsample.train.reinforce.config import ReinforceConfig
-from negsample.train.reinforce.loop import fit, gamma_at, mixed, self_critical, step
+from negsample.train.reinforce.loop import Rewarding, fit, gamma_at, mixed, self_critical, step
 
 SOURCES = [Source(f"d{n}", document, (summary,)) for n, (document, summary) in enumerate(map(story, range(24)))]
 
@@ -74,14 +74,28 @@ def test_likelihood_learns_the_best_extracts_and_the_reward_what_is_rewarded(tmp
     policy = extract_policy()
     reward = Shared(last_sentence)
     taught = config_of(ml_epochs=20, epochs=0, ml_learning_rate=0.02, patience=50)
-    fit(Accelerator(cpu=True), taught, policy, reward, SOURCES, [], SOURCES[:6], _made(tmp_path / "ml"), quiet)
+    fit(
+        Rewarding(Accelerator(cpu=True), taught, policy, reward),
+        SOURCES,
+        [],
+        SOURCES[:6],
+        _made(tmp_path / "ml"),
+        quiet,
+    )
     assert reward.calls == 0
     firsts = policy.summarize([source.document for source in SOURCES])
     assert np.mean([s.document.startswith(text) for s, text in zip(SOURCES, firsts, strict=True)]) > 0.9
     # From the beginning again: who is sure of the first sentence hardly ever draws another.
     policy = extract_policy()
     rewarded = config_of(ml_epochs=0, epochs=20, gamma=1.0, learning_rate=0.02, patience=50, samples=2)
-    fit(Accelerator(cpu=True), rewarded, policy, reward, SOURCES, [], SOURCES[:6], _made(tmp_path / "rl"), quiet)
+    fit(
+        Rewarding(Accelerator(cpu=True), rewarded, policy, reward),
+        SOURCES,
+        [],
+        SOURCES[:6],
+        _made(tmp_path / "rl"),
+        quiet,
+    )
     lasts = policy.summarize([source.document for source in SOURCES])
     assert np.mean([last_sentence(s.document, text) for s, text in zip(SOURCES, lasts, strict=True)]) > 0.9
 
@@ -113,7 +127,8 @@ def test_a_killed_run_that_goes_on_comes_to_the_same_weights(tmp_path: Path, pol
 
     def run(work: Path, reward: Shared) -> dict[str, torch.Tensor]:
         trained = LanguageSummarizer.load(folder, Limits(9, 6, "", 2)) if folder else extract_policy()
-        fit(Accelerator(cpu=True), settings, trained, reward, sources, sources[:4], sources[:6], work, quiet)
+        run = Rewarding(Accelerator(cpu=True), settings, trained, reward)
+        fit(run, sources, sources[:4], sources[:6], work, quiet)
         return weights(trained)
 
     def words(document: str, summary: str) -> float:
@@ -137,9 +152,8 @@ def test_gamma_zero_is_plain_fine_tuning_step_by_step(language: LanguageSummariz
     network, optimizer = accelerator.prepare(language.network, torch.optim.Adam(language.network.parameters(), lr=1e-3))
     for number in range(3):
         batch = COPIES[4 * number : 4 * number + 4]
-        loss, earned = step(
-            accelerator, settings, language, network, optimizer, Shared(last_sentence), batch, number, 0.0
-        )
+        run = Rewarding(accelerator, settings, language, Shared(last_sentence))
+        loss, earned = step(run, network, optimizer, batch, number, 0.0)
         assert earned is None
         inputs = tokenizer([source.document for source in batch], return_tensors="pt")
         labels = tokenizer([source.references[0] for source in batch], return_tensors="pt")["input_ids"]
@@ -166,8 +180,8 @@ def test_a_batch_in_parts_is_the_same_step(tmp_path: Path, kind: str) -> None:
         accelerator = Accelerator(cpu=True, gradient_accumulation_steps=parts)
         # Of plain descent the weights follow the gradient itself.
         network, optimizer = accelerator.prepare(policy.network, torch.optim.SGD(policy.network.parameters(), lr=0.1))
-        earns = Reward("words", length="partial")
-        told = [step(accelerator, settings, policy, network, optimizer, earns, sources, n, 0.5) for n in range(2)]
+        run = Rewarding(accelerator, settings, policy, Reward("words", length="partial"))
+        told = [step(run, network, optimizer, sources, n, 0.5) for n in range(2)]
         found.append((told, weights(policy)))
     (told, whole), *others = found
     for other, own in others:

@@ -18,9 +18,9 @@ from negsample.errors import InputError
 from negsample.eval.report.tune import tune_page
 from negsample.train.config import read_config
 from negsample.train.job import train
+from negsample.train.search import tune, validation_figures
 from negsample.train.search.settings import read_search
 from negsample.train.search.study import hide, open_storage, safe_url, state_of
-from negsample.train.search.tune import tune, validation_figures
 
 REAL = """
 train:

@@ -15,8 +15,8 @@ from sqlalchemy.exc import OperationalError
 from tune_support import SEARCH, Stub, missing_postgres, postgres, start_worker, wait_for
 
 import negsample.train.search.study as study_module
-import negsample.train.search.tune as tune_module
 from negsample.errors import InputError
+from negsample.train.search import tune
 from negsample.train.search.settings import read_search
 from negsample.train.search.study import (
     WORKER,
@@ -28,7 +28,6 @@ from negsample.train.search.study import (
     reason_of,
     state_of,
 )
-from negsample.train.search.tune import tune
 
 TRIALS = 12
 pytestmark = pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
@@ -272,7 +271,7 @@ def falling_silent(monkeypatch, answers):
 
         return storage
 
-    monkeypatch.setattr(tune_module, "open_storage", opened)
+    monkeypatch.setattr(study_module, "open_storage", opened)
 
 
 def test_a_database_that_comes_back_loses_nothing(tmp_path, config, monkeypatch):
