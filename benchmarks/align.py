@@ -82,6 +82,7 @@ def align_scorer(judges: str, folder: Path, *, bf16: bool = False) -> tuple[Alig
             if network is not None:
                 to_bf16(network.encoder)
     features = AlignFeatures(encoder, judge, support=support)
+    features.to(torch.device("cpu"))
     features.reader = Reader(encoder)
     features.reader.cache = EmbeddingCache(features.reader.states, folder)  # type: ignore[arg-type]
     return features, untrained(features.sources)
