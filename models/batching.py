@@ -17,12 +17,13 @@ def like_lengths(
 ) -> Iterator[list[int]]:
     """Yield the numbers of rows in batches of like length, the longest first; rows of no length are left out.
 
-    At most ``most_rows`` rows (four times as many on a GPU) and ``most_tokens`` tokens, ``padding`` of which are padded
-    (None: any number), but one row at least.
+    At most ``most_rows`` rows (four times as many on a GPU) and ``most_tokens`` tokens, of which on a CPU ``padding`` are
+    padded (None: any number), but one row at least.
     """
     most_rows = most_rows if device == "cpu" else 4 * most_rows
     there = [row for row in range(len(lengths)) if lengths[row]]
     own = [lengths[row] for row in there]
+    padding = padding if device == "cpu" else None
     for batch in longest_first(own, lambda longest: min(most_rows, most_tokens // longest), padding):
         yield [there[place] for place in batch]
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from negsample.corpora.hub import KNOWN
+from negsample.corpora import KNOWN
 from negsample.errors import InputError
 from negsample.models.folder import read_description
 from negsample.models.language.model_files import called, check_weights, one_line, quiet

@@ -30,8 +30,10 @@ _WORTH_SHARING = 64
 # Padded tokens of a batch, beside the shared ones; where the whole vocabulary's logits must be kept, so many of those.
 _MOST_TOKENS = 4096
 _MOST_LOGITS = 512
-# Entries of the vocabulary whose logits are computed together: they stay in the processor's cache.
-_VOCABULARY_BLOCK = 8192
+# Padded tokens that are cheaper than a batch more, which copies the shared ones.
+_PADDING = 64
+# Entries of the vocabulary, and places, whose logits are computed together: they stay in the processor's cache.
+_VOCABULARY_BLOCK, _PLACES = 2048, 512
 # Tokens of shared beginnings that are kept at a time, copies for each text of a batch included.
 _MOST_SHARED = 1 << 15
 # Masked rows in memory at a time.
@@ -240,7 +242,7 @@ def losses_given(model: Pretrained, asked: Sequence[Asked]) -> list[np.ndarray]:
     decode = model.kind == "encoder-decoder"
     answers = [np.zeros(0)] * len(asked)
     with torch.inference_mode():
-        plain = not decode and _projects_plainly(model)
+        plain = not decode and model.projects_plainly
         for shared, numbers in groups.items():
             rows = [asked[number] for number in numbers]
             for row, losses in _decoded(model, rows) if decode else _continued(model, shared, rows, plain):
@@ -263,7 +265,7 @@ def _continued(
     known = max(0, len(shared) - 1)
     most = _MOST_TOKENS if plain else _MOST_LOGITS
     lengths = [len(row) if one.target else 0 for row, one in zip(inputs, rows, strict=True)]
-    for batch in like_lengths(lengths, model.device, most, max(1, _MOST_SHARED // (known + 1))):
+    for batch in like_lengths(lengths, model.device, most, max(1, _MOST_SHARED // (known + 1)), _PADDING):
         ids, mask = padded([inputs[row] for row in batch], model.tokenizer.pad_token_id or 0, model.device)
         more: dict[str, Any] = {}
         if before is not None:
@@ -340,23 +342,11 @@ def _blockwise_losses(projection: Any, hidden: Any, targets: Any) -> Any:
     total = None
     for start in range(0, len(weight), _VOCABULARY_BLOCK):
         block = slice(start, start + _VOCABULARY_BLOCK)
-        part = torch.logsumexp(linear(hidden, weight[block], None if bias is None else bias[block]).float(), dim=-1)
+        own = weight[block], None if bias is None else bias[block]
+        part = torch.cat([torch.logsumexp(linear(rows, *own).float(), dim=-1) for rows in hidden.split(_PLACES)])
         total = part if total is None else torch.logaddexp(total, part)
     chosen = (hidden.float() * weight[targets].float()).sum(dim=-1)
     return total - (chosen if bias is None else chosen + bias[targets].float())
-
-
-def _projects_plainly(model: Pretrained) -> bool:
-    """Whether the logits are the last layer of the base model's states, with nothing (a cap, a scale) behind it."""
-    import torch
-
-    last = model.network.get_output_embeddings()
-    if not isinstance(last, torch.nn.Linear):
-        return False
-    ids = torch.tensor([[1, 2, 3]], device=model.device)
-    told = model.network(input_ids=ids).logits
-    found = last(model.network.base_model(input_ids=ids).last_hidden_state)
-    return told.shape == found.shape and bool(torch.allclose(told, found, rtol=1e-4, atol=1e-4))
 
 
 def _logits_at(network: Any, inputs: dict[str, Any], row: Any, place: Any) -> Any:

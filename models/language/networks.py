@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ _LOCAL = {"local_files_only": True, "trust_remote_code": False}
 _DEFAULT_WINDOW = 512
 _NO_LIMIT = 1 << 20
 # Tokens of a batch on a CPU, whose states then stay in its cache; padded ones that cost as much as a batch of their own.
-_CPU_TOKENS, _PADDING = 1024, 32
+_CPU_TOKENS, _GPU_TOKENS, _PADDING = 1024, 16384, 32
 
 
 def choice(name: str, value: str, allowed: Sequence[str]) -> str:
@@ -69,6 +69,20 @@ class Pretrained:
     @property
     def width(self) -> int:
         return int(self.network.config.hidden_size)
+
+    @cached_property
+    def projects_plainly(self) -> bool:
+        """Whether the logits are the last layer of the base model's states, with nothing (a cap, a scale) behind it."""
+        import torch
+
+        last = self.network.get_output_embeddings()
+        if not isinstance(last, torch.nn.Linear):
+            return False
+        ids = torch.tensor([[1, 2, 3]], device=self.device)
+        with torch.inference_mode():
+            told = self.network(input_ids=ids).logits
+            found = last(self.network.base_model(input_ids=ids).last_hidden_state)
+            return told.shape == found.shape and bool(torch.allclose(told, found, rtol=1e-4, atol=1e-4))
 
     @property
     def window(self) -> int:
@@ -184,6 +198,6 @@ def token_batches(read: Mapping[str, Any], tokenizer: Any, device: str) -> Itera
     fills = {"input_ids": tokenizer.pad_token_id or 0, "token_type_ids": tokenizer.pad_token_type_id}
     fields = [name for name in (*tokenizer.model_input_names, "special_tokens_mask") if name in read]
     lengths = [len(ids) for ids in read["input_ids"]]
-    limits = {"most_tokens": _CPU_TOKENS, "padding": _PADDING} if device == "cpu" else {}
-    for rows in like_lengths(lengths, device, **limits):
+    most = _CPU_TOKENS if device == "cpu" else _GPU_TOKENS
+    for rows in like_lengths(lengths, device, most, padding=_PADDING):
         yield rows, {name: padded([read[name][row] for row in rows], fills.get(name, 0), device)[0] for name in fields}

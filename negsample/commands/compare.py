@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
@@ -12,7 +12,6 @@ from negsample.terminal import interval, number, p_text, say, say_table, short
 
 if TYPE_CHECKING:
     from negsample.eval.agreement.compare import SystemsComparison
-    from negsample.eval.agreement.estimate import Estimates
 
 # Documents named for each system; the page and compare.json have more.
 _SHOWN = 3
@@ -104,10 +103,7 @@ def print_comparison(result: "SystemsComparison") -> None:
 
 def estimate(
     inputs: Annotated[
-        list[str],
-        Argument(
-            help="Tables of summaries with 'system', some of them judged ('scores'), others not.", metavar="INPUT"
-        ),
+        list[str], Argument(help="Tables of summaries with 'system', some judged ('scores').", metavar="INPUT")
     ],
     models: options.Models = None,
     metrics: options.Metrics = None,
@@ -140,27 +136,13 @@ def estimate(
         seed=seed,
     )
     if json is not None:
-        plain: dict[str, Any] = {
-            "signature": result.column.signature,
-            "by": result.column.name,
-            "confidence": confidence,
-            "seed": seed,
-        }
-        plain |= {
-            "estimates": [asdict(each) for each in result.estimates],
-            "chosen": result.chosen,
-            "notes": result.notes,
-        }
-        atomic_json(json, plain)
-    print_estimates(result, confidence)
-
-
-def print_estimates(result: "Estimates", confidence: float) -> None:
-    """A table for each human score, then why there is no interval, then what to have judged next."""
+        about = {"signature": result.column.signature, "by": result.column.name, "confidence": confidence, "seed": seed}
+        estimates = [asdict(each) for each in result.estimates]
+        atomic_json(json, {**about, "estimates": estimates, "chosen": result.chosen, "notes": result.notes})
     share = f"{100 * confidence:g} %"
     head = ("system", "judged", "scored", "judged alone", share, "with the score", share, "weight", "saved")
-    for human in dict.fromkeys(each.human for each in result.estimates):
-        own = [each for each in result.estimates if each.human == human]
+    for name in dict.fromkeys(each.human for each in result.estimates):
+        own = [each for each in result.estimates if each.human == name]
         rows = [
             (
                 each.system if each.other is None else f"{each.system} − {each.other}",
@@ -175,9 +157,8 @@ def print_estimates(result: "Estimates", confidence: float) -> None:
             )
             for each in own
         ]
-        say_table(head, rows, title=f"{human}, people's mean, by {result.column.name}", texts=("system",))
-        reasons = [(each, each.reason) for each in own if each.reason]
-        for reason in dict.fromkeys(reason for _, reason in reasons):
+        say_table(head, rows, title=f"{name}, people's mean, by {result.column.name}", texts=("system",))
+        for reason in dict.fromkeys(each.reason for each in own if each.reason):
             named = [row[0] for row, each in zip(rows, own, strict=True) if each.reason == reason]
             say(f"  {', '.join(named)}: {reason}")
         say()
@@ -185,9 +166,6 @@ def print_estimates(result: "Estimates", confidence: float) -> None:
         say(note)
     if result.chosen:
         say(f"to have judged next, all systems: {', '.join(result.chosen)}")
-
-
-MAP_ENCODER = "use-multilingual"
 
 
 def corpus(
@@ -199,9 +177,7 @@ def corpus(
     map_file: Annotated[
         str | None, Option("--map", help="Draw both corpora (PCA, then t-SNE).", metavar="FILE.svg|png")
     ] = None,
-    encoder: Annotated[
-        str | None, Option(help="Encoder of the map (default use-multilingual).", metavar="NAME")
-    ] = None,
+    encoder: Annotated[str | None, Option(help="Of the map (default use-multilingual).", metavar="NAME")] = None,
 ) -> None:
     """One corpus of texts against another: the Fréchet distance of their embeddings, and a map of both."""
     from negsample.eval.metrics.corpus import corpus_metric
@@ -215,7 +191,7 @@ def corpus(
     if map_file is not None and Path(map_file).suffix not in (".svg", ".png"):
         raise InputError(f"--map {map_file}: give a name that ends in .svg or .png")
     check_outputs([json, map_file], [generated, reference])
-    drawn_by = make_encoder(encoder or MAP_ENCODER) if map_file is not None else None
+    drawn_by = make_encoder(encoder or "use-multilingual") if map_file is not None else None
     first, second = read_texts(generated, field), read_texts(reference, field)
     found = corpus_metric(metric, first, second)
     try:

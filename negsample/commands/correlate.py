@@ -160,9 +160,7 @@ def print_correlation(result: "Correlation") -> None:
 
 
 def fit(
-    judgments: Annotated[
-        str, Option(help="People's judgments: FILE, or tac2010:DIR, summeval:FILE, …", metavar="FILE")
-    ],
+    judgments: Annotated[str, Option(help="People's judgments: FILE, tac2010:DIR, summeval:FILE, …", metavar="FILE")],
     out: Annotated[str, Option(help="Model folder to write.", metavar="DIR")],
     model: options.Model = None,
     metrics: options.Metrics = None,

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from itertools import islice
 from typing import Annotated, Any
 
-import typer
 from typer import Argument, Option
 
 from negsample.commands import options
@@ -113,22 +112,19 @@ def lines(told: dict[str, Any]) -> list[str]:
 
 def serve(
     model: options.Model = None,
-    host: Annotated[str, typer.Option("--host", help="Where to listen: this machine alone, or 0.0.0.0.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 8000,
+    host: Annotated[str, Option(help="Where to listen: this machine alone, or 0.0.0.0.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="0: a free one.")] = 8000,
     token: Annotated[
-        str | None, typer.Option("--token", help="Ask for it; better in the environment.", envvar="NEGSAMPLE_TOKEN")
+        str | None, Option(help="Ask for it; better in the environment.", envvar="NEGSAMPLE_TOKEN")
     ] = None,
     cors: Annotated[
-        list[str] | None,
-        typer.Option("--cors", help="Let pages of this origin ask; may be repeated.", metavar="ORIGIN"),
+        list[str] | None, Option(help="Let pages of this origin ask; may be repeated.", metavar="ORIGIN")
     ] = None,
-    max_body: Annotated[int, typer.Option("--max-body", min=1, help="MiB of a request.")] = 8,
-    max_pairs: Annotated[int, typer.Option("--max-pairs", min=1, help="Pairs of a request.")] = 64,
-    max_characters: Annotated[int, typer.Option("--max-characters", min=1, help="Characters of a text.")] = 200_000,
-    max_work: Annotated[
-        int, typer.Option("--max-work", min=1, help="Millions: words of a document times words of its summary.")
-    ] = 100,
-    max_queue: Annotated[int, typer.Option("--max-queue", min=1, help="Pairs that may wait for their answers.")] = 1024,
+    max_body: Annotated[int, Option(min=1, help="MiB of a request.")] = 8,
+    max_pairs: Annotated[int, Option(min=1, help="Pairs of a request.")] = 64,
+    max_characters: Annotated[int, Option(min=1, help="Characters of a text.")] = 200_000,
+    max_work: Annotated[int, Option(min=1, help="Millions: words of a document times words of its summary.")] = 100,
+    max_queue: Annotated[int, Option(min=1, help="Pairs that may wait for their answers.")] = 1024,
 ) -> None:
     """A page and a service that score and explain, until Ctrl-C or SIGTERM (docs/serve.md)."""
     try:

@@ -148,8 +148,7 @@ def publish(
     name: Annotated[str, Argument(help="Its name on the Hugging Face hub.", metavar="ORG/NAME")],
     public: Annotated[bool, Option("--public", help="Everybody may see it; else it is private.")] = False,
     languages: Annotated[
-        list[str] | None,
-        Option("--language", help="Language of its texts for the model card, as in en; may be repeated."),
+        list[str] | None, Option("--language", help="Of its texts, for the model card, as in en; may be repeated.")
     ] = None,
 ) -> None:
     """Upload an estimator and its model card to the Hugging Face hub; --model ORG/NAME then loads it anywhere."""

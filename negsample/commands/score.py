@@ -35,34 +35,24 @@ def score(
     ] = None,
     output: Annotated[
         str | None,
-        Option(
-            "--output",
-            "-o",
-            help="Where the records go (-: standard output); else the first are shown.",
-            metavar="OUTPUT",
-        ),
+        Option("--output", "-o", help="Where records go (-: standard output); else some are shown.", metavar="OUTPUT"),
     ] = None,
     source: options.Source = None,
     targets: options.Targets = None,
     references: options.References = None,
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
-    aspects: Annotated[
-        bool | None, Option("--aspects/--no-aspects", help="With the aspects; by default where there are any.")
-    ] = None,
+    aspects: Annotated[bool | None, Option(help="With the aspects; by default where there are any.")] = None,
     output_field: options.OutputField = "score",
     precision: options.Precision = "float32",
     fail_under: Annotated[
-        list[str] | None,
-        Option(help="Exit 1 where a system's mean is below; may be repeated.", metavar="[ASPECT=]NUMBER"),
+        list[str] | None, Option(help="Exit 1 where a mean is below; may be repeated.", metavar="[ASPECT=]NUMBER")
     ] = None,
     each: Annotated[bool, Option("--each", help="--fail-under holds for every record.")] = False,
     limit: Annotated[int | None, Option(min=1, help="Score only the first N records.")] = None,
     batch_size: options.BatchSize = 32,
     on_bad: options.OnBad = "stop",
-    on: Annotated[
-        str | None, Option(help="Score files and folders into the folder -o, on Ray.", metavar="ray[:ADDRESS]")
-    ] = None,
+    on: Annotated[str | None, Option(help="Score files and folders into folder -o.", metavar="ray[:ADDRESS]")] = None,
     workers: Annotated[int | None, Option(min=1, help="With --on: actors at most.")] = None,
     records_per_part: Annotated[int, Option(min=1, help="With --on: records of an output file.")] = 1024,
 ) -> None:

@@ -31,9 +31,7 @@ def _list(wanted: bool) -> None:
 def tables(
     name: Annotated[str, Argument(help="Which table: p0-table1 … p4-figure2 (--list).", metavar="NAME")],
     out: Annotated[str, Option(help="Folder for the table; begun before: goes on.", metavar="DIR")],
-    values: Annotated[
-        list[str] | None, Argument(help="Settings of the trainings (p3-…), as for 'train'.", metavar="KEY=VALUE")
-    ] = None,
+    values: Annotated[list[str] | None, Argument(help="Settings of trainings (p3-…).", metavar="KEY=VALUE")] = None,
     data: Annotated[
         list[str] | None,
         Option(help="Judgments as for 'correlate'; p3-table5 to 7: tac2010:DIR; p4-…: headlines.", metavar="DATA"),
@@ -43,9 +41,7 @@ def tables(
         Option(help="What stands for an encoder or model of the paper, as in GloVe=glove:FILE.", metavar="NAME=SPEC"),
     ] = None,
     human: Annotated[list[str] | None, Option(help="Only this human score (default: the paper's, else all).")] = None,
-    config: Annotated[
-        str | None, Option(help="p3-table1, 2: YAML file with settings, encoders, heads.", metavar="FILE")
-    ] = None,
+    config: Annotated[str | None, Option(help="p3-table1, 2: YAML file of settings.", metavar="FILE")] = None,
     rouge_alone: Annotated[bool, Option("--rouge-alone", help="p3-table6, 7: no models, ROUGE alone.")] = False,
     keep_models: Annotated[bool, Option("--keep-models", help="p3-table1, 2: keep each cell's model.")] = False,
     bootstrap: options.Bootstrap = 1000,
@@ -66,11 +62,7 @@ def tables(
 
 def transfer(
     config: Annotated[
-        str,
-        Option(
-            help="YAML file: sources, targets, recipes …; or a packaged one, such as p3_table3_transfer.",
-            metavar="FILE",
-        ),
+        str, Option(help="YAML file: sources, targets …; or a packaged one (p3_table3_transfer).", metavar="FILE")
     ],
     out: Annotated[str, Option(help="Folder for the figures; gone on with.", metavar="DIR")],
     smoke: options.Smoke = False,

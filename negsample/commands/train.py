@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -182,10 +183,6 @@ def print_figures(found: dict[str, Any]) -> None:
             say(f"  {split['cut']} of {split['pairs']} pairs of {name} are longer than the model reads and were cut")
 
 
-# Held-out pairs that are shown.
-_UNSEEN = 6
-
-
 def demo(out: Annotated[str, Option(help="Folder for the model and examples.", metavar="DIR")] = "runs/demo") -> None:
     """The whole road on the embedded sample: negatives, training, test figures, scores of unseen pairs."""
     from negsample.eval.examples import evaluate
@@ -208,7 +205,7 @@ def demo(out: Annotated[str, Option(help="Folder for the model and examples.", m
     atomic_json(folder / "figures.json", found)
     print_figures(found)
     say("4. scores of unseen pairs")
-    chosen = [example for _, example in zip(range(_UNSEEN), read_examples(examples), strict=False)]
+    chosen = list(islice(read_examples(examples), 6))
     scores = estimator.score([e.document for e in chosen], [e.summary for e in chosen])
     rows = [
         (shorten(e.document, 60), shorten(e.summary, 60), e.kind, f"{e.label:.2f}", f"{score:.3f}")

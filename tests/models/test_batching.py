@@ -17,12 +17,22 @@ def test_percentile_length_is_the_least_whole_number_not_below_the_percentile(le
     assert found == 1 or found - 1 < percentile + 1e-9
 
 
-@given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 90), st.integers(1, 9))
-def test_batches_have_every_row_once_and_not_too_many_tokens(lengths: list[int], tokens: int, rows: int) -> None:
-    batches = list(like_lengths(lengths, "cpu", tokens, rows))
+@given(st.lists(st.integers(0, 40), max_size=60), st.integers(1, 90), st.integers(1, 9), st.integers(0, 30))
+def test_batches_have_every_row_once_and_not_too_many_tokens(
+    lengths: list[int], tokens: int, rows: int, padding: int
+) -> None:
+    batches = list(like_lengths(lengths, "cpu", tokens, rows, padding))
     assert sorted(row for batch in batches for row in batch) == [n for n, length in enumerate(lengths) if length]
     for batch in batches:
-        assert len(batch) == 1 or len(batch) <= min(rows, tokens // max(lengths[row] for row in batch))
+        own = [lengths[row] for row in batch]
+        assert len(batch) == 1 or len(batch) <= min(rows, tokens // max(own))
+        assert len(batch) * max(own) - sum(own) <= padding
+    # Without a limit, and on a GPU, rows of any length go together.
+    assert (
+        list(like_lengths([3, 40, 1], "cpu", 120, 9))
+        == list(like_lengths([3, 40, 1], "cuda", 120, 9, 0))
+        == [[1, 0, 2]]
+    )
 
 
 def test_pad() -> None:
