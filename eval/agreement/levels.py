@@ -79,11 +79,13 @@ def make_table(
     """Make a table of columns [n], names coded in sorted order, so that the order of rows changes no resample."""
     import pandas as pd
 
-    coded = [pd.Categorical(list(names)) for names in (documents, systems)]
+    document, system = (pd.Categorical(list(names)) for names in (documents, systems))
     return ScoreTable(
         dataset,
-        *(names.codes.astype(np.int64) for names in coded),
-        *(tuple(names.categories) for names in coded),
+        document.codes.astype(np.int64),
+        system.codes.astype(np.int64),
+        tuple(document.categories),
+        tuple(system.categories),
         {name: np.asarray(column, dtype=np.float64) for name, column in human.items()},
         {name: np.asarray(column, dtype=np.float64) for name, column in metrics.items()},
         np.asarray(words, dtype=np.float64),

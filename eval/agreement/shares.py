@@ -98,15 +98,14 @@ def measure_shares(
     for first, second in combinations(counts, 2):
         rows = there[first] & there[second]
         one, two = sums(first, rows), sums(second, rows)
-        values = [float(kind.of(own.sum(axis=0))[0]) for own in (one, two)]
+        value, other = (float(kind.of(own.sum(axis=0))[0]) for own in (one, two))
         found: dict[str, Any] = {"reason": kind.nothing}
-        if not np.isnan(values).any():
+        if not np.isnan(value + other):
             sampled = kind.of(weights @ one)[:, 0] - kind.of(weights @ two)[:, 0]
             swapped = kind.of(keep @ one + (1 - keep) @ two)[:, 0] - kind.of(keep @ two + (1 - keep) @ one)[:, 0]
-            found = difference_fields(*values, sampled, swapped, exact)
-        size = int(rows.sum()), len(np.unique(codes[rows]))
-        main = next(iter(kind.names))
-        told_of = dataset, human, level, main, first, second, *size
+            found = difference_fields(value, other, sampled, swapped, exact)
+        main, used_rows = next(iter(kind.names)), (int(rows.sum()), len(np.unique(codes[rows])))
+        told_of = dataset, human, level, main, first, second, *used_rows
         comparisons.append(MetricsComparison(*told_of, **found, williams_reason=WILLIAMS_LABELS))
     return {"figures": tuple(figures), "comparisons": tuple(comparisons)}
 

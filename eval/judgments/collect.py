@@ -152,7 +152,7 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
     for dataset in dict.fromkeys(row.dataset for row in rows):
         places = [place for place, row in enumerate(rows) if row.dataset == dataset]
         table = pd.DataFrame([rows[place].scores for place in places], dtype=float)
-        names, mean = list(table), f"{_MEAN}{table.shape[1]}"
+        names, mean = list(map(str, table)), f"{_MEAN}{table.shape[1]}"
         if len(names) < 2 or mean in names:
             continue
         no_mean = f"no mean of the human scores{f' of {dataset}' if dataset else ''}, for"

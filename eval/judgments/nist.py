@@ -126,10 +126,11 @@ def _load(path: str, unusable: Unusable, dataset: str, read: Callable[[list[str]
             articles.setdefault(match[1], "\n".join(_article_lines(text)))
         else:
             for number, line in enumerate(text.splitlines(), start=1):
-                if _LINE.match(line) and (found := read(line.split())) is None:
-                    sink.note("a line of results with another number of columns", f"{place}, line {number}")
-                elif _LINE.match(line) and found.summarizer.isdigit():
+                found = read(line.split()) if _LINE.match(line) else None
+                if found is not None and found.summarizer.isdigit():
                     lines.setdefault((found.article, found.summarizer), found)
+                elif found is None and _LINE.match(line):
+                    sink.note("a line of results with another number of columns", f"{place}, line {number}")
     if not lines:
         raise InputError(
             f"{path}: no line of single-document results in {dataset.upper()}'s layout (a file named …table… with lines that "

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -230,7 +230,8 @@ def _measured(
     values = table.human[human]
     metrics = {FITTED: task.over_all(held.answers, len(values)), **table.metrics}
     table = replace(table, human={human: values}, metrics=metrics)
-    coefficient, options = MAIN_COEFFICIENT[task.level], {"bootstrap": settings.bootstrap, "seed": settings.seed}
+    coefficient = MAIN_COEFFICIENT[task.level]
+    options: dict[str, Any] = {"bootstrap": settings.bootstrap, "seed": settings.seed}
     figures = agreement(table, coefficients=_COEFFICIENTS, **options)
     best = list(found.directions)[best_aspect(task)]
     two = replace(table, metrics={one: metrics[one] for one in (FITTED, best)})
