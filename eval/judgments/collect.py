@@ -158,14 +158,14 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
         no_mean = f"no mean of the human scores{f' of {dataset}' if dataset else ''}, for"
         ends = {name: (table[name].min(), table[name].max()) for name in names}
         scales = {_scale(*own) for own in ends.values()}
-        rho = table.corr("spearman", min_periods=3)
-        same = [(a, b) for a, b in combinations(names, 2) if rho.loc[a, b] > _SAME]
+        rho = table.corr("spearman", min_periods=3).to_numpy()
+        same = [(a, b) for a, b in combinations(range(len(names)), 2) if rho[a, b] > _SAME]
         if len(scales) > 1 or None in scales:
             told = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in ends.items())
             unusable.told.append(f"{no_mean} their scales differ or can't be told: {told}")
         elif same:
             (a, b), *_ = same
-            unusable.told.append(f"{no_mean} {a} and {b} say the same (ρ {rho.loc[a, b]:.2f})")
+            unusable.told.append(f"{no_mean} {names[a]} and {names[b]} say the same (ρ {rho[a, b]:.2f})")
         else:
             for place in (place for place in places if len(rows[place].scores) == len(names)):
                 scores, ratings = rows[place].scores, rows[place].ratings
