@@ -27,9 +27,8 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from negsample.eval.judgments import load_judgments
-from negsample.eval.metrics.bags import Bag
 from negsample.eval.metrics.corpus import frechet_distance
-from negsample.eval.metrics.movers import mover_distance
+from negsample.eval.metrics.movers import Bag, mover_distance
 from negsample.scoring.scorer import Item, make_metric
 from negsample.seeds import generator
 

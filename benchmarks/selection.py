@@ -12,7 +12,7 @@ from collections import defaultdict
 import numpy as np
 
 from negsample import Estimator
-from negsample.eval.agreement.correlate import load_sources
+from negsample.eval.judgments import load_sources
 from negsample.resampling import percentile_interval
 from negsample.seeds import generator
 from negsample.text import word_count

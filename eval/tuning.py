@@ -28,18 +28,13 @@ class TuneHalf:
     rows: tuple[Judged, ...]
 
 
-def load_tune_halves(judgments: Sequence[tuple[str, str]]) -> list[TuneHalf]:
-    """Load the tune half of each of ``judgments``: a source, as ``--judgments`` takes it, and the human score to use.
+def load_tune_half(source: str, human: str) -> TuneHalf:
+    """Load the tune half of ``source``, as ``--judgments`` takes it, for the human score ``human``, or the mean of all
+    (``with_means``).
 
-    A name may be that of the mean of all human scores (``with_means``).
-
-    Raises InputError where a source has no halves, no row of the tune half has the score, or a document of the tune half
-    stands in the other one as well.
+    Raises InputError where it has no halves, no row of the tune half has the score, or a document of the tune half stands in
+    the other one as well.
     """
-    return [_tune_half(source, human) for source, human in judgments]
-
-
-def _tune_half(source: str, human: str) -> TuneHalf:
     unusable = Unusable()
     rows = with_means(load_judgments(source, unusable), unusable)
     if unmarked := sum(not row.half for row in rows):

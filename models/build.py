@@ -127,9 +127,9 @@ def load_parts(
         evidence = load_evidence(folder / "evidence", reads, made) if reads else None
         place = folder / "support" / SUPPORT_FILE
         support = load_support(place, made, passages["fingerprint"], attention) if passages else None
-        for each in (judge, support) if precision == "bf16" else ():
-            if each is not None:
-                to_bf16(each.network.encoder)
+        readers: tuple[Any, ...] = (judge, support) if precision == "bf16" else ()
+        for each in filter(None, readers):
+            to_bf16(each.network.encoder)
         features = AlignFeatures(made, judge, evidence, support, copy_lm=bool(reads and reads["copied"]))
     parts = Parts(head, options, features, None, dict(description["encoder"]))
     make_network(parts, seed=0)

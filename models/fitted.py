@@ -111,7 +111,8 @@ class FittedEstimator(Estimator):
         self._metrics = further_metrics([metric.spec for metric in self.fitted.metrics], self.fitted.references)
         for metric, then in zip(self._metrics, self.fitted.metrics, strict=True):
             # Whatever the version of the program.
-            one, other = ([p for p in m.signature.split("|") if p[:8] != "version:"] for m in (metric, then))
+            both = (metric.signature.split("|"), then.signature.split("|"))
+            one, other = ([part for part in parts if not part.startswith("version:")] for parts in both)
             if one != other:
                 raise InputError(f"the metric {then.name} is not the one that was fitted ({then.signature}); fit again")
         self._inputs = (*self.input_directions, *(metric.name for metric in self.fitted.metrics))

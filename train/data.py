@@ -344,7 +344,7 @@ def open_split(folder: Path, label_weight: float = 1.0) -> Split:
     about = json.loads((folder / "split.json").read_text(encoding="utf-8"))
     columns = np.load(folder / "examples.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
     kinds = {"documents": about["dtype"], "summaries": about["dtype"], "ids": "uint8"}
-    stores = (Arrays(folder / f"{name}.bin", dtype) for name, dtype in kinds.items())
-    documents, summaries, kind, labels = *columns[:3], columns[3].view(np.float32)
-    aspects = columns[4:].view(np.float32)
-    return Split(*stores, documents, summaries, labels, kind, about["kinds"], about["width"], aspects, label_weight)
+    read, said, ids = (Arrays(folder / f"{name}.bin", dtype) for name, dtype in kinds.items())
+    names, width, (text, own, kind) = about["kinds"], about["width"], columns[:3]
+    labels, aspects = columns[3].view(np.float32), columns[4:].view(np.float32)
+    return Split(read, said, ids, text, own, labels, kind, names, width, aspects, label_weight)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -42,13 +43,10 @@ class ScoreColumn:
     reasons: Sequence[str | None]
     note: str = ""
 
-    def missing(self) -> Counter[str]:
-        """Count the rows that have no score, by reason."""
-        return Counter(reason for reason in self.reasons if reason is not None)
-
     def unscored(self) -> str:
         """Tell how many rows have no score and why, in one line; "" where all have one."""
-        return "; ".join(f"{count} × {reason}" for reason, count in self.missing().most_common())
+        missing = Counter(reason for reason in self.reasons if reason is not None)
+        return "; ".join(f"{number} × {reason}" for reason, number in missing.most_common())
 
     def take(self, rows: Sequence[int]) -> "ScoreColumn":
         """Return the column over ``rows`` alone, in their order."""
@@ -93,26 +91,17 @@ def score_columns(scorers: Sequence[Scorer], rows: Sequence[Judged]) -> list[Sco
             found = score_judged(scorer, rows)
             kind = "metric" if scorer.signature.startswith("metric:") else "model"
             turned, cut = not scorer.higher_is_better, int(found.cut.sum())
-            notes = ["lower is better, so its sign is turned"] if turned else []
-            notes += (
-                [f"{cut} of {len(rows)} summaries: longer with their document than the model reads, and cut"]
-                if cut
-                else []
+            notes = ["lower is better, so its sign is turned"] * turned
+            notes += [f"{cut} of {len(rows)} summaries: longer with their document than the model reads, and cut"] * (
+                cut > 0
             )
             for aspect, values in {"": found.scores, **found.aspects}.items():
                 name, about = (f"{scorer.name}.{aspect}", f"|aspect:{aspect}") if aspect else (scorer.name, "")
-                why = zip(np.isnan(values), found.reasons, strict=True)
-                columns.append(
-                    ScoreColumn(
-                        name,
-                        "baseline" if name in BASELINES else "aspect" if aspect else kind,
-                        scorer.signature + about,
-                        turned,
-                        -values if turned else values,
-                        [(reason or "the model gives no value here") if gone else None for gone, reason in why],
-                        "" if aspect else "; ".join(notes),
-                    )
-                )
+                told = zip(np.isnan(values), found.reasons, strict=True)
+                why = [(reason or "the model gives no value here") if gone else None for gone, reason in told]
+                own = "baseline" if name in BASELINES else "aspect" if aspect else kind
+                note, signed = "" if aspect else "; ".join(notes), -values if turned else values
+                columns.append(ScoreColumn(name, own, scorer.signature + about, turned, signed, why, note))
             bar.advance(note=scorer.name)
     return columns
 
@@ -123,9 +112,7 @@ def _folder_names(folders: Sequence[str]) -> list[str]:
     for folder, parts in zip(folders, paths, strict=True):
         if paths.count(parts) > 1:
             raise InputError(f"--model {folder}: given twice")
-    depth = 1
-    while len({parts[-depth:] for parts in paths}) < len(paths):
-        depth += 1
+    depth = next(k for k in count(1) if len({parts[-k:] for parts in paths}) == len(paths))
     return ["/".join(parts[-depth:]) for parts in paths]
 
 
@@ -134,8 +121,8 @@ def check_names(scorers: Sequence[Scorer], others: Sequence[str] = ()) -> None:
     own = (
         f"{scorer.name}.{aspect}" if aspect else scorer.name for scorer in scorers for aspect in ("", *scorer.aspects)
     )
-    for name, count in Counter([*own, *others]).items():
-        if count > 1:
+    for name, number in Counter([*own, *others]).items():
+        if number > 1:
             raise InputError(f"two rows of the table would be called {name!r}; rename one")
 
 

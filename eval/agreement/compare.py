@@ -86,27 +86,17 @@ class SystemComparison:
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """A document on which two systems' scores lie far apart; ``difference`` = ``score`` − ``baseline``."""
-
-    document: int
-    baseline: float
-    score: float
-    difference: float
-
-
-@dataclass(frozen=True)
 class Section:
     """One model's or metric's verdict. ``scores`` float64 [documents, systems], higher is better, over the documents
-    ``documents`` (positions in `Systems.documents`); ``different``: system → documents that differ most from the
-    first system's, their ``document`` a row of ``scores``.
+    ``documents`` (positions in `Systems.documents`); ``different``: system → the rows of ``scores`` where it differs most from
+    the first one, with the difference.
     """
 
     column: ScoreColumn
     documents: tuple[int, ...]
     scores: np.ndarray
     systems: tuple[SystemComparison, ...]
-    different: dict[str, tuple[Disagreement, ...]]
+    different: dict[str, tuple[tuple[int, float], ...]]
     left_out: Counter[str]
 
 
@@ -157,7 +147,7 @@ def _section(column: ScoreColumn, systems: Systems, settings: Settings) -> Secti
                 f"{reason}{more}; leave it out with --on-bad skip"
             )
         left_out[f"document without a score by {column.name} ({reason})"] += 1
-    good = np.flatnonzero(~missing.any(axis=1))
+    good = np.flatnonzero(~missing.any(axis=1)).tolist()
     if len(good) < 2:
         raise InputError(f"{column.name}: {len(good)} documents have a score for every system; comparing needs 2")
     kept = scores[good]
@@ -165,9 +155,9 @@ def _section(column: ScoreColumn, systems: Systems, settings: Settings) -> Secti
     different = {}
     for name, scored in zip(systems.names[1:], kept.T[1:], strict=True):
         gap = scored - kept[:, 0]
-        order = [int(d) for d in np.argsort(-np.abs(gap), kind="stable")[:_DIFFERENT] if gap[d]]
-        different[name] = tuple(Disagreement(d, *map(float, (kept[d, 0], scored[d], gap[d]))) for d in order)
-    return Section(column, tuple(int(d) for d in good), kept, tuple(results), different, left_out)
+        order = np.argsort(-np.abs(gap), kind="stable")[:_DIFFERENT].tolist()
+        different[name] = tuple((d, float(gap[d])) for d in order if gap[d])
+    return Section(column, tuple(good), kept, tuple(results), different, left_out)
 
 
 # --- what differs
@@ -201,21 +191,18 @@ def compare_systems(
 
     result = []
     for s, name in enumerate(systems):
-        low, high, _ = percentile_interval(sampled[:, s])
-        beside: dict[str, Any] = {}
+        differences, beside = sampled[:, s] - sampled[:, 0], list[Any]()
         if s:
-            differences = sampled[:, s] - sampled[:, 0]
-            ends = percentile_interval(differences)
-            beside = {"difference": float(means[s] - means[0]), "difference_low": ends[0], "difference_high": ends[1]}
-            beside |= {"p": p[s - 1], "p_bootstrap": bootstrap_p(differences), "p_holm": float(p_holm[s - 1])}
-        result.append(SystemComparison(name, float(means[s]), low, high, 1 + int(better[s]), n, **beside))
+            beside = [float(means[s] - means[0]), *percentile_interval(differences)[:2]]
+            beside += [p[s - 1], bootstrap_p(differences), float(p_holm[s - 1])]
+        ends = percentile_interval(sampled[:, s])[:2]
+        result.append(SystemComparison(name, float(means[s]), *ends, 1 + int(better[s]), n, *beside))
     return result
 
 
 def _pairwise_p(scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutations: int, seed: int) -> list[float]:
     """Two-sided paired permutation p of each two systems; the same sign patterns for all."""
-    n = len(scores)
-    first, second = [i for i, _ in pairs], [j for _, j in pairs]
+    n, (first, second) = len(scores), zip(*pairs, strict=True)
     differences = scores[:, first] - scores[:, second]
     # In units of the largest difference, so that "as far as" does not depend on the metric's scale.
     size = np.abs(differences).max(axis=0)
@@ -224,8 +211,8 @@ def _pairwise_p(scores: np.ndarray, pairs: Sequence[tuple[int, int]], permutatio
     step = max(1, _CHUNK // n)
     drawn = [(2.0 * keep[start : start + step] - 1) @ differences for start in range(0, len(keep), step)]
     values, observed = np.concatenate(drawn) / n, differences.mean(axis=0)
-    found = (permutation_p(float(observed[k]), values[:, k], exact) for k in range(len(pairs)))
-    return [p for p in found if p is not None]
+    found = (permutation_p(float(own), drawn, exact) for own, drawn in zip(observed, values.T, strict=True))
+    return [1.0 if p is None else p for p in found]
 
 
 # --- reading
@@ -241,14 +228,12 @@ def _from_lines(settings: Settings) -> _Found:
     rows: dict[str, dict[str, Judged]] = {}
     left_out: Counter[str] = Counter()
     for number, (document, *texts) in aligned_lines(settings.files):
-        blank = next(
-            (path for path, text in zip(settings.files, (document, *texts), strict=True) if is_blank(text)), None
-        )
-        if blank is not None:
-            if settings.on_bad != "skip":
-                told = "mend it, or leave its document out with --on-bad skip"
-                raise RecordError(f"{blank}, line {number}", "the line is blank", told)
-            left_out[f"document with a blank line in {blank}"] += 1
+        blank = [path for path, text in zip(settings.files, (document, *texts), strict=True) if is_blank(text)]
+        if blank and settings.on_bad != "skip":
+            told = "mend it, or leave its document out with --on-bad skip"
+            raise RecordError(f"{blank[0]}, line {number}", "the line is blank", told)
+        if blank:
+            left_out[f"document with a blank line in {blank[0]}"] += 1
             continue
         references = tuple(texts[len(settings.targets) :])
         rows[str(number)] = {

@@ -3,10 +3,9 @@ object that the terminal, the page and the files read.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.eval.agreement import figures as fg
 from negsample.eval.agreement import significance as sg
-from negsample.eval.agreement.choices import Contestant, contest, measure_choices
 from negsample.eval.agreement.columns import (
     TRIVIAL,
     ScoreColumn,
@@ -23,11 +21,10 @@ from negsample.eval.agreement.columns import (
     score_columns,
     score_file_column,
 )
-from negsample.eval.agreement.labels import measure_limits
 from negsample.eval.agreement.levels import LEVELS, MAIN_COEFFICIENT, SHARES, ScoreTable, is_good, judged_table
 from negsample.eval.agreement.people import Ceiling, People, among_people
-from negsample.eval.agreement.shares import Shares
-from negsample.eval.judgments import Unusable, load_judgments
+from negsample.eval.agreement.shares import Contestant, Shares, contest, measure_choices, measure_limits
+from negsample.eval.judgments import Source, Unusable, load_sources
 from negsample.eval.judgments.collect import is_mean, with_means
 from negsample.eval.judgments.files import CHOSEN, HALVES
 from negsample.records import PEOPLE, Judged, document_key
@@ -69,31 +66,8 @@ class Settings:
         return [level for level in MAIN_COEFFICIENT if level in ("label", *self.levels)]
 
 
-@dataclass(frozen=True)
-class Source:
-    """The judged rows of one data set. ``missing``: a line for each reason why judgments could not be used. ``tuning``: rows of
-    the half that was not asked for, by which limits are chosen.
-    """
-
-    name: str
-    spec: str
-    rows: tuple[Judged, ...]
-    missing: tuple[str, ...]
-    tuning: tuple[Judged, ...] = ()
-
-    @property
-    def by(self) -> str:
-        """Who gave the scores: as of ``Judged``."""
-        return self.rows[0].by
-
-
-@dataclass(frozen=True)
-class Line:
-    """One metric in the table of a data set and human score; ``figures``: level → its headline figure."""
-
-    column: ScoreColumn
-    figures: dict[str, fg.AgreementFigure]
-    verdict: sg.BaselineVerdict | None
+Line = tuple[ScoreColumn, dict[str, fg.AgreementFigure], sg.BaselineVerdict | None]
+"""One metric in the table of a data set and human score: level → its headline figure (or share → figure), its verdict."""
 
 
 @dataclass(frozen=True)
@@ -123,38 +97,27 @@ class Measured:
 
     def lines(self, human: str) -> list[Line]:
         """Return the rows of the table, best first by the first of `MAIN_COEFFICIENT`'s levels that has a value."""
-        figures: dict[str, dict[str, fg.AgreementFigure]] = {level: {} for level in MAIN_COEFFICIENT}
-        for figure in self._headline(human):
-            figures[figure.level][figure.metric] = figure
-        figures = {level: own for level, own in figures.items() if own}
+        figures: dict[str, dict[str, fg.AgreementFigure]] = {}
+        for figure in sorted(self._headline(human), key=lambda f: [*MAIN_COEFFICIENT].index(f.level)):
+            figures.setdefault(figure.level, {})[figure.metric] = figure
         valued = (level for level, own in figures.items() if any(f.value is not None for f in own.values()))
         lead = next(valued, next(iter(figures)))
-        found = [
-            Line(
-                column,
-                {level: own[column.name] for level, own in figures.items()},
-                self.verdicts.get((human, column.name, lead, MAIN_COEFFICIENT[lead])),
-            )
-            for column in self.columns
-        ]
-        value = {name: -2.0 if figure.value is None else figure.value for name, figure in figures[lead].items()}
-        return sorted(found, key=lambda line: (-value[line.column.name], line.column.name))
 
-    def share_lines(self, human: str) -> list[tuple[ScoreColumn, list[fg.AgreementFigure], sg.BaselineVerdict | None]]:
+        found = self._lines(human, figures, lead)
+        return sorted(found, key=lambda line: (_falling(line[1][lead]), line[0].name))
+
+    def share_lines(self, human: str) -> list[Line]:
         """Return each metric with its shares (`shares`), highest first share first; [] where none was measured."""
         if human not in self.shares or not self.shares[human].figures:
             return []
-        kind, of = self.shares[human].kind, {(f.metric, f.coefficient): f for f in self.shares[human].figures}
-        main = MAIN_COEFFICIENT[kind.level]
-        found = [
-            (
-                column,
-                [of[column.name, share] for share in kind.names],
-                self.verdicts.get((human, column.name, kind.level, main)),
-            )
-            for column in self.columns
-        ]
-        return sorted(found, key=lambda line: 1.0 if line[1][0].value is None else -line[1][0].value)
+        kind, figures = self.shares[human].kind, self.shares[human].figures
+        of = {share: {f.metric: f for f in figures if f.coefficient == share} for share in kind.names}
+        return sorted(self._lines(human, of, kind.level), key=lambda line: _falling(next(iter(line[1].values()))))
+
+    def _lines(self, human: str, figures: Mapping[str, Mapping[str, fg.AgreementFigure]], level: str) -> list[Line]:
+        verdicts = [self.verdicts.get((human, own.name, level, MAIN_COEFFICIENT[level])) for own in self.columns]
+        found = [{name: of[own.name] for name, of in figures.items()} for own in self.columns]
+        return list(zip(self.columns, found, verdicts, strict=True))
 
     def among(self, human: str) -> list[tuple[str, dict[str, Ceiling], str]]:
         """Return the rows of annotators: name, level → agreement, with whom; [] where there are no two."""
@@ -168,7 +131,7 @@ class Measured:
 
     def subjects(self, human: str, most: int) -> list[str]:
         """Return the metrics to draw: those asked about, in order, at most ``most`` with the best trivial baseline."""
-        best = [line.column.name for line in self.lines(human) if line.column.name in TRIVIAL][:1]
+        best = [column.name for column, _, _ in self.lines(human) if column.name in TRIVIAL][:1]
         asked = [column.name for column in self.columns if column.kind != "baseline"]
         return asked[: most - len(best)] + best
 
@@ -195,6 +158,10 @@ class Measured:
         """Describe the data set in one line."""
         systems = f"{len(self.table.system_names)} systems" if len(self.table.system_names) > 1 else "one system"
         return f"{len(self.table.words)} summaries, {len(self.table.document_names)} documents, {systems}"
+
+
+def _falling(figure: fg.AgreementFigure) -> float:
+    return 2.0 if figure.value is None else -figure.value
 
 
 @dataclass(frozen=True)
@@ -294,30 +261,6 @@ def _by_judges(
     return told, [column.take(places) for column in columns if column.name not in judges]
 
 
-def load_sources(specs: Sequence[str], columns: Sequence[str] = (), *, judges: bool = False) -> list[Source]:
-    """Load the data sets of all ``--judgments``; one source may hold several, and names are made to differ.
-
-    The mean of a data set's human scores is one more, as `with_means` has it.
-    """
-    found: list[Source] = []
-    for spec in specs:
-        unusable = Unusable()
-        groups: dict[str, list[Judged]] = {}
-        for row in load_judgments(spec, unusable, columns, judges=judges):
-            name = row.dataset or Path(spec.rpartition(":")[2]).name
-            groups.setdefault(name if row.by == PEOPLE else f"{name} by {row.by}", []).append(row)
-        groups = {name: with_means(rows, unusable) for name, rows in groups.items()}
-        # What could not be read has no data set of its own, so it is told of once for each source.
-        lines = tuple(unusable.lines())
-        for name, rows in groups.items():
-            taken, number = {source.name for source in found}, 1
-            while (own := name if number == 1 else f"{name}-{number}") in taken:
-                number += 1
-            found.append(Source(own, spec, tuple(rows), lines))
-            lines = ()
-    return found
-
-
 def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], list[str]]:
     """The sources with only the half and the human scores that were asked for; what is to be told of it.
 
@@ -330,10 +273,9 @@ def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], li
             if half not in found:
                 told = f"no row has half: {half}" if found - {""} else "no row has the field 'half'"
                 raise InputError(f"{spec}: {told}; mark its rows half: tune or half: report, or leave --half out")
-        for source in sources:
-            # What has no half may be of either.
-            if count := sum(not row.half for row in source.rows):
-                notes.append(f"{source.name}: left out {count} × judged summary without a half")
+        # What has no half may be of either.
+        unmarked = {source.name: sum(not row.half for row in source.rows) for source in sources}
+        notes += [f"{name}: left out {n} × judged summary without a half" for name, n in unmarked.items() if n]
         parts = ([[r for r in source.rows if r.half == own] for own in (half, "tune")] for source in sources)
         sources = [
             replace(source, rows=tuple(own), tuning=tuple(tune) if half == "report" else ())
@@ -346,16 +288,14 @@ def _chosen(sources: list[Source], settings: Settings) -> tuple[list[Source], li
         for name in wanted:
             if name not in known:
                 raise InputError(f"--human {name}: no judgments have that score; {suggestion(name, known)}")
-        for k, source in enumerate(sources):
-            rows, tuning = (
-                tuple(replace(r, scores={name: r.scores[name] for name in r.scores if name in wanted}) for r in part)
-                for part in (source.rows, source.tuning)
-            )
-            sources[k] = replace(source, rows=rows, tuning=tuning)
-        without = [source for source in sources if not any(row.scores for row in source.rows)]
-        score = " or ".join(wanted)
-        notes += [f"{source.name}: left out, for none of its judgments has the score {score}" for source in without]
-        sources = [source for source in sources if source not in without]
+
+        def only(rows: Sequence[Judged]) -> tuple[Judged, ...]:
+            return tuple(replace(r, scores={k: value for k, value in r.scores.items() if k in wanted}) for r in rows)
+
+        told = f"left out, for none of its judgments has the score {' or '.join(wanted)}"
+        sources = [replace(source, rows=only(source.rows), tuning=only(source.tuning)) for source in sources]
+        notes += [f"{source.name}: {told}" for source in sources if not any(row.scores for row in source.rows)]
+        sources = [source for source in sources if any(row.scores for row in source.rows)]
     # The other half is scored only where a limit is to be chosen by it.
     sources = [source if _labels(source) else replace(source, tuning=()) for source in sources]
     halves = Counter(row.half for source in sources for row in source.rows if row.scores)
@@ -386,37 +326,28 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
     options: dict[str, Any] = {"bootstrap": settings.bootstrap, "seed": settings.seed}
     figures = fg.agreement(table, levels=settings.levels, **options)
     labelled = replace(table, human={name: table.human[name] for name in labels})
-    figures += fg.agreement(
-        labelled, levels=("label",), coefficients=("auc",), bootstrap=settings.bootstrap, seed=settings.seed
-    )
-    pairs = len(columns) * (len(columns) - 1) // 2
+    figures += fg.agreement(labelled, levels=("label",), coefficients=("auc",), **options)
     # As many exchanges as tell all pairs apart, as far as memory goes.
-    most = max(PERMUTATIONS, min(_DRAWS_PER_PAIR * pairs, _DRAWN_MOST // len(table.document_names)))
-    compared = {
-        (human, level): sg.compare_metrics(
-            table, human, level=level, permutations=PERMUTATIONS if level == "system" else most, **options
-        )
-        for human, level in track(
-            [*product(people, settings.levels), *product(labels, ["label"])], f"{source.name}: comparing"
-        )
-    }
-    shares, halves = {}, np.array([row.half for row in rows])
-    for human in labels:
-        shares[human] = measure_limits(
-            every_row, human, halves, max_missed=settings.max_missed, permutations=most, **options
-        )
-    won: list[Contestant] = []
-    if CHOSEN in people and any(row.choices for row in source.rows):
-        shares[CHOSEN] = measure_choices(table, source.rows, permutations=most, **options)
-        won = contest(table, source.rows, **options)
+    wanted = _DRAWS_PER_PAIR * (len(columns) * (len(columns) - 1) // 2)
+    most = max(PERMUTATIONS, min(wanted, _DRAWN_MOST // len(table.document_names)))
+    compared, levels = {}, [*product(people, settings.levels), *product(labels, ["label"])]
+    for human, level in track(levels, f"{source.name}: comparing"):
+        number = PERMUTATIONS if level == "system" else most
+        compared[human, level] = sg.compare_metrics(table, human, level=level, permutations=number, **options)
+    options["permutations"], halves = most, np.array([row.half for row in rows])
+    shares = {own: measure_limits(every_row, own, halves, max_missed=settings.max_missed, **options) for own in labels}
+    if chosen := CHOSEN in people and any(row.choices for row in source.rows):
+        shares[CHOSEN] = measure_choices(table, source.rows, **options)
+    del options["permutations"]
     for human, own in shares.items():
         figures += own.figures
         compared[human, own.kind.level] = list(own.comparisons)
     beats = {key: sg.beats_matrix(found, sg.TESTS[key[1]]) for key, found in compared.items() if found}
+    main = [f for f in figures if f.level not in SHARES or f.coefficient == MAIN_COEFFICIENT[f.level]]
     every = list(product(people, table.metrics))
-    sampling = {}
-    if "system" in settings.levels:
-        sampling = {key: fg.article_sampling(table, key[1], key[0], seed=settings.seed) for key in every}
+    sampled = every if "system" in settings.levels else []
+    sampling = {key: fg.article_sampling(table, key[1], key[0], seed=settings.seed) for key in sampled}
+    among = {own: among_people(table, source.rows, own, settings.levels, **options) for own in people}
     return Measured(
         source,
         tuple(columns),
@@ -424,18 +355,12 @@ def measure(source: Source, columns: Sequence[ScoreColumn], settings: Settings) 
         tuple(figures),
         tuple(comparison for found in compared.values() for comparison in found),
         beats,
-        sg.baseline_verdicts(
-            [f for f in figures if f.level not in SHARES or f.coefficient == MAIN_COEFFICIENT[f.level]], beats
-        ),
+        sg.baseline_verdicts(main, beats),
         {key: sizes for key, sizes in sampling.items() if any(size.mean is not None for size in sizes)},
         {(human, metric): fg.furthest_apart(table, metric, human) for human, metric in every},
         shares,
-        {
-            human: some
-            for human in people
-            if (some := among_people(table, source.rows, human, settings.levels, **options))
-        },
-        tuple(won),
+        {human: found for human, found in among.items() if found},
+        tuple(contest(table, source.rows, **options) if chosen else ()),
     )
 
 
@@ -449,9 +374,9 @@ def _ranks(measured: Sequence[Measured]) -> dict[str, list[fg.AverageRank]]:
             for figure in data.figures:
                 if (figure.level, figure.coefficient) == (level, coefficient) and not is_mean(figure.human):
                     own.setdefault(figure.metric, []).append(np.nan if figure.value is None else figure.value)
-            means = {metric: float(np.mean(found)) for metric, found in own.items()}
-            if not np.isnan(list(means.values())).all():
-                values[data.source.name] = dict(means)
+            means: dict[str, float | None] = {metric: float(np.mean(found)) for metric, found in own.items()}
+            if not np.isnan(np.array(list(means.values()), dtype=float)).all():
+                values[data.source.name] = means
         if len(values) > 1:
             ranks[level] = fg.average_ranks(values)
     return ranks

@@ -53,14 +53,9 @@ def _kendall(ranks: np.ndarray) -> np.ndarray:
         sign = np.sign(ranks[..., start : start + step, None] - ranks[..., None, :]).astype(np.float32)
         sign = sign.reshape(*lead, columns, -1)
         agree += sign @ np.swapaxes(sign, -1, -2)
-    return _normalised(agree)
-
-
-def _normalised(product: np.ndarray) -> np.ndarray:
-    """product[i, j] / √(product[i, i] product[j, j]); NaN where a diagonal entry is 0."""
-    diagonal = np.diagonal(product, axis1=-2, axis2=-1)
+    diagonal = np.diagonal(agree, axis1=-2, axis2=-1)
     root = np.sqrt(np.where(diagonal > 0, diagonal, np.nan))
-    return product / (root[..., :, None] * root[..., None, :])
+    return agree / (root[..., :, None] * root[..., None, :])
 
 
 def partial(xy: np.ndarray, xz: np.ndarray, yz: np.ndarray) -> np.ndarray:
@@ -105,86 +100,51 @@ def weighted_pooled(
     as it was drawn; NaN where a column of that resample is constant or it has fewer than three rows.
     """
     weights = np.asarray(weights, dtype=np.float64)
-    first, second = np.array(pairs, dtype=int).reshape(-1, 2).T
     if coefficient == "kendall":
         result = _weighted_kendall(values, documents, weights, pairs)
     else:
-        result = np.empty((len(weights), len(pairs)))
         step = max(1, _CHUNK // max(1, values.size))
-        for start in range(0, len(weights), step):
-            part = slice(start, start + step)
-            if coefficient == "auc":
-                result[part] = _weighted_auc(values, documents, weights[part], pairs)
-            elif coefficient == "pearson":
-                result[part] = _weighted_pearson(values, documents, weights[part])[:, first, second]
-            else:
-                result[part] = _weighted_spearman(values, documents, weights[part], pairs)
-    constant = _constant_columns(values, documents, weights)
+        parts = [weights[start : start + step] for start in range(0, len(weights), step)]
+        result = np.concatenate([_weighted(values, documents, part, pairs, coefficient) for part in parts])
     few = weights @ np.bincount(documents, minlength=weights.shape[1]) < 3
-    undefined = constant[:, first] | constant[:, second] | few[:, None]
-    return np.where(undefined, np.nan, np.clip(result, -1.0, 1.0))
+    return np.where(few[:, None], np.nan, np.clip(result, -1.0, 1.0))
 
 
-def _constant_columns(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """bool [B, K]: the column takes one value only over the documents drawn."""
-    present, starts = np.unique(documents, return_index=True)
-    low, high = np.minimum.reduceat(values, starts, axis=1), np.maximum.reduceat(values, starts, axis=1)
-    drawn = weights[:, present] > 0
-    ends = zip(low, high, strict=True)
-    most = [(np.where(drawn, lo, np.inf).min(axis=1), np.where(drawn, hi, -np.inf).max(axis=1)) for lo, hi in ends]
-    return np.stack([hi <= lo for lo, hi in most], axis=1)
-
-
-def _weighted_pearson(values: np.ndarray, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    present, starts = np.unique(documents, return_index=True)
-    z = standardised(values)
-    sums = np.add.reduceat(z, starts, axis=1).T
-    cross = np.stack([part @ part.T for part in np.split(z, starts[1:], axis=1)])
-    drawn = weights[:, present]
-    total = (drawn @ np.diff(np.append(starts, len(documents))))[:, None]
-    mean = (drawn @ sums) / np.where(total > 0, total, 1)
-    product = np.tensordot(drawn, cross, axes=1) - total[:, :, None] * mean[:, :, None] * mean[:, None, :]
-    return _normalised(product)
-
-
-def _weighted_spearman(
-    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
+def _weighted(
+    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]], coefficient: str
 ) -> np.ndarray:
+    """Pearson's and Spearman's correlation; ``auc``: the share of the pairs (good, bad) in which the good one, the higher of two
+    values of column j, is higher in column i, ties half.
+    """
     # Resamples stand in columns, so that every step below runs along contiguous memory.
     drawn = np.ascontiguousarray(weights.T)
     rows = drawn[documents]
     total = rows.sum(axis=0)
-    ranks, spread = {}, {}
+    # Values, or mid-ranks, less their mean, and the sum of their squares.
+    middle, spread = {}, {}
     for k in sorted({k for pair in pairs for k in pair}):
-        order = np.argsort(values[k], kind="stable")
-        _, group, sizes = np.unique(values[k], return_inverse=True, return_counts=True)
-        upto = np.cumsum(drawn[documents[order]], axis=0)[np.cumsum(sizes) - 1]
-        before = np.concatenate([np.zeros((1, len(weights))), upto[:-1]])
-        # The mid-rank of a tied group is (before + upto + 1)/2; the mean rank is (total + 1)/2.
-        middle = (before + upto - total) / 2
-        ranks[k] = middle[group]
-        spread[k] = ((upto - before) * middle**2).sum(axis=0)
-    weighted = {j: ranks[j] * rows for _, j in pairs}
+        if coefficient == "pearson":
+            column = standardised(values[k])[:, None]
+            middle[k] = column - (column * rows).sum(axis=0) / np.where(total > 0, total, 1)
+            squares = np.einsum("nb,nb,nb->b", rows, middle[k], middle[k])
+        else:
+            order = np.argsort(values[k], kind="stable")
+            _, group, sizes = np.unique(values[k], return_inverse=True, return_counts=True)
+            upto = np.cumsum(drawn[documents[order]], axis=0)[np.cumsum(sizes) - 1]
+            before = np.concatenate([np.zeros((1, len(weights))), upto[:-1]])
+            # The mid-rank of a tied group is (before + upto + 1)/2; the mean rank is (total + 1)/2.
+            ranks = (before + upto - total) / 2
+            middle[k] = ranks[group]
+            squares = ((upto - before) * ranks**2).sum(axis=0)
+        # Below that a column is constant, and what is left are rounding errors.
+        spread[k] = np.where(squares > 1e-24 * total, squares, np.nan)
+    weighted = {j: middle[j] * rows for _, j in pairs}
     result = np.empty((len(weights), len(pairs)))
     for p, (i, j) in enumerate(pairs):
-        product = spread[i] * spread[j]
-        root = np.sqrt(np.where(product > 0, product, np.nan))
-        result[:, p] = np.einsum("nb,nb->b", ranks[i], weighted[j]) / root
-    return result
-
-
-def _weighted_auc(
-    values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
-) -> np.ndarray:
-    """Share of the pairs (good, bad) in which the good one, the higher value of column j, is higher in column i; ties half."""
-    rows, result = weights.T[documents], np.empty((len(weights), len(pairs)))
-    for p, (i, j) in enumerate(pairs):
-        order = np.argsort(values[i], kind="stable")
-        _, starts = np.unique(values[i][order], return_index=True)
-        is_good = (values[j] == values[j].max())[order, None]
-        good, bad = (np.add.reduceat(rows[order] * side, starts, axis=0) for side in (is_good, ~is_good))
-        below, number = np.cumsum(bad, axis=0) - bad / 2, good.sum(axis=0) * bad.sum(axis=0)
-        result[:, p] = (good * below).sum(axis=0) / np.where(number > 0, number, np.nan)
+        product = np.einsum("nb,nb->b", middle[i], weighted[j])
+        # Of g good and b bad ones the squares are g·b·(g + b)/4, and the product is g·b/2 times the difference of mean ranks.
+        share = 0.5 + product / (2 * spread[j]) + 0 * spread[i]
+        result[:, p] = share if coefficient == "auc" else product / np.sqrt(spread[i] * spread[j])
     return result
 
 
@@ -202,38 +162,21 @@ def standardised(values: np.ndarray) -> np.ndarray:
 def _weighted_kendall(
     values: np.ndarray, documents: np.ndarray, weights: np.ndarray, pairs: Sequence[tuple[int, int]]
 ) -> np.ndarray:
-    codes = [np.unique(column, return_inverse=True)[1].astype(np.int32) for column in values]
-    used = sorted({k for pair in pairs for k in pair})
-    untied = {k: _concordance(codes[k], None, documents, weights) for k in used}
-    result = np.empty((len(weights), len(pairs)))
-    for p, (i, j) in enumerate(pairs):
-        product = untied[i] * untied[j]
-        agree = _concordance(codes[i], codes[j], documents, weights)
-        result[:, p] = agree / np.sqrt(np.where(product > 0, product, np.nan))
-    return result
+    """By Σ_cd w_c S_cd w_d, S_cd being the sum over rows a of document c and b of d of sign(x_a − x_b) sign(y_a − y_b).
 
-
-def _concordance(x: np.ndarray, y: np.ndarray | None, documents: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Σ_ij w_i C_ij w_j for each of ``weights`` [B, D]: the numerator of Kendall's τ over ordered pairs of the resample.
-
-    C_ij is the sum over rows a of document i and b of document j of sign(x_a − x_b) sign(y_a − y_b), or, where ``y`` is
-    None, the number of such pairs with x_a ≠ x_b. Copies of one row are ties in both columns and add nothing. The rows
-    are compared once, whatever the number of resamples. ``x``, ``y`` int [n]; ``documents`` int [n] ascending.
+    Copies of one row are ties in both columns and add nothing. The rows are compared once, whatever the number of resamples.
     """
+    codes = np.stack([np.unique(column, return_inverse=True)[1].astype(np.int32) for column in values])
     present, starts = np.unique(documents, return_index=True)
-    right, total = weights[:, present].T, np.zeros(len(weights))
-    step = max(1, _CHUNK // max(1, len(x)))
-    for start in range(0, len(x), step):
-        rows = slice(start, start + step)
-        a = x[rows, None]
-        if y is None:
-            pairs = (a != x[None]).view(np.int8)
-        else:
-            b = y[rows, None]
-            pairs = (a > x[None]).view(np.int8) - (a < x[None]).view(np.int8)
-            pairs *= (b > y[None]).view(np.int8) - (b < y[None]).view(np.int8)
-        here, begins = np.unique(documents[rows], return_index=True)
-        block = np.add.reduceat(pairs, starts, axis=1, dtype=np.int32)
-        block = np.add.reduceat(block, begins, axis=0, dtype=np.float64)
-        total += ((block @ right).T * weights[:, here]).sum(axis=1)
-    return total
+    sums = {pair: np.zeros(len(weights)) for pair in {*pairs, *((k, k) for pair in pairs for k in pair)}}
+    step = max(1, _CHUNK // codes.size)
+    for start in range(0, len(documents), step):
+        own = codes[:, start : start + step, None]
+        signs = (own > codes[:, None]).view(np.int8) - (own < codes[:, None]).view(np.int8)
+        here, begins = np.unique(documents[start : start + step], return_index=True)
+        for i, j in sums:
+            block = np.add.reduceat(signs[i] * signs[j], starts, axis=1, dtype=np.int32)
+            block = np.add.reduceat(block, begins, axis=0, dtype=np.float64)
+            sums[i, j] += ((weights[:, here] @ block) * weights[:, present]).sum(axis=1)
+    untied = [np.where(sums[i, i] * sums[j, j] > 0, sums[i, i] * sums[j, j], np.nan) for i, j in pairs]
+    return np.stack([sums[pair] / np.sqrt(product) for pair, product in zip(pairs, untied, strict=True)], axis=1)

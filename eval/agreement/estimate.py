@@ -152,8 +152,8 @@ def estimate_means(
         n, others = (int(each[:, pair].sum(axis=0).min()) for each in (judged, scored))
         about = human, systems[pair[0]], systems[0] if len(pair) > 1 else None, n, others
         if n < 2 or u @ u <= 1e-12 * max(1.0, plain**2):
-            why = f"all {n} judged have the same {'score' if len(pair) == 1 else 'difference'}: no interval"
-            why = why if n > 1 else ("one judged summary: no interval" if n else "no judged summary has a score")
+            same = f"all {n} judged have the same {'score' if len(pair) == 1 else 'difference'}: no interval"
+            why = ["no judged summary has a score", "one judged summary: no interval", same][min(n, 2)]
             value = float(plain) if n else None
             found.append(Estimate(*about, plain=value, value=value, reason=why))
             continue

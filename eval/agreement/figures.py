@@ -109,25 +109,19 @@ def _correlations(
     """Of P pairs: values [P], the same given the number of words [P], resampled values [B, P], and, at the summary level,
     values per document [D, P].
     """
-    if level == "label":
-        point = lv.block_correlations(block, level, coefficient, pairs)
-        samples = lv.resampled_correlations(block, level, coefficient, pairs, resamples)
-        return point, np.full(len(pairs), np.nan), samples, None
     words = len(block.values) - 1
     # Each correlation with the number of words is computed once, however many pairs need it.
     wanted = list(dict.fromkeys([*pairs, *((k, words) for pair in pairs for k in pair)]))
-    at = {pair: k for k, pair in enumerate(wanted)}
-    places = [[at[pair] for pair in pairs], [at[i, words] for i, _ in pairs], [at[j, words] for _, j in pairs]]
-    if level != "summary":
-        point = lv.block_correlations(block, level, coefficient, wanted)
-        # As many rows as systems would be one row a system, no mean over documents.
-        if level == "system" and len(block.systems) < 2 * len(np.unique(block.systems)):
-            point = np.full_like(point, np.nan)
-        samples = lv.resampled_correlations(block, level, coefficient, pairs, resamples)
-        return point[places[0]], partial(*(point[place] for place in places)), samples, None
-    per_document = lv.document_correlations(block, coefficient, wanted)
-    xy, xz, yz = (per_document[:, place] for place in places)
-    given = partial(xy, xz, yz)
+    per_document = lv.document_correlations(block, coefficient, wanted) if level == "summary" else None
+    point = lv.block_correlations(block, level, coefficient, wanted)[None] if per_document is None else per_document
+    # As many rows as systems would be one row a system, no mean over documents.
+    if level == "system" and len(block.systems) < 2 * len(np.unique(block.systems)):
+        point = np.full_like(point, np.nan)
+    sides = pairs, [(i, words) for i, _ in pairs], [(j, words) for _, j in pairs]
+    xy, xz, yz = (point[:, [wanted.index(pair) for pair in own]] for own in sides)
+    given = np.full_like(xy, np.nan) if level == "label" else partial(xy, xz, yz)
+    if per_document is None:
+        return xy[0], given[0], lv.resampled_correlations(block, level, coefficient, pairs, resamples), None
     determined = ~np.isnan(xy + xz + yz) & np.isnan(given)
     given = np.where(determined, 0.0, given)
     given[np.bincount(block.documents, minlength=block.total_documents) < lv.MIN_ROWS_PARTIAL] = np.nan

@@ -77,15 +77,13 @@ def make_table(
     words: Sequence[float] | np.ndarray,
 ) -> ScoreTable:
     """Make a table of columns [n], names coded in sorted order, so that the order of rows changes no resample."""
-    document_names, document_codes = np.unique(np.array(list(documents), dtype=object), return_inverse=True)
-    known = sorted({system for system in systems if system is not None})
-    position = {name: i for i, name in enumerate(known)}
+    import pandas as pd
+
+    coded = [pd.Categorical(list(names)) for names in (documents, systems)]
     return ScoreTable(
         dataset,
-        document_codes.astype(np.int64),
-        np.array([-1 if system is None else position[system] for system in systems], dtype=np.int64),
-        tuple(document_names),
-        tuple(known),
+        *(names.codes.astype(np.int64) for names in coded),
+        *(tuple(names.categories) for names in coded),
         {name: np.asarray(column, dtype=np.float64) for name, column in human.items()},
         {name: np.asarray(column, dtype=np.float64) for name, column in metrics.items()},
         np.asarray(words, dtype=np.float64),
@@ -163,7 +161,9 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def block_correlations(block: Block, level: str, coefficient: str, pairs: Pairs) -> np.ndarray:
-    """[len(pairs)]: the label, pooled or system-level correlations of pairs of columns, NaN where undefined."""
+    """[len(pairs)]: the correlations of pairs of columns at a level, NaN where undefined."""
+    if level == "summary":
+        return averaged(document_correlations(block, coefficient, pairs), np.ones((1, block.total_documents)))[0]
     if level == "label":
         return np.array([_auc(block.values[i], block.values[j]) for i, j in pairs])
     if level == "pooled" and coefficient == "kendall" and block.values.shape[1] >= MIN_ROWS:
@@ -189,10 +189,12 @@ def _auc(scores: np.ndarray, labels: np.ndarray) -> float:
 def resampled_correlations(
     block: Block, level: str, coefficient: str, pairs: Pairs, resamples: Resamples
 ) -> np.ndarray:
-    """[B, len(pairs)]: the pooled or system-level correlations of each resample; [0, …] where that would take too long."""
+    """[B, len(pairs)]: the correlations of each resample; [0, …] where that would take too long."""
     too_long = level == "pooled" and coefficient == "kendall" and block.values.shape[1] > KENDALL_ROWS
     if not len(resamples.weights) or too_long:
         return np.full((0, len(pairs)), np.nan)
+    if level == "summary":
+        return averaged(document_correlations(block, coefficient, pairs), resamples.weights)
     if level == "system":
         return system_samples(block, coefficient, pairs, resamples)
     if not block.values.shape[1]:

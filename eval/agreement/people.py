@@ -107,13 +107,8 @@ def _mean(
     coefficient, values, samples = lv.MAIN_COEFFICIENT[level], [], []
     for own, others in sides:
         block = lv.make_block(table, [own, others])
-        if level == "summary":
-            per_document = lv.document_correlations(block, coefficient, [(0, 1)])
-            values.append(float(lv.averaged(per_document, np.ones((1, block.total_documents)))[0, 0]))
-            samples.append(lv.averaged(per_document, resamples.weights)[:, 0])
-        else:
-            values.append(float(lv.block_correlations(block, level, coefficient, [(0, 1)])[0]))
-            samples.append(lv.resampled_correlations(block, level, coefficient, [(0, 1)], resamples)[:, 0])
+        values.append(float(lv.block_correlations(block, level, coefficient, [(0, 1)])[0]))
+        samples.append(lv.resampled_correlations(block, level, coefficient, [(0, 1)], resamples)[:, 0])
     defined = [k for k, value in enumerate(values) if not np.isnan(value)]
     shown = tuple(None if np.isnan(value) else value for value in values)
     if not defined:

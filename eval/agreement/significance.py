@@ -139,7 +139,7 @@ def _compared(
     block: lv.Block, level: str, pairs: lv.Pairs, resamples: lv.Resamples, keep: np.ndarray, exact: bool
 ) -> Iterator[dict[str, Any]]:
     """For each pair of columns the fields of a `MetricsComparison` from ``n`` on; the last column is the human score."""
-    human, coefficient = len(block.values) - 1, MAIN_COEFFICIENT[level]
+    human, coefficient, point = len(block.values) - 1, MAIN_COEFFICIENT[level], dict[tuple[int, int], float]()
     with_human = [(k, human) for k in range(human)]
     if level == "summary":
         per_document = lv.document_correlations(block, coefficient, with_human)
@@ -147,6 +147,7 @@ def _compared(
         every = with_human if level == "label" else list(combinations(range(human + 1), 2))
         point = dict(zip(every, lv.block_correlations(block, level, coefficient, every).tolist(), strict=True))
         every_sample = lv.resampled_correlations(block, level, coefficient, with_human, resamples)
+    why = {"summary": WILLIAMS_SUMMARY, "label": WILLIAMS_LABELS}.get(level)
     for i, j in pairs:
         n, documents, both = block.values.shape[1], len(np.unique(block.documents)), None
         if level == "summary":
@@ -160,29 +161,30 @@ def _compared(
             first, second, samples = point[i, human], point[j, human], every_sample[:, [i, j]]
         values: dict[str, Any] = {"n": n, "documents": documents}
         if np.isnan(first) or np.isnan(second):
-            values["reason"] = f"no {level}-level correlation with the human score for both metrics"
-            values["williams_reason"] = "no two correlations to compare"
-            yield values
+            reason = f"no {level}-level correlation with the human score for both metrics"
+            yield {**values, "reason": reason, "williams_reason": "no two correlations to compare"}
             continue
-        differences = samples[:, 0] - samples[:, 1]
-        low, high, _ = percentile_interval(differences)
-        values |= {"value_first": first, "value_second": second, "difference": first - second}
-        values |= {"low": low, "high": high, "p_bootstrap": bootstrap_p(differences)}
-        if len(keep):
-            drawn = swapped_differences(block, level, i, j, keep, both)
-            values["p_permutation"] = permutation_p(first - second, drawn, exact)
+        drawn = swapped_differences(block, level, i, j, keep, both)
+        values |= difference_fields(first, second, samples[:, 0] - samples[:, 1], drawn, exact)
         rows = len(block.known_systems()) if level == "system" else n
-        between = np.nan if level in ("summary", "label") else point[min(i, j), max(i, j)]
+        between = point.get((min(i, j), max(i, j)), np.nan)
         test = williams(first, second, between, rows) if not np.isnan(between) and rows >= 4 else None
-        if test is not None:
-            values |= {f"williams_{name}": value for name, value in test._asdict().items()}
-        elif level == "summary":
-            values["williams_reason"] = WILLIAMS_SUMMARY
-        elif level == "label":
-            values["williams_reason"] = WILLIAMS_LABELS
+        if test is None:
+            yield {**values, "williams_reason": why or (WILLIAMS_FEW if rows < 4 else WILLIAMS_DEGENERATE)}
         else:
-            values["williams_reason"] = WILLIAMS_FEW if rows < 4 else WILLIAMS_DEGENERATE
-        yield values
+            yield values | {f"williams_{name}": value for name, value in test._asdict().items()}
+
+
+def difference_fields(
+    first: float, second: float, samples: np.ndarray, exchanged: np.ndarray, exact: bool
+) -> dict[str, Any]:
+    """The fields of a `MetricsComparison` on the difference of two values: ``samples`` [B] of it in resamples, and where labels
+    are ``exchanged`` [P], in all ways if ``exact``.
+    """
+    low, high, _ = percentile_interval(samples)
+    p = {"p_bootstrap": bootstrap_p(samples), "p_permutation": permutation_p(first - second, exchanged, exact)}
+    told = {"value_first": first, "value_second": second, "difference": first - second}
+    return {**told, "low": low, "high": high, **p}
 
 
 # --- the permutation
@@ -198,7 +200,7 @@ def swapped_differences(
     """
     if level == "summary":
         assert per_document is not None
-        difference = per_document[:, 0] - per_document[:, 1]
+        difference = np.subtract(*per_document.T)
         defined = ~np.isnan(difference)
         return (2 * keep[:, defined] - 1) @ difference[defined] / defined.sum()
     if level == "label":
@@ -216,14 +218,10 @@ def swapped_differences(
     d, s = block.total_documents, len(counts)
     cell = block.documents[known] * s + systems
     of_a, of_b, of_human = (np.bincount(cell, weights=c, minlength=d * s).reshape(d, s) for c in (a, b, human))
-    first = np.round((keep @ of_a + (1 - keep) @ of_b) / counts, 12)
-    second = np.round((keep @ of_b + (1 - keep) @ of_a) / counts, 12)
-    third = np.broadcast_to(np.round(of_human.sum(axis=0) / counts, 12), first.shape)
-
-    def means(part: slice) -> np.ndarray:
-        return np.stack([first[part], second[part], third[part]], axis=1)
-
-    matrices = lv.stacked(means, len(keep), 3, s, MAIN_COEFFICIENT[level])
+    first, second = keep @ of_a + (1 - keep) @ of_b, keep @ of_b + (1 - keep) @ of_a
+    third = np.broadcast_to(of_human.sum(axis=0), first.shape)
+    means = np.round(np.stack([first, second, third], axis=1) / counts, 12)
+    matrices = lv.stacked(means.__getitem__, len(keep), 3, s, MAIN_COEFFICIENT[level])
     return matrices[:, 0, 2] - matrices[:, 1, 2]
 
 
@@ -333,27 +331,19 @@ def baseline_verdicts(
 
     The trivial baselines have none, and neither has a figure beside which no trivial baseline has a value.
     """
-    best: dict[tuple[str, str, str], tuple[float, str]] = {}
-    for figure in figures:
-        key = (figure.human, figure.level, figure.coefficient)
-        if figure.metric in TRIVIAL and figure.value is not None and (key not in best or figure.value > best[key][0]):
-            best[key] = (figure.value, figure.metric)
-    found = {}
-    for figure in figures:
-        key = (figure.human, figure.level, figure.coefficient)
-        if figure.metric in TRIVIAL or figure.value is None or key not in best:
+    best, found = dict[tuple[str, str, str], tuple[float, str]](), {}
+    valued = [(f, (f.human, f.level, f.coefficient), f.value) for f in figures if f.value is not None]
+    for figure, key, value in valued:
+        if figure.metric in TRIVIAL and (key not in best or value > best[key][0]):
+            best[key] = value, figure.metric
+    for figure, key, value in valued:
+        if figure.metric in TRIVIAL or key not in best:
             continue
-        value, rival = best[key]
-        above, clear = figure.value > value, None
-        matrix = beats.get((figure.human, figure.level))
-        if (
-            matrix
-            and MAIN_COEFFICIENT[figure.level] == figure.coefficient
-            and {figure.metric, rival} <= {*matrix.names}
-        ):
+        (most, rival), matrix, clear = best[key], beats.get((figure.human, figure.level)), None
+        main = MAIN_COEFFICIENT[figure.level] == figure.coefficient
+        if matrix and main and {figure.metric, rival} <= {*matrix.names}:
             i, j = matrix.names.index(figure.metric), matrix.names.index(rival)
-            clear = matrix.beats[i][j] if above else matrix.beats[j][i]
-        found[figure.human, figure.metric, figure.level, figure.coefficient] = BaselineVerdict(
-            rival, value, above, clear
-        )
+            clear = matrix.beats[i][j] if value > most else matrix.beats[j][i]
+        verdict = BaselineVerdict(rival, most, value > most, clear)
+        found[figure.human, figure.metric, figure.level, figure.coefficient] = verdict
     return found

@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from negsample.errors import InputError
-from negsample.eval.judgments.collect import Unusable
+from negsample.eval.judgments.collect import Unusable, with_means
 from negsample.io.read import is_saved
 from negsample.records import PEOPLE, Judged
 from negsample.registry import Registry
@@ -16,21 +17,39 @@ from negsample.registry import Registry
 JUDGMENTS = Registry(
     "set of judgments",
     {
-        "asap": "negsample.eval.judgments.asap:load",
-        "chaganty": "negsample.eval.judgments.chaganty:load",
-        "duc2001": "negsample.eval.judgments.duc:load_2001",
-        "duc2002": "negsample.eval.judgments.duc:load_2002",
+        "asap": "negsample.eval.judgments.clark:load_asap",
+        "chaganty": "negsample.eval.judgments.clark:load_chaganty",
+        "duc2001": "negsample.eval.judgments.nist:load_2001",
+        "duc2002": "negsample.eval.judgments.nist:load_2002",
         "files": "negsample.eval.judgments.files:load",
-        "newsroom": "negsample.eval.judgments.newsroom:load",
-        "qags": "negsample.eval.judgments.qags:load",
+        "newsroom": "negsample.eval.judgments.published:load_newsroom",
+        "qags": "negsample.eval.judgments.published:load_qags",
         "realsumm": "negsample.eval.judgments.realsumm:load",
-        "summeval": "negsample.eval.judgments.summeval:load",
-        "tac2010": "negsample.eval.judgments.tac2010:load",
+        "summeval": "negsample.eval.judgments.published:load_summeval",
+        "tac2010": "negsample.eval.judgments.nist:load_tac2010",
     },
     plural="judgments",
 )
 
-__all__ = ["JUDGMENTS", "Unusable", "load_judgments", "parted"]
+__all__ = ["JUDGMENTS", "Source", "Unusable", "load_judgments", "load_sources", "parted"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The judged rows of one data set. ``missing``: a line for each reason why judgments could not be used. ``tuning``: rows of
+    the half that was not asked for, by which limits are chosen.
+    """
+
+    name: str
+    spec: str
+    rows: tuple[Judged, ...]
+    missing: tuple[str, ...]
+    tuning: tuple[Judged, ...] = ()
+
+    @property
+    def by(self) -> str:
+        """Who gave the scores: as of ``Judged``."""
+        return self.rows[0].by
 
 
 def parted(spec: str) -> tuple[str, str]:
@@ -73,3 +92,26 @@ def load_judgments(
             "correlate measures agreement with them"
         )
     return rows
+
+
+def load_sources(specs: Sequence[str], columns: Sequence[str] = (), *, judges: bool = False) -> list[Source]:
+    """Load the data sets of all ``--judgments``; one source may hold several, and names are made to differ.
+
+    The mean of a data set's human scores is one more, as `with_means` has it.
+    """
+    found: list[Source] = []
+    for spec in specs:
+        unusable = Unusable()
+        groups: dict[str, list[Judged]] = {}
+        for row in load_judgments(spec, unusable, columns, judges=judges):
+            name = row.dataset or Path(spec.rpartition(":")[2]).name
+            groups.setdefault(name if row.by == PEOPLE else f"{name} by {row.by}", []).append(row)
+        groups = {name: with_means(rows, unusable) for name, rows in groups.items()}
+        # What could not be read has no data set of its own, so it is told of once for each source.
+        lines = tuple(unusable.lines())
+        for name, rows in groups.items():
+            names = (name, *(f"{name}-{number}" for number in range(2, len(found) + 2)))
+            own = next(own for own in names if own not in {source.name for source in found})
+            found.append(Source(own, spec, tuple(rows), lines))
+            lines = ()
+    return found

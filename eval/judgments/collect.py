@@ -1,15 +1,23 @@
-"""Gathering judged rows, counting by reason and place what could not be used; the plain mean of the human scores."""
+"""Gathering judged rows, counting by reason and place what could not be used; the plain mean of the human scores; files of a data
+set as its publisher hands them out, packed or unpacked, read without unpacking to disk.
+"""
 
+import html
+import io
 import math
+import re
+import tarfile
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
-from negsample.errors import RecordError
+from negsample.errors import InputError, RecordError
 from negsample.io.read import Row, text_field
 from negsample.records import Judged, document_key
 
@@ -138,30 +146,29 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
     lacks one has none. Where scales don't agree, or two scores are codings of one another (ρ > .9), no mean is made, which
     is told in ``unusable``, once for each data set.
     """
+    import pandas as pd
+
     found = list(rows)
     for dataset in dict.fromkeys(row.dataset for row in rows):
         places = [place for place, row in enumerate(rows) if row.dataset == dataset]
-        names = list(dict.fromkeys(name for place in places for name in rows[place].scores))
-        ranges = {
-            name: _range([rows[place].scores[name] for place in places if name in rows[place].scores]) for name in names
-        }
-        mean = f"{_MEAN}{len(names)}"
+        table = pd.DataFrame([rows[place].scores for place in places], dtype=float)
+        names, mean = list(table), f"{_MEAN}{table.shape[1]}"
         if len(names) < 2 or mean in names:
             continue
-        which = f" of {dataset}" if dataset else ""
-        scales = {_scale(*ends) for ends in ranges.values()}
+        no_mean = f"no mean of the human scores{f' of {dataset}' if dataset else ''}, for"
+        ends = {name: (table[name].min(), table[name].max()) for name in names}
+        scales = {_scale(*own) for own in ends.values()}
+        rho = table.corr("spearman", min_periods=3)
+        same = [(a, b) for a, b in combinations(names, 2) if rho.loc[a, b] > _SAME]
         if len(scales) > 1 or None in scales:
-            told = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in ranges.items())
-            unusable.told.append(
-                f"no mean of the human scores{which}, for their scales differ or can't be told: {told}"
-            )
-            continue
-        if same := _codings([rows[place].scores for place in places]):
-            unusable.told.append(f"no mean of the human scores{which}, for {same}")
-            continue
-        for place in places:
-            scores, ratings = rows[place].scores, rows[place].ratings
-            if len(scores) == len(names):
+            told = ", ".join(f"{name} {low:g} to {high:g}" for name, (low, high) in ends.items())
+            unusable.told.append(f"{no_mean} their scales differ or can't be told: {told}")
+        elif same:
+            (a, b), *_ = same
+            unusable.told.append(f"{no_mean} {a} and {b} say the same (ρ {rho.loc[a, b]:.2f})")
+        else:
+            for place in (place for place in places if len(rows[place].scores) == len(names)):
+                scores, ratings = rows[place].scores, rows[place].ratings
                 scores = {**scores, mean: float(np.mean(list(scores.values())))}
                 if len(ratings) == len(names) and len({len(given) for given in ratings.values()}) == 1:
                     each = zip(*ratings.values(), strict=True)
@@ -171,23 +178,65 @@ def with_means(rows: Sequence[Judged], unusable: Unusable) -> list[Judged]:
     return found
 
 
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    return min(values), max(values)
-
-
-def _codings(scores: Sequence[Mapping[str, float]]) -> str:
-    """Which two of ``scores`` say the same, of rows that have both; "" where none do."""
-    import pandas as pd
-
-    table = pd.DataFrame(list(scores))
-    rho = table.corr("spearman", min_periods=3).to_numpy()
-    for i, j in combinations(range(len(rho)), 2):
-        if rho[i, j] > _SAME:
-            return f"{table.columns[i]} and {table.columns[j]} say the same (ρ {rho[i, j]:.2f})"
-    return ""
-
-
 def _scale(low: float, high: float) -> tuple[int, int] | None:
     """The narrowest scale that holds ``low`` and ``high``, if they are more than half of it apart; None where none does."""
     scale = next((scale for scale in SCALES if scale[0] <= low and high <= scale[1]), None)
     return scale if scale is not None and 2 * (high - low) > scale[1] - scale[0] else None
+
+
+# --- files as they are handed out
+
+_TAG = re.compile(r"<[^<>]*>")
+_ARCHIVES = (".tar", ".tgz", ".tar.gz")
+
+
+def files_below(root: Path, wanted: Callable[[str], bool], what: str) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every file below ``root`` whose name is ``wanted``: unpacked files first, then archives' members.
+
+    Archives inside archives are read too. Raises InputError where ``root`` is no folder (``what`` says which to give), and
+    for a file that can't be read or an archive that is damaged.
+    """
+    if not root.is_dir():
+        raise InputError(f"{root}: not a folder; give {what}")
+    files = sorted(file for file in root.rglob("*") if file.is_file())
+    for file in files:
+        place = file.relative_to(root.parent).as_posix() if root.parent != root else file.as_posix()
+        if wanted(place):
+            try:
+                yield place, file.read_bytes()
+            except OSError as error:
+                raise InputError(f"{file}: can't be read ({error.strerror}); check its permissions") from None
+    for file in files:
+        if file.name.lower().endswith(_ARCHIVES):
+            with file.open("rb") as stream:
+                yield from _members(stream, str(file), wanted)
+
+
+def _members(stream: IO[bytes], name: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """The wanted files of an archive, and of the archives inside it."""
+    try:
+        with tarfile.open(fileobj=stream) as archive:
+            for member in archive:
+                inner = member.name.lower().endswith(_ARCHIVES)
+                content = archive.extractfile(member) if member.isfile() and (inner or wanted(member.name)) else None
+                if content is None:
+                    continue
+                if inner:
+                    yield from _members(io.BytesIO(content.read()), f"{name}: {member.name}", wanted)
+                else:
+                    yield member.name, content.read()
+    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+        raise InputError(f"{name}: not a sound tar archive ({error}); get it again") from None
+
+
+def decode(data: bytes) -> str:
+    """The text of ``data``: UTF-8, else Windows' Latin-1, of which Latin-1 newswire is a part."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def without_tags(markup: str) -> str:
+    """The text of a piece of SGML or HTML in one line: tags out, entities resolved."""
+    return " ".join(html.unescape(_TAG.sub(" ", markup)).split())

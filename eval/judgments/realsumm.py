@@ -12,14 +12,13 @@ them once, if you trust them, with the command that the error message gives. Lay
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite
 from negsample.io.lines import open_text
+from negsample.io.read import Row
 from negsample.records import Judged
 
 SCORE = "litepyramid_recall"
@@ -27,17 +26,8 @@ CONVERT = (
     """python -c "import json, pickle; [json.dump(pickle.load(open(n + '.pkl', 'rb')), open(n + '.json', 'w'), """
     """default=float) for n in ('abs', 'ext')]" """
 ).strip()
+_FIELDS = ("document", "system", "summary", "reference", "score")
 _TAG = re.compile(r"\s*</?t>\s*")
-
-
-@dataclass(frozen=True)
-class _Scored:
-    where: str
-    document: str
-    system: str
-    summary: str | None
-    reference: str | None
-    score: Any
 
 
 def load(path: str, unusable: Unusable) -> list[Judged]:
@@ -60,22 +50,21 @@ def load(path: str, unusable: Unusable) -> list[Judged]:
     return Collector(unusable).read(scored, partial(_judged, documents=documents, references=references))
 
 
-def _judged(found: _Scored, documents: Sequence[str], references: Sequence[str] | None) -> Judged:
-    place = int(found.document) if found.document.isdecimal() else -1
+def _judged(found: Row, documents: Sequence[str], references: Sequence[str] | None) -> Judged:
+    name, system, summary, reference, score = (found.fields[key] for key in _FIELDS)
+    place = int(name) if name.isdecimal() else -1
     if not 0 <= place < len(documents) or not documents[place]:
         raise RecordError(found.where, "no document at line doc_id of src.txt")
-    summary = _untag(found.summary or "")
-    if not summary:
+    if not isinstance(summary, str) or not (summary := _untag(summary)):
         raise RecordError(found.where, "the summary is missing or blank")
-    score = finite(found.score)
-    if score is None:
+    if (score := finite(score)) is None:
         raise RecordError(found.where, f"{SCORE} is missing or not a number")
     line = references[place] if references is not None and place < len(references) else None
-    reference = _untag(found.reference) if found.reference else line
+    reference = _untag(reference) if isinstance(reference, str) and reference else line
     if line and reference and not _alike(reference, line):
         raise RecordError(found.where, "the reference is not the one at line doc_id of ref.txt")
     kept = (reference,) if reference else ()
-    return Judged(found.document, found.system, (documents[place],), summary, kept, {SCORE: score}, "realsumm")
+    return Judged(name, system, (documents[place],), summary, kept, {SCORE: score}, "realsumm")
 
 
 def _find(folder: Path, name: str) -> Path | None:
@@ -84,7 +73,7 @@ def _find(folder: Path, name: str) -> Path | None:
     return found[0] if found else None
 
 
-def _scored(folder: Path, unusable: Unusable) -> Iterator[_Scored]:
+def _scored(folder: Path, unusable: Unusable) -> Iterator[Row]:
     """Every scored summary of the folder's JSON files."""
     files = sorted([*folder.glob("*.json"), *folder.glob("scores_dicts/*.json")])
     if not files:
@@ -114,15 +103,8 @@ def _scored(folder: Path, unusable: Unusable) -> Iterator[_Scored]:
                 if not isinstance(given, dict) or not isinstance(given.get("scores"), dict):
                     unusable.note("a system without 'scores'", place)
                     continue
-                summary = given.get("system_summary")
-                yield _Scored(
-                    place,
-                    str(entry.get("doc_id", key)),
-                    str(system),
-                    summary if isinstance(summary, str) else None,
-                    reference if isinstance(reference, str) else None,
-                    given["scores"].get(SCORE),
-                )
+                told = str(entry.get("doc_id", key)), str(system), given.get("system_summary"), reference
+                yield Row(place, dict(zip(_FIELDS, (*told, given["scores"].get(SCORE)), strict=True)))
 
 
 def _untag(text: str) -> str:

@@ -11,11 +11,21 @@ from negsample.errors import InputError
 from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.figures import AgreementFigure, agreement
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, ScoreTable, make_table
+from negsample.eval.agreement.shares import measure_choices
 from negsample.eval.agreement.significance import MetricsComparison, compare_metrics
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.learn.inputs import Inputs, Target, further_metrics, inputs, targets_of, together
-from negsample.eval.learn.scale import HeldOut, TargetFit, fit_target, held_out
-from negsample.eval.learn.weights import CurvePoint, Problem, best_aspect, learning_curve, problem
+from negsample.eval.learn.weights import (
+    CurvePoint,
+    HeldOut,
+    Problem,
+    TargetFit,
+    best_aspect,
+    fit_target,
+    held_out,
+    learning_curve,
+    problem,
+)
 from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted import Fitted
 from negsample.records import Judged, document_key
@@ -155,7 +165,7 @@ def learn_from(
     beside = {names[place]: found.values[:, place] for place in places}
     columns = beside | {name: column for name, column in columns.items() if name not in beside}
     if len(targets) > 1:
-        columns = {OVERALL: _over_all(apart[-1].sums, tasks[-1], len(rows)), **columns}
+        columns = {OVERALL: tasks[-1].over_all(apart[-1].sums, len(rows)), **columns}
     table = make_table(
         rows[0].dataset,
         ids,
@@ -167,7 +177,11 @@ def learn_from(
     results = []
     for target, task, fit, held in zip(targets, tasks, fits, apart, strict=False):
         name = f"people_{target.name}" if target.name in {"score", *aspects} else target.name
-        results.append(_measured(table, target.name, name, task, fit, held, found, settings))
+        results.append(_measured(table, target.name, name, task, fit, held, found, settings, rows))
+        if task.pairs is not None:
+            _, _, won, lost, tied = task.compared()
+            told = f"{len(won)} pairs, {int((won + lost + tied).sum())} choices, {int(tied.sum())} of them ties (half of each)"
+            notes = [*notes, f"{target.name}: fitted to {told}, by the logistic loss of differences"]
     # The fitted score is, over the rows, where the unfitted one was, and spreads as far.
     before, overall = tasks[-1].inputs[:, 0], fits[-1].weights
     spread = float(before.std()) or 1.0
@@ -191,13 +205,6 @@ def learn_from(
     return FitResult(settings, fitted, fits[-1], tuple(results), found, (*notes, *missed))
 
 
-def _over_all(values: np.ndarray, task: Problem, count: int) -> np.ndarray:
-    """``values`` of the task's rows as a column over all rows, NaN elsewhere."""
-    column = np.full(count, np.nan)
-    column[task.rows] = values
-    return column
-
-
 def _baselines(rows: Sequence[Judged]) -> tuple[dict[str, np.ndarray], list[str]]:
     """The trivial baselines that can be had, and which can't."""
     columns, missed = dict[str, np.ndarray](), []
@@ -218,24 +225,27 @@ def _measured(
     held: HeldOut,
     found: Inputs,
     settings: Settings,
+    rows: Sequence[Judged],
 ) -> TargetResult:
     values = table.human[human]
-    metrics = {FITTED: _over_all(held.answers, task, len(values)), **table.metrics}
+    metrics = {FITTED: task.over_all(held.answers, len(values)), **table.metrics}
     table = replace(table, human={human: values}, metrics=metrics)
-    level = "summary" if task.within else "pooled"
-    coefficient = MAIN_COEFFICIENT[level]
-    figures = agreement(table, coefficients=_COEFFICIENTS, bootstrap=settings.bootstrap, seed=settings.seed)
+    coefficient, options = MAIN_COEFFICIENT[task.level], {"bootstrap": settings.bootstrap, "seed": settings.seed}
+    figures = agreement(table, coefficients=_COEFFICIENTS, **options)
     best = list(found.directions)[best_aspect(task)]
     two = replace(table, metrics={one: metrics[one] for one in (FITTED, best)})
-    (against,) = compare_metrics(two, human, level=level, bootstrap=settings.bootstrap, seed=settings.seed)
-    left_out = Counter[str]()
-    for row in np.setdiff1d(np.arange(len(values)), task.rows):
-        judged = np.isfinite(values[row])
-        left_out[(found.reasons[row] or "an input is missing") if judged else "no human score"] += 1
+    if task.pairs is None:
+        (against,) = compare_metrics(two, human, level=task.level, **options)
+    else:
+        figures += measure_choices(table, rows, **options).figures
+        (against,) = measure_choices(two, rows, **options).comparisons
+    others = np.setdiff1d(np.arange(len(values)), task.rows)
+    missing = "no human score", "an input is missing"
+    left_out = Counter((found.reasons[row] or missing[1]) if np.isfinite(values[row]) else missing[0] for row in others)
     return TargetResult(
         human,
         name,
-        level,
+        task.level,
         coefficient,
         made,
         task,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from negsample.errors import InputError
+from negsample.eval.agreement.shares import pairs_of
+from negsample.eval.judgments.files import CHOSEN
 from negsample.eval.metrics.base import score_judged
 from negsample.models.fitted import FurtherMetric, further_metrics
 from negsample.records import Judged
@@ -22,11 +24,14 @@ _FEWEST_DOCUMENTS = 3
 
 @dataclass(frozen=True)
 class Target:
-    """One human score of n summaries: ``values`` float64 [n], NaN where it is missing; ``weights`` [n] > 0, mean 1."""
+    """One human score of n summaries: ``values`` float64 [n], NaN where it is missing; ``weights`` [n] > 0, mean 1; ``pairs``:
+    what people chose, as of `pairs_of`, where the score is what choices make.
+    """
 
     name: str
     values: np.ndarray
     weights: np.ndarray
+    pairs: np.ndarray | None = None
 
 
 def targets_of(rows: Sequence[Judged], names: Sequence[str]) -> tuple[list[Target], list[str]]:
@@ -50,9 +55,9 @@ def targets_of(rows: Sequence[Judged], names: Sequence[str]) -> tuple[list[Targe
                 raise
             left_out.append(f"left out: {error}")
             continue
-        found.append(
-            Target(name, values, _weights([[n for n in row.ratings.get(name, ()) if n is not None] for row in rows]))
-        )
+        weights = _weights([[n for n in row.ratings.get(name, ()) if n is not None] for row in rows])
+        pairs = pairs_of(rows) if name == CHOSEN and any(row.choices for row in rows) else None
+        found.append(Target(name, values, weights, pairs))
     return found, left_out
 
 
@@ -103,12 +108,17 @@ def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged],
 
     Without ``references`` no metric sees any. A row of several documents has the mean over them.
     """
-    metrics = further_metrics(specs, references)
-    directions = dict(estimator.input_directions)
+    directions, names = dict(estimator.input_directions), list(estimator.input_directions)[1:]
+
+    def told_of(items: Sequence[Item]) -> Columns:
+        told = estimator.inputs([item.document for item in items], [item.summary for item in items])
+        return Columns(told.values[:, 0], told.reasons, told.cut, dict(zip(names, told.values.T[1:], strict=True)))
+
     seen = rows if references else [replace(row, references=()) for row in rows]
-    own = score_judged(_as_scorer(estimator), seen)
+    # The overall score's logit, and the others as its aspects.
+    own = score_judged(Scorer("features", estimator.signature, True, frozenset({"document"}), told_of), seen)
     columns, reasons, made = list(own.named().values()), own.reasons, []
-    for spec, metric in zip(dict.fromkeys(specs), metrics, strict=True):
+    for spec, metric in zip(dict.fromkeys(specs), further_metrics(specs, references), strict=True):
         found = score_judged(metric, seen)
         direction = 1 if metric.higher_is_better else -1
         turned = direction * found.scores
@@ -123,14 +133,3 @@ def inputs(estimator: "Estimator", specs: Sequence[str], rows: Sequence[Judged],
         told = [f"{metric.name}: {reason}" if reason else None for reason in found.reasons]
         reasons = [why or reason for why, reason in zip(reasons, told, strict=True)]
     return Inputs(np.stack(columns, axis=1), reasons, directions, 1 + len(estimator._own_aspects), tuple(made))
-
-
-def _as_scorer(estimator: "Estimator") -> Scorer:
-    """What the estimator sees of a pair, as a scorer: the overall score's logit, and the others as its aspects."""
-    names = list(estimator.input_directions)[1:]
-
-    def score(items: Sequence[Item]) -> Columns:
-        told = estimator.inputs([item.document for item in items], [item.summary for item in items])
-        return Columns(told.values[:, 0], told.reasons, told.cut, dict(zip(names, told.values.T[1:], strict=True)))
-
-    return Scorer("features", estimator.signature, True, frozenset({"document"}), score)

@@ -3,7 +3,9 @@
 Where documents have several judged summaries, what is fitted are people's ranks within each document: the squared loss
 over all pairs of summaries of a document, Σ ((t_i − t_j) − (f_i − f_j))², is n times the squared loss of the values
 centred within the document. Adding a constant to people's scores, or multiplying them by one, then changes nothing. Else
-the scores themselves are fitted by least squares over all summaries.
+the scores themselves are fitted by least squares over all summaries. Of choices between two summaries it is the logistic loss of
+the difference of their sums (Bradley and Terry 1952), a tie half a choice of each. A line puts the weighted sums on people's
+scale, and every summary has an interval.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,9 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from negsample.errors import InputError
 from negsample.eval.agreement.correlation import correlation_matrix
-from negsample.eval.agreement.levels import Block, averaged, document_correlations
+from negsample.eval.agreement.levels import Block, block_correlations
 from negsample.eval.learn.inputs import Inputs, Target, check
+from negsample.models.fitted import FittedTarget, on_scale
+from negsample.resampling import mean_interval
 from negsample.seeds import generator
 from negsample.terminal import track
 
@@ -37,7 +42,8 @@ class Problem:
     the aspects, ``people`` [n], ``documents`` int [n] (codes in the order of their ids); ``rows`` [n]: places among all rows.
 
     What is fitted: ``given`` [n, K], ``wanted`` [n], and how much each row counts, ``counted`` [n] ≥ 0. ``within``: they are
-    inputs and ranks centred within each document, not the inputs and people's scores themselves.
+    inputs and ranks centred within each document, not the inputs and people's scores themselves. ``pairs``: people's choices,
+    as of `Target`, by places among all rows; they are fitted instead, where there are any.
     """
 
     inputs: np.ndarray
@@ -49,11 +55,29 @@ class Problem:
     counted: np.ndarray
     aspects: int
     within: bool
+    pairs: np.ndarray | None = None
+
+    @property
+    def level(self) -> str:
+        """The level at which agreement is measured first."""
+        return "choice" if self.pairs is not None else "summary" if self.within else "pooled"
+
+    def compared(self) -> np.ndarray:
+        """[5, P]: places of the two summaries of each pair that has both, and how many chose the first, the second, neither."""
+        assert self.pairs is not None
+        pairs = self.pairs[:, np.isin(self.pairs[:2], self.rows).all(axis=0)]
+        return np.concatenate([np.searchsorted(self.rows, pairs[:2]), pairs[2:]])
 
     @property
     def count(self) -> int:
         """How many documents there are."""
         return len(np.unique(self.documents))
+
+    def over_all(self, values: np.ndarray, count: int) -> np.ndarray:
+        """``values`` [n] as a column over all ``count`` rows, NaN elsewhere."""
+        column = np.full(count, np.nan)
+        column[self.rows] = values
+        return column
 
     def of(self, documents: np.ndarray) -> np.ndarray:
         """The places of the rows of ``documents``."""
@@ -61,7 +85,9 @@ class Problem:
 
     def part(self, places: np.ndarray) -> "Problem":
         """The rows at ``places``."""
-        arrays = {name: value[places] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        arrays = {
+            name: own[places] for name, own in vars(self).items() if isinstance(own, np.ndarray) and name != "pairs"
+        }
         return replace(self, **arrays)
 
     def folds(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -91,7 +117,10 @@ def problem(found: Inputs, target: Target, document_ids: Sequence[str]) -> Probl
             given[group] = inputs[group] - np.average(inputs[group], axis=0, weights=weights[group])
             wanted[group] = zscore(rankdata(people[group]))
             counted[group] = weights[group]
-    return Problem(inputs, people, documents, rows, given, wanted, counted, found.aspects, within)
+    task = Problem(inputs, people, documents, rows, given, wanted, counted, found.aspects, within, target.pairs)
+    if task.pairs is not None and not np.subtract(*task.compared()[2:4]).any():
+        raise InputError(f"{target.name}: there is no pair that people are not tied on: nothing can be learned")
+    return task
 
 
 @dataclass(frozen=True)
@@ -131,10 +160,12 @@ def fit_weights(task: Problem) -> Weights:
 
 def solve(task: Problem) -> np.ndarray:
     """For each strength λ of `STRENGTHS` the weights ≥ 0 that minimise mean (t − Σ w x)² + λ Σ w² for inputs in units of
-    their spread, as weights of the raw inputs, [S, K].
+    their spread, as weights of the raw inputs, [S, K]. Of choices as `solve_choices` has it.
     """
     from scipy.optimize import nnls
 
+    if task.pairs is not None:
+        return solve_choices(task)
     total = max(float(task.counted.sum()), _TINY)
     root = np.sqrt(task.counted)
     x = (task.given - task.counted @ task.given / total) * root[:, None]
@@ -148,18 +179,45 @@ def solve(task: Problem) -> np.ndarray:
     return np.array(found) / spread
 
 
-def agreements(task: Problem, columns: np.ndarray) -> np.ndarray:
-    """[C]: how well ``columns`` [C, n] agree with people, NaN where that is not defined: Spearman's correlation within
-    documents (mean), or Pearson's over all rows.
+def solve_choices(task: Problem) -> np.ndarray:
+    """For each strength λ of `STRENGTHS` the weights ≥ 0 that minimise the mean over choices of log(1 + exp(−Σ w d)) + λ/2·Σ w²,
+    d [K] being the summary chosen minus the other one, inputs in units of their spread; as weights of the raw inputs, [S, K].
     """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    first, second, won, lost, tied = task.compared()
+    spread = task.inputs.std(axis=0)
+    spread[spread <= 1e-6] = np.inf
+    ahead, votes = won + tied / 2, won + lost + tied
+    apart, total = (task.inputs[first] - task.inputs[second]) / spread, max(1, int(votes.sum()))
+
+    def loss(weights: np.ndarray, strength: float) -> tuple[float, np.ndarray]:
+        gaps = apart @ weights
+        value = (votes * np.logaddexp(0.0, gaps) - ahead * gaps).sum() / total + strength / 2 * weights @ weights
+        return value, apart.T @ (votes * expit(gaps) - ahead) / total + strength * weights
+
+    start, bounds = np.zeros(len(spread)), [(0.0, None)] * len(spread)
+    found = [minimize(loss, start, (strength,), "L-BFGS-B", jac=True, bounds=bounds).x for strength in STRENGTHS]
+    return np.array(found) / spread
+
+
+def agreements(task: Problem, columns: np.ndarray) -> np.ndarray:
+    """[C]: how well ``columns`` [C, n] agree with people, NaN where undefined: the share of pairs ordered as most people chose,
+    equal ones half; else Spearman's correlation within documents (mean), or Pearson's over all rows.
+    """
+    if task.pairs is not None:
+        first, second, won, lost, _ = task.compared()
+        people = np.sign(won - lost)
+        alike = np.sign(columns[:, first] - columns[:, second]) * people
+        return (alike[:, people != 0].mean(axis=1) + 1) / 2 if people.any() else np.full(len(columns), np.nan)
     values = np.concatenate([columns, task.people[None]])
     if not task.within:
         return correlation_matrix(values, "pearson")[-1, :-1]
     last, order = len(columns), np.argsort(task.documents, kind="stable")
     documents = task.documents[order]
     block = Block(values[:, order], documents, np.full(len(order), -1), int(documents[-1]) + 1, 0)
-    each = document_correlations(block, "spearman", [(k, last) for k in range(last)])
-    return averaged(each, np.ones((1, len(each))))[0]
+    return block_correlations(block, "summary", "spearman", [(k, last) for k in range(last)])
 
 
 def best_aspect(task: Problem) -> int:
@@ -170,6 +228,96 @@ def best_aspect(task: Problem) -> int:
 def _best(task: Problem, columns: np.ndarray) -> int:
     # Equal ones may differ in their last bits; the first of them is taken.
     return int(np.argmax(np.round(np.nan_to_num(agreements(task, columns), nan=-2.0), 10)))
+
+
+# --- on people's scale
+
+
+@dataclass(frozen=True)
+class TargetFit:
+    """``weights`` of the raw inputs; people's score is ``level`` + ``slope``·their sum. ``scale``, ``half_width``: as of
+    `FittedTarget`.
+    """
+
+    weights: Weights
+    level: float
+    slope: float
+    scale: tuple[float, float]
+    half_width: float
+
+    def named(self, human: str, names: list[str], confidence: float) -> FittedTarget:
+        """As the model folder holds it; ``names`` [K] of the inputs."""
+        raw = self.weights.raw
+        weights = {name: self.slope * float(weight) for name, weight in zip(names, raw, strict=True) if weight}
+        offset = self.level + self.slope * self.weights.offset
+        return FittedTarget(human, weights, offset, self.scale, self.half_width, confidence)
+
+    def answer(self, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As of `on_scale`."""
+        return on_scale(self.level + self.slope * sums, self.scale, self.half_width)
+
+
+def fit_target(task: Problem, confidence: float) -> TargetFit:
+    """Fit ``task``, of at least two documents.
+
+    The half width is the ⌈(n + 1)·confidence⌉-th smallest absolute error of summaries whose document neither the weights
+    nor the line have seen (Lei et al. 2018, "Distribution-free predictive inference for regression", alg. 2), or the whole
+    scale where n is too small for it.
+    """
+    people = task.people
+    sums, answers = np.empty((2, len(people)))
+    folds = list(task.folds())
+    for fitted, left in folds:
+        sums[left] = fit_weights(task.part(fitted)).sums(task.inputs[left])
+    for fitted, left in folds:
+        level, slope = line(sums[fitted], people[fitted])
+        answers[left] = np.clip(level + slope * sums[left], people[fitted].min(), people[fitted].max())
+    scale = float(people.min()), float(people.max())
+    width = half_width(people - answers, confidence, scale[1] - scale[0])
+    return TargetFit(fit_weights(task), *line(sums, people), scale, width)
+
+
+def half_width(errors: np.ndarray, confidence: float, scale: float) -> float:
+    """The half width that ``errors`` [n] of held-out summaries ask for; ``scale`` where they are too few."""
+    place = int(np.ceil((len(errors) + 1) * confidence))
+    return scale if place > len(errors) else float(np.sort(np.abs(errors))[place - 1])
+
+
+def line(sums: np.ndarray, people: np.ndarray) -> tuple[float, float]:
+    """Level and slope of the least-squares line of ``people`` on ``sums`` [n]; where it does not rise, their mean and 0."""
+    centred, level, spread = sums - sums.mean(), float(people.mean()), float(sums.std())
+    slope = float(np.mean(centred * (people - level))) / spread**2 if spread > _TINY else 0.0
+    slope = slope if slope > _TINY * float(np.ptp(people)) else 0.0
+    return level - slope * float(sums.mean()), slope
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Every row answered by a fit that has not seen its document: ``sums``, ``answers`` on people's scale [n], ``ends`` of the
+    intervals [n, 2].
+    """
+
+    sums: np.ndarray
+    answers: np.ndarray
+    ends: np.ndarray
+
+    def coverage(self, task: Problem, seed: int, resamples: int) -> tuple[float, float | None, float | None]:
+        """The share of people's scores in their intervals, with its own 95 % interval (documents resampled)."""
+        slack = _TINY * max(1.0, float(np.ptp(task.people)))
+        inside = (task.people >= self.ends[:, 0] - slack) & (task.people <= self.ends[:, 1] + slack)
+        per, all_of = np.bincount(task.documents, weights=inside), np.bincount(task.documents)
+        return float(inside.mean()), *mean_interval(per, generator(seed, "coverage"), resamples, all_of)
+
+
+def held_out(task: Problem, confidence: float) -> HeldOut:
+    """Cross-validate the whole of `fit_target`, the choice of strength and the line included, over documents."""
+    sums, answers = np.empty((2, len(task.people)))
+    ends = np.empty((len(task.people), 2))
+    for fitted, left in task.folds():
+        found = fit_target(task.part(fitted), confidence)
+        sums[left] = found.weights.sums(task.inputs[left])
+        answers[left], ends[left] = found.answer(sums[left])
+    return HeldOut(sums, answers, ends)
 
 
 # --- how many judged documents are enough

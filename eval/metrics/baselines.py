@@ -1,4 +1,4 @@
-"""Baselines that no metric should lose to: length, copying, term recall, the lead, the untrained alignment; and novelty.
+"""Baselines that no metric should lose to: length, copying, term recall, the lead, the untrained alignment; novelty; TextRank.
 
 One more, the cosine of whole texts, is in ``cosine``.
 """
@@ -6,10 +6,12 @@ One more, the cosine of whole texts, is in ``cosine``.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
-from negsample.eval.metrics.base import Results, Score, choice, metric, number
-from negsample.eval.metrics.tokens import content_words, ngram_set, ngrams
+import numpy as np
+
+from negsample.eval.metrics.base import Results, Score, choice, content_words, metric, ngrams, number
 from negsample.models.align.aspects import ASPECTS
 from negsample.scoring.scorer import Item, Scorer
 from negsample.sentences import split_sentences
@@ -18,6 +20,9 @@ from negsample.text import word_count, word_tokens
 if TYPE_CHECKING:
     from negsample.models.features.align import AlignFeatures
 
+DAMPING = 0.85  # Mihalcea & Tarau (2004), §2
+# A graph of n sentences takes n² numbers: 128 MB at this limit.
+MOST_SENTENCES = 4000
 _BATCH = 64
 
 
@@ -37,7 +42,7 @@ def copied(*, n: int = 1) -> Score:
     number("n", n, 1, 9)
 
     def score(items: Sequence[Item]) -> Results:
-        grams_of = cache(lambda text: ngram_set(word_tokens(text), n))
+        grams_of = cache(lambda text: frozenset(ngrams(word_tokens(text), n)))
         for item in items:
             tokens, source = word_tokens(item.summary), grams_of(item.document)
             shared = sum(gram in source for gram in ngrams(tokens, n))
@@ -70,24 +75,20 @@ def tf_recall() -> Score:
 
 
 @metric("lead-overlap", needs={"document"})
-def lead_overlap(*, sentences: int = 3, value: Literal["precision", "recall", "f1"] = "recall") -> Score:
-    """``lead-overlap``: unigram overlap of the summary with the document's first sentences, in [0, 1].
+def lead_overlap() -> Score:
+    """``lead-overlap``: share of the words of the document's first three sentences that the summary has, in [0, 1].
 
-    ``sentences``: how many (3). ``value``: ``recall`` (the default: the share of the lead's words that the summary
-    has; it agrees with people more than the others, so it is the harder baseline), ``precision`` or ``f1``. Words in
-    lower case without punctuation, clipped counts. Missing where the lead or the summary has no words.
+    Words in lower case without punctuation, clipped counts. Missing where the lead or the summary has no words.
     """
-    number("sentences", sentences, 1, 1000)
 
     def score(items: Sequence[Item]) -> Results:
-        lead_of = cache(lambda text: Counter(word_tokens(" ".join(split_sentences(text)[:sentences]))))
+        lead_of = cache(lambda text: Counter(word_tokens(" ".join(split_sentences(text)[:3]))))
         for item in items:
             lead, summary = lead_of(item.document), Counter(word_tokens(item.summary))
-            below = {"recall": lead.total(), "precision": summary.total(), "f1": (lead.total() + summary.total()) / 2}
             if not lead:
                 yield "the document has no words in its first sentences"
             else:
-                yield (lead & summary).total() / below[value] if summary else "the summary has no words"
+                yield (lead & summary).total() / lead.total() if summary else "the summary has no words"
 
     return score
 
@@ -95,12 +96,11 @@ def lead_overlap(*, sentences: int = 3, value: Literal["precision", "recall", "f
 def _novelty(n: int) -> Callable[..., Scorer]:
     def make(*, length: Literal["auto", "none"] = "auto") -> Score:
         def score(items: Sequence[Item]) -> Results:
-            grams_of = cache(lambda text: ngram_set(word_tokens(text), n))
+            grams_of = cache(lambda text: frozenset(ngrams(word_tokens(text), n)))
             words_in = cache(lambda text: len(word_tokens(text)))
             for item in items:
                 tokens = word_tokens(item.summary)
-                grams = ngram_set(tokens, n)
-                if not grams:
+                if not (grams := frozenset(ngrams(tokens, n))):
                     yield f"the summary has fewer than {n} words"
                     continue
                 share = len(grams - grams_of(item.document)) / len(grams)
@@ -141,8 +141,7 @@ def align_untrained(*, aspect: str = "score", encoder: str = "sentence-transform
         # Summaries of one document together, so that it is read once.
         order = sorted(range(len(items)), key=lambda i: items[i].document)
         results: list[float | str] = [""] * len(items)
-        for start in range(0, len(order), _BATCH):
-            batch = order[start : start + _BATCH]
+        for batch in (order[start : start + _BATCH] for start in range(0, len(order), _BATCH)):
             compared = features.compare([items[i].document for i in batch], [items[i].summary for i in batch])
             with torch.inference_mode():
                 scores = torch.sigmoid(network(**stack(compared))).numpy()
@@ -161,3 +160,97 @@ def _untrained(encoder: str) -> tuple["AlignFeatures", Any]:
     from negsample.models.heads.align import untrained
 
     return AlignFeatures(make_encoder(encoder)), untrained()
+
+
+# --- TextRank (Scialom et al. 2019, §2.1; Mihalcea & Tarau 2004)
+
+
+def pagerank(weights: np.ndarray, damping: float = DAMPING) -> np.ndarray:
+    """Solve p = (1 − d)/n + d·Σ_j p_j·w_ji/Σ_k w_jk, float64 [n], sum 1.
+
+    ``weights`` [n, n]: w_ij ≥ 0, the weight of the edge from i to j. A node without edges passes its share to all nodes alike.
+    """
+    n, strength = len(weights), weights.sum(axis=1, keepdims=True)
+    passed = np.where(strength > 0, weights / np.where(strength > 0, strength, 1.0), 1 / max(n, 1))
+    return np.linalg.solve(np.eye(n) - damping * passed.T, np.full(n, (1 - damping) / max(n, 1)))
+
+
+def similarities(rows: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]) -> np.ndarray:
+    """Compute TextRank's sentence similarity, words in common/(ln|a| + ln|b|), float64 [rows, columns] (M&T 2004, §4.1).
+
+    Each sentence is its list of tokens: |a| is its length, and common words are counted as types. Where the
+    denominator is 0 (two sentences of one word) the formula has no value; this takes 0.
+    """
+    from scipy.sparse import csr_array
+
+    place = {token: k for k, token in enumerate(dict.fromkeys(chain(*rows, *columns)))}
+
+    def table(sentences: Sequence[Sequence[str]]) -> "csr_array":
+        types = [sorted({place[token] for token in sentence}) for sentence in sentences]
+        found = np.fromiter(chain(*types), dtype=np.int64)
+        ends = np.cumsum([0, *map(len, types)])
+        return csr_array((np.ones(len(found)), found, ends), shape=(len(sentences), max(len(place), 1)))
+
+    common = (table(rows) @ table(columns).T).toarray()
+    logs = [np.log(np.maximum([len(sentence) for sentence in side], 1)) for side in (rows, columns)]
+    scale = logs[0][:, None] + logs[1][None, :]
+    return np.divide(common, scale, out=np.zeros_like(common), where=scale > 0)
+
+
+def importances(document: Sequence[Sequence[str]]) -> np.ndarray:
+    """Compute TextRank of each sentence (a list of tokens) × the number of sentences, float64 [n]: 1 is average.
+
+    The graph joins every two different sentences with their similarity as weight.
+    """
+    return pagerank(_document_edges(document)) * len(document)
+
+
+def _document_edges(document: Sequence[Sequence[str]]) -> np.ndarray:
+    edges = similarities(document, document)
+    np.fill_diagonal(edges, 0.0)
+    return edges
+
+
+def inserted_importances(edges: np.ndarray, cross: np.ndarray) -> np.ndarray:
+    """Compute the importance of m summary sentences put into the graph of n document sentences, float64 [m]; 1 is average.
+
+    ``edges`` [n, n]: similarities of the document's sentences, 0 on the diagonal; ``cross`` [m, n]: of the summary's
+    with the document's. No edge joins two sentences of the summary, so that it cannot vote for itself.
+    """
+    m, n = cross.shape
+    weights = np.zeros((n + m, n + m))
+    weights[:n, :n] = edges
+    weights[n:, :n] = cross
+    weights[:n, n:] = cross.T
+    return pagerank(weights)[n:] * (n + m)
+
+
+@metric("textrank", needs={"document"})
+def textrank() -> Score:
+    """``textrank``: importance of the summary's sentences among the document's; above 0, 1 is the average sentence.
+
+    Scialom et al. say only that they use TextRank's importance scores "to assess the quality of abstractive summaries".
+    Reading: the summary's sentences stand in the document's graph, joined with its sentences but not with each other, and
+    their mean is taken. Importance is PageRank
+    (damping 0.85) × the number of sentences in the graph. Missing where a text has no words, or the two together have
+    more than 4,000 sentences. Time and memory: quadratic in the number of sentences.
+    """
+
+    def read(text: str) -> list[list[str]]:
+        return [found for sentence in split_sentences(text) if (found := word_tokens(sentence))]
+
+    def score(items: Sequence[Item]) -> Results:
+        sentences_of = cache(read)
+        # Matrices are large, so only those of the last few documents are kept.
+        edges_of = lru_cache(maxsize=2)(lambda document: _document_edges(sentences_of(document)))
+        for item in items:
+            document, summary = sentences_of(item.document), sentences_of(item.summary)
+            if not document or not summary:
+                yield f"the {'summary' if document else 'document'} has no words that count"
+            elif len(document) + len(summary) > MOST_SENTENCES:
+                yield f"more than {MOST_SENTENCES} sentences"
+            else:
+                values = inserted_importances(edges_of(item.document), similarities(summary, document))
+                yield float(values.mean())
+
+    return score

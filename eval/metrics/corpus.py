@@ -12,7 +12,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.metrics.base import choice, signature_of
-from negsample.eval.metrics.vectors import NO_VECTOR, Pool, pooled_encoder, text_vectors, weights_of
+from negsample.eval.metrics.cosine import NO_VECTOR, Pool, pooled_encoder, text_vectors, weights_of
 from negsample.registry import Registry, build, defaults_of, parse, write
 from negsample.scoring.scorer import METRICS
 
@@ -109,9 +109,10 @@ def fed(*, encoder: str = "use-multilingual", pool: Pool = "whole") -> CorpusMet
     """
     made = pooled_encoder(encoder, choice("pool", pool, get_args(Pool)))
     options = {"encoder": encoder, "pool": pool}
-    signature = signature_of("fed", options) + weights_of(made)
-
-    score = functools.partial(score_fed, encoder=made, pool=pool)
+    signature, score = (
+        signature_of("fed", options) + weights_of(made),
+        functools.partial(score_fed, encoder=made, pool=pool),
+    )
     return CorpusMetric(write("fed", options, defaults_of(fed)), signature, False, score)
 
 

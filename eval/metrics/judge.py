@@ -1,5 +1,6 @@
 """A language model asked for a score from 1 to 5, at a service that speaks OpenAI's protocol (docs/judges.md)."""
 
+import inspect
 import json
 import os
 import sqlite3
@@ -8,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -65,46 +66,6 @@ class Rubric(NamedTuple):
     scale: tuple[str, ...]
 
 
-def judge(
-    *,
-    model: str,
-    url: str = HOSTED,
-    rubric: str = "coherence",
-    mode: str = "probabilities",
-    n: int = 5,
-    max_tokens: int = 16,
-    parallel: int = 8,
-    timeout: float = 120.0,
-    retries: int = 5,
-    price_in: float = 0.0,
-    price_out: float = 0.0,
-    dry: bool = False,
-) -> Scorer:
-    """The score from 1 to 5 that the language model ``model`` at ``url`` gives by a ``rubric``. Higher is better.
-
-    ``rubric``: ``coherence``, ``consistency``, ``fluency``, ``relevance``, or a YAML file with name, question and scale
-    (what 1 to 5 mean). ``mode=probabilities``: the mean of the five digits, weighted by their probabilities where the
-    answer's score stands (Liu et al. 2023, eq. 1); InputError where the service gives none. ``mode=samples``: the mean of
-    ``n`` answers drawn at temperature 1; its interval is the lowest and the highest of them. ``max_tokens``: of an answer,
-    0 for no limit (models that think first). ``parallel`` questions at a time; a failed one is repeated ``retries`` times
-    with back-off, each within ``timeout`` seconds. ``price_in``, ``price_out``: money for a million tokens. ``dry``: nothing
-    is asked, and what it would take is told.
-
-    The key comes from the environment variable OPENAI_API_KEY. Every answer is kept under ``cache_root()/judge`` and never
-    paid for again. Missing, with a reason, where there is no answer or two answers name no score.
-    """
-    choice("mode", mode, ("probabilities", "samples"))
-    samples = number("n", n, 1, 1000) * (mode == "samples")
-    told = {"model": model, "url": url, "rubric": rubric, "mode": mode, **({"n": n} if samples else {})}
-    asks = read_rubric(rubric)
-    made = Judge(url, model, asks, max_tokens, parallel, timeout, retries, price_in, price_out, dry, samples)
-    name = write("judge", {**told, "max_tokens": max_tokens, "dry": dry}, defaults_of(judge))
-    fingerprint = f"{asks.name}@{digest(_PROMPT, AGAIN.format(KIND), asks).hex()[:12]}"
-    signature = signature_of("judge", {**told, "rubric": fingerprint, "max_tokens": max_tokens})
-    columns = ("score", "score_low", "score_high", "reason") if samples else ("score", "reason")
-    return Scorer(name, signature, True, frozenset({"document"}), made.score, columns=columns)
-
-
 def read_rubric(name: str) -> Rubric:
     """The packaged rubric ``name``, or that of the YAML file ``name``. Raises InputError for neither and for a bad one."""
     packaged = read_mapping(_RUBRICS, _RUBRICS.name)
@@ -137,25 +98,44 @@ class _NoAnswer(Exception):
     """Why a question has no answer; its item is missing."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Judge:
-    """A judge with its settings (``samples``: 0 for probabilities), and what it has used."""
+    """The score from 1 to 5 that the language model ``model`` at ``url`` gives by a ``rubric``. Higher is better.
 
-    url: str
+    ``rubric``: ``coherence``, ``consistency``, ``fluency``, ``relevance``, or a YAML file with name, question and scale
+    (what 1 to 5 mean). ``mode=probabilities``: the mean of the five digits, weighted by their probabilities where the
+    answer's score stands (Liu et al. 2023, eq. 1); InputError where the service gives none. ``mode=samples``: the mean of
+    ``n`` answers drawn at temperature 1; its interval is the lowest and the highest of them. ``max_tokens``: of an answer,
+    0 for no limit (models that think first). ``parallel`` questions at a time; a failed one is repeated ``retries`` times
+    with back-off, each within ``timeout`` seconds. ``price_in``, ``price_out``: money for a million tokens. ``dry``: nothing
+    is asked, and what it would take is told.
+
+    The key comes from the environment variable OPENAI_API_KEY. Every answer is kept under ``cache_root()/judge`` and never
+    paid for again. Missing, with a reason, where there is no answer or two answers name no score.
+    """
+
     model: str
-    rubric: Rubric
-    max_tokens: int
-    parallel: int
-    timeout: float
-    retries: int
-    price_in: float
-    price_out: float
-    dry: bool
-    samples: int = 0
-    needs: frozenset[str] = frozenset({"document"})
-    kind: str = KIND
+    url: str = HOSTED
+    rubric: str = "coherence"
+    mode: str = "probabilities"
+    n: int = 5
+    max_tokens: int = 16
+    parallel: int = 8
+    timeout: float = 120.0
+    retries: int = 5
+    price_in: float = 0.0
+    price_out: float = 0.0
+    dry: bool = False
+
+    name: ClassVar[str] = "judge"
+    kind: ClassVar[str] = KIND
+    prompt: ClassVar[str] = _PROMPT
+    needs: ClassVar[frozenset[str]] = frozenset({"document"})
 
     def __post_init__(self) -> None:
+        choice("mode", self.mode, ("probabilities", "samples"))
+        self.samples = number("n", self.n, 1, 1000) * (self.mode == "samples")
+        self.asks = read_rubric(self.rubric)
         for option, low in (("max_tokens", 0), ("parallel", 1), ("retries", 0)):
             number(option, getattr(self, option), low, 10**6)
         if not (self.timeout > 0 and self.price_in >= 0 and self.price_out >= 0):
@@ -175,6 +155,39 @@ class Judge:
         self.summaries = self.asked = self.kept = self.failed = self.tokens_in = self.tokens_out = 0
         self._lock = threading.Lock()
 
+    def questions(self, item: Item) -> list[tuple[str, dict[str, Any]]]:
+        """What is asked about an item, with the parameters; each has a value, and their mean is the score."""
+        prompt = prompt_of(self.asks, item)
+        # A seed makes the samples different questions, for the service and for the file of answers.
+        drawn: list[dict[str, Any]] = [{"temperature": 1.0, "seed": seed} for seed in range(self.samples)]
+        return [(prompt, more) for more in drawn or [{"temperature": 0.0, "logprobs": True, "top_logprobs": _LIKELY}]]
+
+    def value(self, answer: dict[str, Any], number_: int) -> float | None:
+        """What the answer to question ``number_`` says; None where that is nothing."""
+        if self.samples:
+            read = read_score(answer["text"])
+            return read and read.value
+        if answer["tokens"] is None:
+            raise InputError(_NO_PROBABILITIES.format(url=self.url, model=self.model))
+        return expected_score(Token(*token) for token in answer["tokens"])
+
+    @classmethod
+    def metric(cls) -> Callable[..., Scorer]:
+        """The factory of the metric; its options are the fields."""
+
+        def make(**options: Any) -> Scorer:
+            made = cls(**options)
+            names = ("model", "url", "rubric", "mode", *["n"] * (made.samples > 0), "max_tokens")
+            told = {name: getattr(made, name) for name in names if name in defaults_of(cls)}
+            fingerprint = f"{made.asks.name}@{digest(cls.prompt, AGAIN.format(cls.kind), made.asks).hex()[:12]}"
+            columns = ("score", "score_low", "score_high", "reason") if made.samples else ("score", "reason")
+            name = write(cls.name, {**told, "dry": made.dry}, defaults_of(cls))
+            signature = signature_of(cls.name, {**told, "rubric": fingerprint})
+            return Scorer(name, signature, True, cls.needs, made.score, columns=columns)
+
+        make.__signature__, make.__doc__ = inspect.signature(cls), cls.__doc__  # type: ignore[attr-defined]
+        return make
+
     def _count(self, **more: int) -> None:
         with self._lock:
             for name, count in more.items():
@@ -192,22 +205,6 @@ class Judge:
             ends = [(np.nan, np.nan) if isinstance(own, str) else (min(own), max(own)) for own in results]
             columns.intervals["score"] = np.array(ends, np.float64).reshape(-1, 2)
         return columns
-
-    def questions(self, item: Item) -> list[tuple[str, dict[str, Any]]]:
-        """What is asked about an item, with the parameters; each has a value, and their mean is the score."""
-        prompt = prompt_of(self.rubric, item)
-        # A seed makes the samples different questions, for the service and for the file of answers.
-        drawn: list[dict[str, Any]] = [{"temperature": 1.0, "seed": seed} for seed in range(self.samples)]
-        return [(prompt, more) for more in drawn or [{"temperature": 0.0, "logprobs": True, "top_logprobs": _LIKELY}]]
-
-    def value(self, answer: dict[str, Any], number_: int) -> float | None:
-        """What the answer to question ``number_`` says; None where that is nothing."""
-        if self.samples:
-            read = read_score(answer["text"])
-            return read and read.value
-        if answer["tokens"] is None:
-            raise InputError(_NO_PROBABILITIES.format(url=self.url, model=self.model))
-        return expected_score(Token(*token) for token in answer["tokens"])
 
     def _ask(self, items: list[Item]) -> dict[Item, list[float] | str]:
         """The values of each item, or why there are none."""
@@ -320,7 +317,10 @@ class Judge:
         counts += [f"{self.failed:,} questions without answer"] if self.failed else []
         counts += [f"{self.tokens_in:,} tokens in, {self.tokens_out:,} out", *filter(None, [self._money()])]
         how = "dry run, about, at most" if self.dry else "so far"
-        return f"judge {self.model}, {self.rubric.name} ({how}): {', '.join(counts)}"
+        return f"judge {self.model}, {self.asks.name} ({how}): {', '.join(counts)}"
+
+
+judge = Judge.metric()
 
 
 def _plain(completion: Any) -> dict[str, Any]:

@@ -17,56 +17,49 @@ from negsample.models.language.language_model import (
     losses_given,
     token_losses,
 )
-from negsample.models.language.networks import Pretrained
 from negsample.scoring.scorer import Item
 from negsample.text import readable
 
-Value = Literal["perplexity", "loss"]
-
 
 @metric("mlm", higher_is_better=False)
-def mlm(*, model: str = "", value: Value = "perplexity", window: int = 0, device: str = "auto") -> tuple[Score, str]:
+def mlm(*, model: str = "", window: int = 0, device: str = "auto") -> tuple[Score, str]:
     """``mlm``: pseudo-perplexity of the summary, exp(−1/N·Σ_t log P(w_t | the other tokens)); ≥ 1, lower is better.
 
-    Each of the N tokens is masked in turn (Wang & Cho 2019; Salazar et al. 2020, §2.1). ``model``: folder or hub id of
-    a masked language model (Scialom et al.: BERT base); none is packaged. ``value``: ``perplexity``, or ``loss``, its
-    logarithm. ``window``: tokens read at a time (0: as many as the model can); in a longer text each token is read in
-    the middle of a window of its own. Cost: N inputs of up to ``window`` tokens a summary. Missing where it has no
-    token.
+    Each of the N tokens is masked in turn (Wang & Cho 2019; Salazar et al. 2020, §2.1). ``model``: folder or hub id of a masked
+    language model (Scialom et al.: BERT base); none is packaged. ``window``: tokens read at a time (0: as many as the model can);
+    in a longer text each token is read in the middle of a window of its own. Cost: N inputs of up to ``window`` tokens a summary.
+    Missing where it has no token.
     """
-    return _by_losses("mlm", "masked", model, value, window, device)
+    return _by_losses("mlm", "masked", model, window, device)
 
 
 @metric("perplexity", higher_is_better=False)
-def perplexity(
-    *, model: str = "", value: Value = "perplexity", window: int = 0, device: str = "auto"
-) -> tuple[Score, str]:
+def perplexity(*, model: str = "", window: int = 0, device: str = "auto") -> tuple[Score, str]:
     """``perplexity``: exp(−1/N·Σ_t log P(w_t | the tokens before it)) under a causal model; ≥ 1, lower is better.
 
     ``model``: folder or hub id of a causal language model; none is packaged. The first token is predicted from the
-    model's beginning-of-sequence token; where it has none, the first token is not counted. ``value``, ``window``: as
+    model's beginning-of-sequence token; where it has none, the first token is not counted. ``window``: as
     for ``mlm``; a longer text is read in windows that overlap by half, so that every token has at least half a window
     before it (or all that there is). Missing where no token can be predicted.
     """
-    return _by_losses("perplexity", "causal", model, value, window, device)
+    return _by_losses("perplexity", "causal", model, window, device)
 
 
-def _by_losses(name: str, kind: str, model: str, value: str, window: int, device: str) -> tuple[Score, str]:
+def _by_losses(name: str, kind: str, model: str, window: int, device: str) -> tuple[Score, str]:
     lm = load_lm(need_model(name, model, f"a {kind} language model"), kind, device)
-    size = pick_window(lm, window, SMALLEST_WINDOW)
+    size = number("window", window, 0, 10**9) or lm.window
+    if not SMALLEST_WINDOW <= size <= lm.window:
+        raise InputError(f"option window={size}: this model reads {SMALLEST_WINDOW} to {lm.window} tokens at a time")
 
     def score(items: Sequence[Item]) -> Results:
         texts = list(dict.fromkeys(item.summary for item in items))
-        means: dict[str, float | str] = {}
-        for text, found in zip(texts, token_losses(lm, texts, size), strict=True):
-            loss = float(found.mean()) if found.size else math.nan
-            if not found.size:
-                means[text] = "the summary has no token to predict"
-            elif value == "loss":
-                means[text] = loss
+        losses = dict(zip(texts, token_losses(lm, texts, size), strict=True))
+        for item in items:
+            loss = float(losses[item.summary].mean()) if losses[item.summary].size else math.nan
+            if math.isnan(loss):
+                yield "the summary has no token to predict"
             else:
-                means[text] = math.exp(loss) if loss < 700 else "the perplexity is too large for a number"
-        return [means[item.summary] for item in items]
+                yield math.exp(loss) if loss < 700 else "the perplexity is too large for a number"
 
     return score, f"|read:{size}|weights:{lm.fingerprint[:12]}"
 
@@ -102,31 +95,18 @@ def bartscore(
         return both if direction == "precision" else [(summary, reference) for reference, summary in both]
 
     def score(items: Sequence[Item]) -> Results:
-        asked, owner = [], []
-        for number_, item in enumerate(items):
+        asked, counts = [], []
+        for item in items:
             for given, target in pairs(item):
                 wanted = ids(target, special=decodes)[: head.window // 2]
                 room = head.window - len(before) - len(after) - (0 if decodes else len(wanted))
                 asked.append(Asked((*before, *ids(given, special=False)[:room]), after, wanted))
-                owner.append(number_)
-        found: list[list[float]] = [[] for _ in items]
-        for number_, losses in zip(owner, losses_given(head, asked), strict=True):
-            found[number_].append(-float(losses.mean()) if losses.size else np.nan)
-        nothing = "a text has no token to predict"
-        return [float(np.mean(own)) if own and np.isfinite(own).all() else nothing for own in found]
+            counts.append(len(pairs(item)))
+        losses = [-float(found.mean()) if found.size else np.nan for found in losses_given(head, asked)]
+        for own in np.split(np.array(losses), np.cumsum(counts)[:-1]) if counts else ():
+            yield float(own.mean()) if len(own) and np.isfinite(own).all() else "a text has no token to predict"
 
     return score, f"|read:{head.window}|weights:{head.fingerprint[:12]}"
-
-
-# --- options of the metrics that use a transformers model with a trained head
-
-
-def pick_window(model: Pretrained, window: int, smallest: int) -> int:
-    """Tokens read at a time: the model's longest input, or ``window`` if not 0; InputError outside the range."""
-    asked = number("window", window, 0, 10**9) or model.window
-    if not smallest <= asked <= model.window:
-        raise InputError(f"option window={asked}: this model reads {smallest} to {model.window} tokens at a time")
-    return asked
 
 
 def need_model(metric: str, model: str, task: str) -> str:

@@ -122,16 +122,12 @@ def learned_metric(fitted: Learned, name: str = "learned") -> Scorer:
     needs = frozenset[str]().union(*(metric.needs for metric in inputs))
 
     def score(items: Sequence[Item]) -> Columns:
-        columns = [metric.score(items) for metric in inputs]
-        values = fitted.predict(np.stack([column.scores for column in columns], axis=1))
-
-        def one(row: int) -> float | str:
-            for metric, column in zip(inputs, columns, strict=True):
-                if column.reasons[row] is not None:
-                    return f"{parse(metric.name).name}: {column.reasons[row]}"
-            return float(values[row])
-
-        return collect(map(one, range(len(items))))
+        columns = [(parse(metric.name).name, metric.score(items)) for metric in inputs]
+        values = fitted.predict(np.stack([own.scores for _, own in columns], axis=1)).tolist()
+        why = (
+            [f"{name}: {own.reasons[row]}" for name, own in columns if own.reasons[row]] for row in range(len(items))
+        )
+        return collect(reasons[0] if reasons else value for reasons, value in zip(why, values, strict=True))
 
     return Scorer(name, signature, True, needs, score)
 
@@ -210,16 +206,9 @@ def fit_learned(
         )
     groups = np.unique(np.array(documents, dtype=str)[whole], return_inverse=True)[1]
     weights, intercept = _fitted(x, y, equal)
-    return Learned(
-        columns=tuple(columns),
-        weights=tuple(map(float, weights)),
-        intercept=intercept,
-        human=tuple(human),
-        rows=len(y),
-        left_out=int((~whole).sum()),
-        held_out=_held_out(x, y, groups, equal, splits, seed),
-        source="equal weights" if equal else f"fitted, seed {seed}",
-    )
+    held, source = _held_out(x, y, groups, equal, splits, seed), "equal weights" if equal else f"fitted, seed {seed}"
+    left_out, found = int((~whole).sum()), tuple(map(float, weights))
+    return Learned(tuple(columns), found, intercept, tuple(human), len(y), left_out, held, source)
 
 
 def geometric_mean(human: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -231,10 +220,10 @@ def geometric_mean(human: Mapping[str, np.ndarray]) -> np.ndarray:
     for name, scores in zip(human, values, strict=True):
         if (scores < 0).any():
             raise InputError(f"human score {name!r} has a negative value; a geometric mean needs 0 or more")
-    if len(values) == 1:
-        return values[0]
+    from scipy.stats import gmean
+
     with np.errstate(divide="ignore"):
-        return np.exp(np.log(values).mean(axis=0))
+        return values[0] if len(values) == 1 else np.asarray(gmean(values, axis=0))
 
 
 def _fitted(x: np.ndarray, y: np.ndarray, equal: bool) -> tuple[np.ndarray, float]:
@@ -260,9 +249,5 @@ def _held_out(x: np.ndarray, y: np.ndarray, groups: np.ndarray, equal: bool, spl
         predicted = x[~taken] @ weights + intercept
         found.append(correlation_matrix(np.stack([predicted, y[~taken]]), "spearman")[0, 1])
     defined = np.array(found)[np.isfinite(found)]
-    return HeldOut(
-        mean=float(defined.mean()) if len(defined) else None,
-        sd=float(defined.std(ddof=1)) if len(defined) > 1 else None,
-        splits=len(defined),
-        undefined=splits - len(defined),
-    )
+    mean, sd = float(defined.mean()) if len(defined) else None, float(defined.std(ddof=1)) if len(defined) > 1 else None
+    return HeldOut(mean, sd, len(defined), splits - len(defined))

@@ -9,6 +9,7 @@ from negsample.eval.agreement.compare import Section, SystemsComparison
 from negsample.eval.report import about, render, texts, write_report
 from negsample.eval.report.plots import shared_scale
 from negsample.io.run_record import Stopwatch, fingerprints
+from negsample.records import Judged
 
 CSV_COLUMNS = tuple(
     "metric system rank mean low high difference difference_low difference_high p p_bootstrap p_holm documents".split()
@@ -21,11 +22,8 @@ def write_comparison(result: SystemsComparison, out: str, watch: Stopwatch) -> b
     rows = (
         {"metric": section.column.name, **asdict(system)} for section in result.sections for system in section.systems
     )
-    contents = {
-        "compare.json": plain,
-        "compare.csv": (rows, CSV_COLUMNS),
-        "report.html": partial(comparison_page, result),
-    }
+    page = partial(comparison_page, result)
+    contents = {"compare.json": plain, "compare.csv": (rows, CSV_COLUMNS), "report.html": page}
     about_run = {"config": plain["settings"], "seed": result.settings.seed, "data": fingerprints(result.settings.files)}
     signatures = {section.column.name: section.column.signature for section in result.sections}
     return write_report(out, contents, watch, **about_run, signatures=signatures)
@@ -45,16 +43,21 @@ def comparison_json(result: SystemsComparison) -> dict[str, Any]:
                 "left_out": dict(section.left_out),
                 "systems": [asdict(system) for system in section.systems],
                 "different": {
-                    system: [
-                        {**asdict(d), "document": result.systems.documents[section.documents[d.document]]}
-                        for d in found
-                    ]
-                    for system, found in section.different.items()
+                    system: [_case(result, section, system, row)[0] for row, _ in section.different[system]]
+                    for system in section.different
                 },
             }
             for section in result.sections
         ],
     }
+
+
+def _case(result: SystemsComparison, section: Section, system: str, row: int) -> tuple[dict[str, Any], Judged, Judged]:
+    """A document on which ``system`` and the first one lie far apart: its scores, and what both wrote."""
+    at, place = result.systems.names.index(system), section.documents[row]
+    score, baseline = float(section.scores[row, at]), float(section.scores[row, 0])
+    told = {"document": result.systems.documents[place], "baseline": baseline, "score": score}
+    return {**told, "difference": score - baseline}, result.systems.rows[place][0], result.systems.rows[place][at]
 
 
 def comparison_page(result: SystemsComparison) -> str:
@@ -63,9 +66,8 @@ def comparison_page(result: SystemsComparison) -> str:
     def cases(section: Section) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         """For each system what it and the first wrote where they differ most."""
         for name, found in section.different.items():
-            rows = [(d, result.systems.rows[section.documents[d.document]]) for d in found]
-            place = result.systems.names.index(name)
-            yield name, [{"case": d, "first": row[0], "other": row[place], **texts(row[0])} for d, row in rows]
+            told = [_case(result, section, name, row) for row, _ in found]
+            yield name, [{"case": case, "first": first, "other": own, **texts(first)} for case, first, own in told]
 
     sections = []
     for section in result.sections:

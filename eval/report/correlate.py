@@ -1,6 +1,6 @@
 """An agreement with people: its page, and the plain values of agreement.json, agreement.csv and scores.parquet."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from negsample.eval.agreement.correlate import Correlation, Measured
+from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT, SHARES, level_title
 from negsample.eval.agreement.significance import TESTS, BeatsMatrix, MetricsComparison, bonferroni, holm
 from negsample.eval.judgments import parted
@@ -135,17 +136,15 @@ def score_rows(result: Correlation) -> Iterator[dict[str, Any]]:
     """
     for data in result.datasets:
         kind = "human" if data.source.by == PEOPLE else "judge"
-        places = [(data.source.name, row.document_id, row.system) for row in data.source.rows]
         found: list[tuple[Any, ...]] = [
-            (*place, kind, name, value, None)
-            for row, place in zip(data.source.rows, places, strict=True)
-            for name, value in row.scores.items()
+            (row, kind, *score, None) for row in data.source.rows for score in row.scores.items()
         ]
         for column in data.columns:
             values = (-column.values if column.turned else column.values).tolist()
-            for place, value, why in zip(places, values, column.reasons, strict=True):
-                found.append((*place, column.kind, column.name, value if why is None else None, why))
-        yield from (dict(zip(SCORE_COLUMNS, each, strict=True)) for each in found)
+            for row, value, why in zip(data.source.rows, values, column.reasons, strict=True):
+                found.append((row, column.kind, column.name, value if why is None else None, why))
+        for row, *told in found:
+            yield dict(zip(SCORE_COLUMNS, (data.source.name, row.document_id, row.system, *told), strict=True))
 
 
 # --- the page
@@ -161,27 +160,19 @@ def correlation_page(result: Correlation) -> str:
 
 
 def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
-    lines = data.lines(human)
-    levels = [level for level in shown if level in lines[0].figures]
-    shares = data.share_lines(human)
-    figures = {level: [line.figures[level] for line in lines] for level in levels}
+    lines, shares, drawn = data.lines(human), data.share_lines(human), data.subjects(human, _DRAWN)
+    levels = [level for level in shown if level in lines[0][1]]
     asked = [column.name for column in data.columns if column.kind != "baseline"]
-    drawn = data.subjects(human, _DRAWN)
     return {
         "name": human,
         "lines": lines,
         "levels": levels,
         "shares": shares,
         "among": data.among(human),
-        "shares_scale": plots.shared_scale(
-            [end for _, (f, *_), _ in shares for end in (f.value, f.low, f.high)], zero=True
-        ),
-        "scales": {
-            level: plots.shared_scale([end for f in found for end in (f.value, f.low, f.high)], zero=True)
-            for level, found in figures.items()
-        },
+        "shares_scale": _scale(next(iter(found.values())) for _, found, _ in shares),
+        "scales": {level: _scale(found[level] for _, found, _ in lines) for level in levels},
         "matrices": [
-            _matrix(data, human, level, [line.column.name for line in lines])
+            _matrix(data, human, level, [column.name for column, _, _ in lines])
             for level in (*levels, *SHARES)
             if (human, level) in data.beats
         ],
@@ -196,14 +187,17 @@ def _human(data: Measured, human: str, shown: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _scale(figures: Iterable[AgreementFigure]) -> plots.Scale:
+    return plots.shared_scale([end for f in figures for end in (f.value, f.low, f.high)], zero=True)
+
+
 def _matrix(data: Measured, human: str, level: str, order: Sequence[str]) -> dict[str, Any]:
     """Who beats whom at a level: names and rows in the ``order`` of the table; no rows where nothing was compared."""
     matrix = data.beats[human, level]
     told = {"title": level_title(level), "test": _TEST_NAMES[TESTS[level]], "names": order}
     if all(p is None for row in matrix.p for p in row):
-        pairs = [c for c in data.comparisons if (c.human, c.level) == (human, level)]
-        why = next((c.reason or c.williams_reason for c in pairs if c.reason or c.williams_reason), None)
-        return {**told, "rows": [], "reason": why or "there is only one metric"}
+        pairs = [c.reason or c.williams_reason for c in data.comparisons if (c.human, c.level) == (human, level)]
+        return {**told, "rows": [], "reason": next(filter(None, pairs), "there is only one metric")}
     places = [matrix.names.index(name) for name in order]
     return {**told, "rows": [(matrix.names[i], [_against(matrix, i, j) for j in places]) for i in places]}
 
@@ -228,22 +222,17 @@ def _scatter(data: Measured, human: str, metric: str) -> dict[str, Any] | None:
     both = ~np.isnan(x) & ~np.isnan(y)
     if both.sum() < 2:
         return None
-    means = []
-    if len(table.system_names) > 1:
-        for s, name in enumerate(table.system_names):
-            rows = both & (table.systems == s)
-            if rows.any():
-                means.append((name, float(x[rows].mean()), float(y[rows].mean())))
+    of = [(name, both & (table.systems == s)) for s, name in enumerate(table.system_names)]
+    means = [(name, float(x[rows].mean()), float(y[rows].mean())) for name, rows in of if rows.any()]
+    means = means if len(of) > 1 else []
     pooled = data.figure(human, metric, "pooled", "pearson")
     caption = f"{metric} against {human}: {int(both.sum())} summaries"
     caption += f", pooled r {number(pooled.value)}" if pooled else ""
     caption += f"; means of {len(means)} systems" if means else ""
     turned = any(column.name == metric and column.turned for column in data.columns)
     label = f"−{metric}" if turned else metric
-    return {
-        "plot": plots.scatter(x[both], y[both], means, x_label=label, y_label=human, description=caption),
-        "caption": caption,
-    }
+    plot = plots.scatter(x[both], y[both], means, x_label=label, y_label=human, description=caption)
+    return {"plot": plot, "caption": caption}
 
 
 def _sampling(data: Measured, human: str, drawn: Sequence[str]) -> dict[str, Any] | None:
@@ -256,7 +245,5 @@ def _sampling(data: Measured, human: str, drawn: Sequence[str]) -> dict[str, Any
     if not curves:
         return None
     description = f"System-level Pearson r with {human} by number of articles drawn"
-    return {
-        "plot": plots.curve_plot(curves, (-1.0, 1.0), "articles drawn", "system r", description),
-        "names": [name for name, _ in curves],
-    }
+    plot = plots.curve_plot(curves, (-1.0, 1.0), "articles drawn", "system r", description)
+    return {"plot": plot, "names": [name for name, _ in curves]}

@@ -97,14 +97,10 @@ def weights(result: FitResult, found: Any) -> dict[str, float]:
     """Input → how many spreads of the answer one spread of the input moves it; below 0 where more of it is worse. Largest
     first.
     """
-    values = result.inputs.values
-    spread = values[np.isfinite(values).all(axis=1)].std(axis=0)
-    moved = {
-        name: direction * float(weight * size)
-        for (name, direction), weight, size in zip(result.inputs.directions.items(), found.raw, spread, strict=True)
-        if weight * size > 0
-    }
-    return dict(sorted(moved.items(), key=lambda item: -abs(item[1])))
+    values, directions = result.inputs.values, result.inputs.directions
+    moves = found.raw * values[np.isfinite(values).all(axis=1)].std(axis=0) * list(directions.values())
+    moved = dict(zip(directions, moves.tolist(), strict=True))
+    return {name: moved[name] for name in sorted(moved, key=lambda name: -abs(moved[name])) if moved[name]}
 
 
 def in_words(moved: dict[str, float]) -> str:
@@ -138,10 +134,8 @@ def enough(target: TargetResult) -> str:
     point = next(p for p in target.curve if p.mean >= last.mean - _ENOUGH)
     if point is last and len(target.curve) > 1:
         return f"The curve still rises at {last.documents} documents ({last.summaries:.0f} summaries): more judgments would help."
-    return (
-        f"{point.documents} documents ({point.summaries:.0f} judged summaries) come within {_ENOUGH} of what "
-        f"{last.documents} give."
-    )
+    few = f"{point.documents} documents ({point.summaries:.0f} judged summaries)"
+    return f"{few} come within {_ENOUGH} of what {last.documents} give."
 
 
 def fit_page(result: FitResult) -> str:
@@ -157,16 +151,16 @@ def fit_page(result: FitResult) -> str:
 
 
 def _target(result: FitResult, target: TargetResult) -> dict[str, Any]:
-    levels = [level for level in LEVELS if any(f.level == level and f.value is not None for f in target.figures)]
+    valued = {f.level for f in target.figures if f.value is not None}
+    levels = [level for level in (*LEVELS, "choice") if level in valued]
     levels.sort(key=lambda level: level != target.level)
     tags = {FITTED: "cross-validated", OVERALL: "cross-validated"} | dict.fromkeys(TRIVIAL, "baseline")
     plot = None
     if len(target.curve) > 1:
         # The curve of the fit has a band of one standard deviation; the others stand beside it.
-        fitted = [(p.documents, p.mean, p.mean - p.sd, p.mean + p.sd) for p in target.curve]
-        unfitted = [(p.documents, p.unfitted, p.unfitted, p.unfitted) for p in target.curve]
-        aspect = [(p.documents, p.aspect, p.aspect, p.aspect) for p in target.curve]
-        curves = list(zip(CURVES, (fitted, unfitted, aspect), strict=True))
+        spots = [[(p.documents, p.mean, p.mean - p.sd, p.mean + p.sd) for p in target.curve]]
+        spots += [[(p.documents, *[getattr(p, own)] * 3) for p in target.curve] for own in ("unfitted", "aspect")]
+        curves = list(zip(CURVES, spots, strict=True))
         told = f"Agreement with {target.human} on documents left out, by the number of judged documents"
         plot = plots.curve_plot(curves, (-1.0, 1.0), "judged documents", level_title(target.level), told)
     return {

@@ -243,7 +243,7 @@ def map_texts(
     """
     from matplotlib.figure import Figure
 
-    from negsample.eval.metrics.vectors import text_vectors
+    from negsample.eval.metrics.cosine import text_vectors
 
     vector_of = text_vectors([*first, *second], encoder, pool)
     sides, labels = [], []
@@ -278,28 +278,23 @@ def project(first: np.ndarray, second: np.ndarray, seed: int = 0) -> tuple[np.nd
     does. The perplexity is lowered to a third of the points where they are few; under five points the map is PCA's first
     two components, and where all vectors are one, a single place. Equal calls give equal maps.
     """
-    rows = np.concatenate([first, second])
-    centred = rows - rows.mean(axis=0)
-    if np.abs(centred).max() <= 1e-9 * max(1.0, float(np.abs(rows).max())):
-        places = np.zeros((len(rows), 2))
-    else:
-        from sklearn.decomposition import PCA
-        from sklearn.manifold import TSNE
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
 
-        few = len(rows) < _FEWEST
-        kept = min(2 if few else _COMPONENTS, *centred.shape)
-        places = PCA(n_components=kept, svd_solver="full").fit_transform(centred)
-        places = np.pad(places, ((0, 0), (0, max(0, 2 - kept))))
-        if not few:
-            tsne = TSNE(
-                perplexity=min(_PERPLEXITY, (len(rows) - 1) / 3),
-                # As small as t-SNE wants its start.
-                init=(places[:, :2] / places[:, 0].std() * 1e-4).astype(np.float32),
-                random_state=seed_from(seed, "t-SNE") % (1 << 32),
-                n_jobs=1,
-            )
-            with warnings.catch_warnings():
-                # scikit-learn warns about its own change of threads on small machines.
-                warnings.simplefilter("ignore")
-                places = np.asarray(tsne.fit_transform(places.astype(np.float32)), dtype=np.float64)
+    rows = np.concatenate([first, second])
+    if np.ptp(rows, axis=0).max() <= 1e-9 * max(1.0, float(np.abs(rows).max())):
+        return np.zeros((len(first), 2)), np.zeros((len(second), 2))
+    places = PCA(n_components=min(_COMPONENTS, *rows.shape), svd_solver="full").fit_transform(rows)
+    places = np.pad(places, ((0, 0), (0, max(0, 2 - places.shape[1]))))
+    if len(rows) < _FEWEST:
+        places = places[:, :2]
+    else:
+        # As small as t-SNE wants its start.
+        start = (places[:, :2] / places[:, 0].std() * 1e-4).astype(np.float32)
+        options = {"random_state": seed_from(seed, "t-SNE") % (1 << 32), "n_jobs": 1}
+        tsne = TSNE(perplexity=min(_PERPLEXITY, (len(rows) - 1) / 3), init=start, **options)
+        with warnings.catch_warnings():
+            # scikit-learn warns about its own change of threads on small machines.
+            warnings.simplefilter("ignore")
+            places = np.asarray(tsne.fit_transform(places.astype(np.float32)), dtype=np.float64)
     return places[: len(first)], places[len(first) :]

@@ -1,6 +1,7 @@
 """The page of a transfer experiment: heat maps of figures and of what is lost between domains, curves by size."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from negsample.eval.report import render
@@ -37,9 +38,9 @@ def size_title(size: int | None) -> str:
 
 def _by(rows: Sequence[Row], *keys: str) -> list[list[Row]]:
     """The rows with equal values of ``keys`` together, in the order in which these first come."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    found: dict[Any, list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[key] for key in keys), []).append(row)
+        found.setdefault(itemgetter(*keys)(row), []).append(row)
     return list(found.values())
 
 

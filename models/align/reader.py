@@ -165,7 +165,9 @@ class Reader:
         self.alone = threading.RLock()
         self.states = WordStates(encoder, kept[0])
         self.views: Recent[bytes, DocumentView] = Recent(kept[1], lambda view: len(view.text.forms))
-        self.cache = EmbeddingCache(cast("Encoder", self.states)) if on_disk else self.states
+        self.cache: EmbeddingCache | WordStates = self.states
+        if on_disk:
+            self.cache = EmbeddingCache(cast("Encoder", self.states))
 
     def read(self, texts: Sequence[str]) -> list[Text]:
         """Return the texts, in order; sentences that several of them share are encoded once."""

@@ -50,8 +50,9 @@ class HubEncoder:
 
     def save(self, folder: Path) -> dict[str, Any]:
         options = {"model": "saved_model"} if self.folder else {}
-        for source in _model_files(self.folder) if self.folder else ():
-            copy_file(source, folder / "saved_model" / source.relative_to(self.folder))
+        if self.folder:
+            for source in _model_files(self.folder):
+                copy_file(source, folder / "saved_model" / source.relative_to(self.folder))
         return {"name": self.name, "options": options, "files": list(options), "fingerprint": self.fingerprint}
 
 

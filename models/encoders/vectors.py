@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -64,7 +64,7 @@ def read_vectors(path: Path, limit: int = 0) -> WordVectors:
     if path.is_dir():
         return _read_saved(path, limit)
     words, numbers = [], bytearray()
-    opened = gzip.open if path.suffix == ".gz" else open
+    opened: Any = gzip.open if path.suffix == ".gz" else open
     told = telling(path, "cannot be read", "give the path of a word-vector file", OSError, EOFError, zlib.error)
     with told, cast(BinaryIO, opened(path, "rb")) as stream, np.errstate(over="ignore"):
         for word, row in _rows(stream, path, limit):

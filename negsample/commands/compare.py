@@ -90,8 +90,8 @@ def print_comparison(result: "SystemsComparison") -> None:
         turned = " (sign turned: lower is better)" if section.column.turned else ""
         say_table(head, rows, title=section.column.name + turned, texts=("system",))
         for system, found in section.different.items():
-            names = [result.systems.documents[section.documents[d.document]] for d in found[:_SHOWN]]
-            shown = [f"{name} ({number(d.difference)})" for name, d in zip(names, found, strict=False)]
+            places = [(section.documents[row], gap) for row, gap in found[:_SHOWN]]
+            shown = [f"{result.systems.documents[place]} ({number(gap)})" for place, gap in places]
             if shown:
                 say(f"  {system} differs most on: {', '.join(shown)}")
         for reason, count in section.left_out.items():

@@ -10,11 +10,11 @@ from negsample.errors import InputError
 from negsample.terminal import interval, number, say, say_table, short
 
 if TYPE_CHECKING:
-    from negsample.eval.agreement.choices import Contestant
     from negsample.eval.agreement.columns import ScoreColumn
     from negsample.eval.agreement.correlate import Correlation, Measured
     from negsample.eval.agreement.figures import AgreementFigure
     from negsample.eval.agreement.people import Ceiling
+    from negsample.eval.agreement.shares import Contestant
     from negsample.eval.agreement.significance import BaselineVerdict
     from negsample.eval.learn import FitResult
 
@@ -102,8 +102,8 @@ def _print_shares(data: "Measured", human: str) -> None:
         (
             _name(column),
             *([short(limits[column.name])] if limits else []),
-            *map(_with_span, figures),
-            str(figures[0].n),
+            *map(_with_span, figures.values()),
+            str(next(iter(figures.values())).n),
             _beside(column, verdict),
         )
         for column, figures, verdict in lines
@@ -122,13 +122,13 @@ def print_correlation(result: "Correlation") -> None:
     for data in result.datasets:
         for human in data.table.human:
             lines, rows = data.lines(human), []
-            levels = [level for level in result.settings.shown_levels() if level in lines[0].figures]
-            for line in lines:
+            levels = [level for level in result.settings.shown_levels() if level in lines[0][1]]
+            for column, figures, verdict in lines:
                 cells = []
-                for figure in (line.figures[level] for level in levels):
+                for figure in (figures[level] for level in levels):
                     cells += [_with_span(figure), str(figure.n)]
                     cells += [number(figure.given_length)] if figure.level != "label" else []
-                rows.append((_name(line.column), *cells, _beside(line.column, line.verdict)))
+                rows.append((_name(column), *cells, _beside(column, verdict)))
             for name, agreed, beside in data.among(human):
                 pairs = ([_with_span(agreed[level]) if level in agreed else "", ""] for level in levels)
                 gaps = ([] if level == "label" else [""] for level in levels)

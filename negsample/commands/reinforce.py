@@ -166,7 +166,7 @@ def make_summarizer(model: str, words: int | None, sentences: int | None) -> Cal
     if model == "lead":
         return lambda documents: [lead(document, budget) for document in documents]
 
-    from negsample.eval.metrics.textrank import importances
+    from negsample.eval.metrics.baselines import importances
     from negsample.text import word_tokens
 
     def order(found: list[str]) -> list[int]:

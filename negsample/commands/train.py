@@ -237,7 +237,7 @@ def tune(
     from negsample.eval.judgments import parted
     from negsample.eval.report import write_files
     from negsample.eval.report.tune import tune_page
-    from negsample.eval.tuning import agreement_of, load_tune_halves
+    from negsample.eval.tuning import agreement_of, load_tune_half
     from negsample.io.run_record import Stopwatch, fingerprints, write_run
     from negsample.settings import field_types, make_settings
     from negsample.train.config import Reading
@@ -257,7 +257,7 @@ def tune(
     measure: Measure | None = None
     data: dict[str, str] = {}
     if (asked := search.agreement) is not None:
-        halves = load_tune_halves(asked.files())
+        halves = [load_tune_half(*own) for own in asked.files()]
         measure = partial(agreement_of, halves=halves, level=asked.level, coefficient=asked.coefficient)
         data = fingerprints(parted(spec)[1] for spec in asked.judgments)
     for note in search.notes():

@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.levels import ScoreTable, judged_table
+from negsample.eval.judgments import Source
 from negsample.eval.metrics.corpus import CorpusMetric, make_corpus_metric
 from negsample.io.read import number_field, read_rows, text_field
 from negsample.papers.declared import Record, Table

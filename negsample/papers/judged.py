@@ -16,9 +16,9 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.columns import TRIVIAL
-from negsample.eval.agreement.correlate import Source, load_sources
 from negsample.eval.agreement.figures import AgreementFigure, agreement, article_sampling, average_ranks
 from negsample.eval.agreement.significance import williams
+from negsample.eval.judgments import Source, load_sources
 from negsample.eval.judgments.collect import is_mean
 from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.learned import SPLITS, fit_learned

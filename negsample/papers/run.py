@@ -19,10 +19,9 @@ import numpy as np
 
 from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
-from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.figures import AgreementFigure, agreement
-from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.judgments.tac2010 import nist_rouge
+from negsample.eval.judgments import Source, Unusable, load_judgments
+from negsample.eval.judgments.nist import nist_rouge
 from negsample.io.run_record import Stopwatch, fingerprints, work_folder
 from negsample.models import load
 from negsample.models.build import takes

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from negsample.corpora import DOMAINS, KNOWN, load_pairs
-from negsample.eval.agreement.correlate import Source
+from negsample.eval.judgments import Source
 from negsample.models.build import takes
 from negsample.models.summarizers.language_model import CAUSAL, SEQ2SEQ
 from negsample.papers.headlines import TASKS

@@ -188,7 +188,7 @@ def values_at(columns: Mapping[str, np.ndarray], place: int) -> dict[str, float 
 
 # A file of ``negsample.eval.metrics`` → its metrics; each one's function is called as it, in lower case.
 _FAMILIES = {
-    "baselines": "words copied tf-recall lead-overlap align-untrained novelty1 novelty2 novelty3 novelty4",
+    "baselines": "words copied tf-recall lead-overlap align-untrained novelty1 novelty2 novelty3 novelty4 textrank",
     "cosine": "cosine enc-avg aes",
     "external": "external",
     "judge": "judge",
@@ -198,7 +198,6 @@ _FAMILIES = {
     "movers": "wms sms s+wms",
     "rouge": "rouge1 rouge2 rouge3 rouge4 rougeL rougeLsum rougeW",
     "summaqa": "summaqa-f1 summaqa-conf",
-    "textrank": "textrank",
 }
 METRICS = Registry(
     "metric",

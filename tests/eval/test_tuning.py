@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from negsample.errors import InputError
 from negsample.eval import tuning
-from negsample.eval.tuning import agreement_of, load_tune_halves
+from negsample.eval.tuning import agreement_of, load_tune_half
 from negsample.scoring.scorer import Scorer, collect
 
 
@@ -50,7 +50,7 @@ def seen(monkeypatch):
 def test_the_other_half_is_never_seen(tmp_path, seen):
     records = rows()
     path = write(tmp_path / "j.jsonl", records)
-    halves = load_tune_halves([(path, "good")])
+    halves = [load_tune_half(path, "good")]
     assert {row.half for row in halves[0].rows} == {"tune"}
     value = agreement_of(tmp_path, halves, "summary", "spearman")
     kept = {text for r in records if r["half"] == "report" for text in (r["document"], r["summary"])}
@@ -65,13 +65,13 @@ def test_the_other_half_is_never_seen(tmp_path, seen):
         if record["half"] == "report":
             record["scores"] = {"good": 100.0 - len(record["summary"])}
             record["summary"] += " and more of it"
-    other = load_tune_halves([(write(tmp_path / "k.jsonl", records), "good")])
+    other = [load_tune_half(write(tmp_path / "k.jsonl", records), "good")]
     assert agreement_of(tmp_path, other, "summary", "spearman") == value
     # Of several files it is the mean.
-    second = load_tune_halves([(write(tmp_path / "b.jsonl", rows(documents=5)[::-1]), "good")])
+    second = [load_tune_half(write(tmp_path / "b.jsonl", rows(documents=5)[::-1]), "good")]
     alone = [agreement_of(tmp_path, each, "pooled", "pearson") for each in (halves, second)]
     assert agreement_of(tmp_path, [*halves, *second], "pooled", "pearson") == pytest.approx(np.mean(alone))
-    few = load_tune_halves([(write(tmp_path / "few.jsonl", rows(systems=2)), "good")])
+    few = [load_tune_half(write(tmp_path / "few.jsonl", rows(systems=2)), "good")]
     with pytest.raises(InputError, match=r"no summary-level spearman with good on .*three scored summaries"):
         agreement_of(tmp_path, few, "summary", "spearman")
 
@@ -94,7 +94,7 @@ def test_the_other_half_is_never_seen(tmp_path, seen):
 def test_judgments_that_are_refused(tmp_path, half_of, human, message):
     path = write(tmp_path / "j.jsonl", rows(half_of))
     with pytest.raises(InputError) as caught:
-        load_tune_halves([(path, human)])
+        load_tune_half(path, human)
     assert message in str(caught.value)
     assert path in str(caught.value)
 
@@ -106,4 +106,4 @@ def test_a_document_in_both_halves_is_refused(tmp_path):
         if record["document_id"] == last:
             record["document"] = records[0]["document"].upper()
     with pytest.raises(InputError, match="1 documents stand in both halves \\(such as document_id 'd0'\\)"):
-        load_tune_halves([(write(tmp_path / "j.jsonl", records), "good")])
+        load_tune_half(write(tmp_path / "j.jsonl", records), "good")

@@ -9,8 +9,8 @@ from scipy.stats import rankdata, spearmanr
 
 from negsample.corpora import CorpusOptions, load_pairs
 from negsample.errors import InputError
-from negsample.eval.agreement.correlate import Source
 from negsample.eval.agreement.significance import williams
+from negsample.eval.judgments import Source
 from negsample.eval.metrics.base import score_judged
 from negsample.eval.metrics.learned import fit_learned
 from negsample.papers import judged, stand_ins

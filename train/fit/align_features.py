@@ -64,8 +64,8 @@ def _parts(split: Split, folder: Path, name: str) -> list[tuple[np.ndarray, Path
 def _stored(path: Path) -> list[Compared]:
     with np.load(path, allow_pickle=False) as found:
         # The sentences of all examples stand end to end.
-        sentences = (np.split(found[name], np.cumsum(found["sizes"])[:-1]) for name in ("salience", "matches"))
-        return list(map(Compared, found["features"], *sentences, found["present"]))
+        salience, matches = (np.split(found[name], np.cumsum(found["sizes"])[:-1]) for name in ("salience", "matches"))
+        return list(map(Compared, found["features"], salience, matches, found["present"]))
 
 
 def _write(path: Path, compared: list[Compared]) -> None:

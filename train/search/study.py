@@ -14,7 +14,7 @@ import pandas
 import yaml
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage, RetryHeartbeatStaleTrialCallback
 from optuna.storages.journal import JournalFileBackend
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FixedTrial, FrozenTrial, TrialState
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
@@ -180,7 +180,7 @@ def retry_callback(most: int | None = None) -> RetryHeartbeatStaleTrialCallback:
 
 def open_study(storage: BaseStorage, name: str, search: Search) -> Study:
     """Open the study ``name``, made where there is none. Raises InputError where it was begun with another search."""
-    content, direction = search.content(), "maximize" if search.maximised else "minimize"
+    content, direction = search.content(), StudyDirection.MAXIMIZE if search.maximised else StudyDirection.MINIMIZE
     study = optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
     before = study.user_attrs.get("search")
     if before is None:

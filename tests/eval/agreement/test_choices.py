@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from negsample.eval.agreement import columns
-from negsample.eval.agreement.choices import CHOICE, contest
 from negsample.eval.agreement.correlate import Measured, Settings, correlate
 from negsample.eval.agreement.levels import judged_table
+from negsample.eval.agreement.shares import CHOICE, contest
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.report.correlate import agreement_json, correlation_page
 

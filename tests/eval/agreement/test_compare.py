@@ -78,9 +78,9 @@ def test_means_differences_p_and_ranks_by_hand(files: dict[str, str]) -> None:
     # Over all three pairs: first–better 2/128 × 3 ≤ 0.05; better–same has a 0 among its seven differences, so that
     # 4 patterns of 128 are as far from 0, and 4/128 × 2 > 0.05: the data can't tell these two apart.
     assert [s.rank for s in section.systems] == [2, 1, 1]
-    most = section.different[files["better"]][0]
-    assert (result.systems.documents[section.documents[most.document]], most.difference) == ("3", 3.0)
-    assert [d.difference for d in section.different[files["same"]]] == [1.0, -1.0]
+    row, gap = section.different[files["better"]][0]
+    assert (result.systems.documents[section.documents[row]], gap) == ("3", 3.0)
+    assert [gap for _, gap in section.different[files["same"]]] == [1.0, -1.0]
 
 
 def test_records_and_text_files_give_the_same(files: dict[str, str], tmp_path: Path) -> None:

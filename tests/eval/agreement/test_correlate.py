@@ -132,7 +132,7 @@ def test_every_summary_is_scored_once_and_several_documents_are_averaged() -> No
     column, coverage, form = score_columns([scorer], [*rows, *rows])
     assert column.values == pytest.approx([0.4, 0.5, 0.4, (0.4 + 0.1) / 2] * 2)
     assert coverage.values == pytest.approx(1 - column.values)
-    assert form.missing() == {"too short": 2}
+    assert form.unscored() == "2 × too short"
     assert set(seen.values()) == {1}
     assert len(seen) == 4
 
@@ -169,9 +169,9 @@ def test_models_their_names_and_their_aspects_and_what_is_cut_is_told_once(
     by_name = {column.name: column for column in result.columns}
     share = np.array([len(row["summary"]) / len(row["document"]) for row in rows])
     assert by_name["a/model.coverage"].values == pytest.approx(1 - share)
-    assert by_name["a/model.form"].missing() == {"too short": (share < 0.2).sum()}
+    assert by_name["a/model.form"].unscored() == f"{(share < 0.2).sum()} × too short"
     (data,) = result.datasets
-    lines = {line.column.name: line.figures["pooled"].n for line in data.lines("content")}
+    lines = {column.name: figures["pooled"].n for column, figures, _ in data.lines("content")}
     # n is that of the figure beside which it stands.
     assert lines["a/model.form"] == (share >= 0.2).sum() < len(rows) == lines["a/model"]
     cut = sum(len(row["document"]) + len(row["summary"]) > 400 for row in rows)
@@ -190,7 +190,7 @@ def test_score_files_name_what_does_not_match(tmp_path: Path) -> None:
     del given[7]
     result = run(tmp_path / "made.jsonl", rows, scores=(f"mine={write(tmp_path / 'mine.jsonl', given)}",))
     column = next(column for column in result.columns if column.name == "mine")
-    assert column.missing() == {"the score file has no row for it": 2, "the score file has no number for it": 1}
+    assert column.unscored() == "2 × the score file has no row for it; 1 × the score file has no number for it"
     told = "\n".join(result.notes)
     assert "1 rows without a judged summary (document elsewhere, system s1)" in told
     assert "field 'score' is not a number" in told

@@ -11,8 +11,8 @@ from sklearn.model_selection import GroupKFold
 from negsample.errors import InputError
 from negsample.eval.agreement import columns
 from negsample.eval.agreement.correlate import Correlation, Settings, correlate
-from negsample.eval.agreement.labels import LIMIT, best_limit, measure_limits
 from negsample.eval.agreement.levels import make_block, make_resamples, make_table, resampled_correlations
+from negsample.eval.agreement.shares import LIMIT, best_limit, measure_limits
 from negsample.eval.agreement.significance import compare_metrics, swapped_differences
 from negsample.eval.report.correlate import agreement_json, correlation_page
 from negsample.resampling import patterns

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from negsample.errors import InputError
-from negsample.eval.agreement.correlate import load_sources
-from negsample.eval.judgments import Unusable
+from negsample.eval.judgments import Unusable, load_sources
 from negsample.eval.judgments.collect import is_mean, with_means
-from negsample.eval.tuning import load_tune_halves
+from negsample.eval.tuning import load_tune_half
 from negsample.records import Judged
 
 
@@ -79,9 +78,9 @@ def test_correlate_and_tune_know_the_mean_or_tell_why_there_is_none(tmp_path: Pa
     (source,) = load_sources([path])
     if b[0] == 4:
         assert [row.scores["mean of 2"] for row in source.rows] == [2.5, 3.5, 4]
-        (half,) = load_tune_halves([(path, "mean of 2")])
+        half = load_tune_half(path, "mean of 2")
         assert [row.scores["mean of 2"] for row in half.rows] == [2.5, 3.5]
     else:
         assert ["no mean of the human scores" in line for line in source.missing] == [True]
         with pytest.raises(InputError, match="no mean of the human scores"):
-            load_tune_halves([(path, "mean of 2")])
+            load_tune_half(path, "mean of 2")

@@ -7,7 +7,7 @@ import tac2010_maker
 
 from negsample.errors import InputError
 from negsample.eval.judgments import Unusable, load_judgments
-from negsample.eval.judgments.tac2010 import article_text, nist_rouge
+from negsample.eval.judgments.nist import article_text, nist_rouge
 from negsample.eval.metrics.base import score_judged
 from negsample.scoring.scorer import Item, make_metric
 

@@ -8,8 +8,20 @@ from scipy.stats import rankdata, spearmanr, zscore
 from sklearn.linear_model import Ridge
 
 from negsample.eval.learn.inputs import Inputs, Target
-from negsample.eval.learn.scale import fit_target, half_width, held_out, line
-from negsample.eval.learn.weights import STRENGTHS, Problem, agreements, best_aspect, fit_weights, problem, sizes, solve
+from negsample.eval.learn.weights import (
+    STRENGTHS,
+    Problem,
+    agreements,
+    best_aspect,
+    fit_target,
+    fit_weights,
+    half_width,
+    held_out,
+    line,
+    problem,
+    sizes,
+    solve,
+)
 
 
 def made(

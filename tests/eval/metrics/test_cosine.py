@@ -16,8 +16,8 @@ from negsample.eval.metrics.cosine import (
     first_tokens,
     score_vectors,
     split_encoders,
+    text_vectors,
 )
-from negsample.eval.metrics.vectors import text_vectors
 from negsample.scoring.scorer import Columns, Item, make_metric
 
 DOCUMENT = "The storm closed the port. Ships waited for the storm to pass. Crews slept. Nobody sailed."
@@ -71,9 +71,7 @@ def test_cosine_by_hand_and_each_sentence_encoded_once() -> None:
     assert scores.scores[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 0.0])
     assert scores.reasons[3:] == ["the summary has no vector", "the document has no vector"]
     assert len(encoder.seen) == len(set(encoder.seen))
-    by_mean = score(items, against="references", references="mean")
-    assert by_mean.scores[2] == pytest.approx(0.5)
-    assert by_mean.reasons[0] == "no reference"
+    assert score(items, against="references").reasons[0] == "no reference"
     assert score(items, against="auto").scores[:3] == pytest.approx([0.5**0.5, 0.5**0.5, 1.0])
     assert text_vectors([], encoder) == {}  # type: ignore[arg-type]
 
@@ -162,7 +160,6 @@ def test_aes_by_hand() -> None:
     scores = score_vectors(items, **options)  # type: ignore[arg-type]
     assert scores.scores[:2] == pytest.approx([0.75, 0.5])
     assert scores.reasons[2] == "the document has no vector"
-    assert score_vectors(items, **options, references="mean").scores[0] == pytest.approx(0.625)  # type: ignore[arg-type]
 
 
 # --- by name
@@ -189,7 +186,7 @@ def test_names_make_the_metric_again() -> None:
     for spec in (
         "cosine(encoder=glove(limit=2000),against=auto,first=400)",
         "cosine(encoder=glove(unit=sentence,pool=max,limit=2000)+glove(unit=sentence,limit=2000),pool=whole)",
-        "aes(encoder=glove(unit=sentence,limit=2000),against=document,references=mean)",
+        "aes(encoder=glove(unit=sentence,limit=2000),against=document)",
     ):
         metric = make_metric(spec)
         assert make_metric(metric.name).signature == metric.signature

@@ -59,13 +59,13 @@ def test_bert_score(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 def test_blanc(monkeypatch: pytest.MonkeyPatch) -> None:
     class Blanc:
         def __init__(self, **options: object) -> None:
-            assert options == {"device": "cpu", "inference_batch_size": 4}
+            assert options == {"device": "cpu"}
 
         def eval_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[float]:
             return [len(document) / len(summary) for document, summary in zip(documents, summaries, strict=True)]
 
     monkeypatch.setitem(sys.modules, "blanc", SimpleNamespace(BlancHelp=Blanc, BlancTune=Blanc))
-    metric = make_metric("external(blanc,batch=4)")
+    metric = make_metric("external(blanc)")
     assert metric.needs == {"document"}
     assert metric.score([Item("abcd", "ab"), Item("", "ab")]).scores[0] == 2.0
     assert metric.score([Item("", "ab")]).reasons == ["the document is blank"]

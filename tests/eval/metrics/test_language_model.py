@@ -44,8 +44,6 @@ def test_masked_by_a_plain_loop(masked: Path) -> None:
     metric = make_metric(f"mlm(model={masked})")
     found = metric.score([Item("", "The cat sat.")]).scores[0]
     assert found == pytest.approx(math.exp(np.mean(losses)), rel=1e-5)
-    loss = make_metric(f"mlm(model={masked},value=loss)").score([Item("", "The cat sat.")]).scores[0]
-    assert loss == pytest.approx(np.mean(losses), rel=1e-5)
     assert not metric.higher_is_better
     assert metric.needs == frozenset()
 
@@ -132,7 +130,6 @@ def test_wrong_models_are_refused(masked: Path, causal: Path, tiny_bert: Path) -
         (f"mlm(model={causal})", "AutoModelForMaskedLM"),
         (f"perplexity(model={masked})", "later tokens"),
         (f"mlm(model={tiny_bert})", "weights that AutoModelForMaskedLM needs are missing"),
-        (f"mlm(model={masked},value=log)", "loss"),
         (f"mlm(model={masked},window=17)", "8 to 16"),
     ):
         with pytest.raises(InputError, match=re.escape(told)):

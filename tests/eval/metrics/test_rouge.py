@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.eval.metrics.lcs import lcs_length, lcs_positions, positions, weighted_lcs
+from negsample.eval.metrics.rouge import lcs_length, lcs_positions, positions, weighted_lcs
 from negsample.scoring.scorer import Item, make_metric
 from negsample.text import fold
 
@@ -168,7 +168,7 @@ def test_equal_to_rouge_score(summary: str, reference: str, stem: bool) -> None:
 @given(summary=st.text(max_size=60), reference=st.text(max_size=60))
 def test_tokens_equal_to_rouge_score_on_any_text(summary: str, reference: str) -> None:
     tokenise = pytest.importorskip("rouge_score.tokenize").tokenize
-    from negsample.eval.metrics.tokens import rouge_tokens
+    from negsample.eval.metrics.base import rouge_tokens
 
     for text in (summary, reference, summary + "İK ſ" + reference):
         assert rouge_tokens(text) == tokenise(fold(text), None)

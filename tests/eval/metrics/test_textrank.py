@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from negsample.eval.metrics.textrank import MOST_SENTENCES, importances, pagerank, similarities
+from negsample.eval.metrics.baselines import MOST_SENTENCES, pagerank, similarities
 from negsample.scoring.scorer import Item, make_metric
 
 DOCUMENT = "The river rose in the night. The river left the town wet. Bakers opened late. The town dried in the sun."
@@ -56,24 +56,6 @@ def test_similarity_is_the_papers_formula() -> None:
     assert np.array_equal(found, found.T)
 
 
-def test_nearest_gives_an_extract_textranks_own_scores() -> None:
-    tokens = [["kings", "sail", "boats"], ["sail", "boats", "daily"], ["rain"], ["boats", "daily"]]
-    document = "Kings sail boats. Sail boats daily. Rain. Boats daily."
-    ranks = importances(tokens)
-    assert ranks.mean() == pytest.approx(1.0)
-    assert len(set(ranks.round(6))) == 4
-    nearest = "textrank(match=nearest)"
-    assert value(nearest, document, "Sail boats daily.") == pytest.approx(ranks[1])
-    assert value(nearest, document, "Boats daily. Kings sail boats.") == pytest.approx((ranks[3] + ranks[0]) / 2)
-    both = value(nearest[:-1] + ",pool=sum)", document, "Boats daily. Kings sail boats.")
-    assert both == pytest.approx(ranks[3] + ranks[0])
-    # A one-word sentence is nearest to itself although the formula gives it no similarity.
-    assert value(nearest, document, "Rain.") == pytest.approx(ranks[2])
-    # Two words, one shared: with "boats daily" 1/(2 ln 2), with "sail boats daily" 1/(ln 2 + ln 3).
-    assert value(nearest, document, "Daily walks.") == pytest.approx(ranks[3])
-    assert value(nearest, document, "Nothing here.") == 0.0
-
-
 def test_inserted_equals_networkx_on_the_whole_graph() -> None:
     networkx = pytest.importorskip("networkx")
     document = [["the", "river", "rose"], ["the", "river", "fell"], ["bakers", "slept"]]
@@ -98,13 +80,6 @@ def test_a_summary_cannot_vote_for_itself() -> None:
     assert together < 0.5
     assert apart < 0.5
     assert central > 1
-
-
-def test_function_words_can_be_removed() -> None:
-    # "the" and "in" alone join these two; without them nothing does, and the summary has no word left.
-    scores = make_metric("textrank(stopwords=remove)").score([Item(DOCUMENT, "The, in the!")])
-    assert scores.reasons == ["the summary has no words that count"]
-    assert value("textrank(stopwords=keep)", DOCUMENT, "The, in the!") > 0
 
 
 def test_hostile_input() -> None:

@@ -76,7 +76,7 @@ def test_the_page_shows_every_metric_with_the_figures_of_the_json(result: Correl
     for figure in plain["datasets"][0]["figures"]:
         if figure["coefficient"] == MAIN_COEFFICIENT[figure["level"]]:
             assert number(figure["value"]) in shown
-    values = [line.figures["summary"].value for line in result.datasets[0].lines("plain")]
+    values = [figures["summary"].value for _, figures, _ in result.datasets[0].lines("plain")]
     assert values == sorted(values, key=lambda v: -2 if v is None else v, reverse=True)
     # One table cell a metric and metric in each matrix of who beats whom, for each human score.
     cells = [a for tag, a in page.tags if tag == "td" and a.get("class") in ("same", "win", "loss", "tie", "none")]
