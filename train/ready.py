@@ -19,9 +19,10 @@ from accelerate import Accelerator
 from negsample.corpora import load_pairs
 from negsample.errors import InputError
 from negsample.io.files import atomic_json
-from negsample.models import load, ready
+from negsample.models import ready
 from negsample.models.align.support import FILE, new_network
 from negsample.models.encoders import make_encoder
+from negsample.models.estimator import Estimator
 from negsample.models.folder import on_scale, percentiles_of, scale_of
 from negsample.negatives.context import context_of
 from negsample.negatives.generate import ExampleMaker
@@ -86,9 +87,9 @@ def teach(settings: ReadySettings) -> dict[str, float]:
 
 def measure(seed: int) -> dict[str, Any]:
     """Scale and percentiles of the ready estimator, by the embedded sample: its summaries, and damaged copies of each."""
-    # What is there of an earlier one must not count.
-    ready.PERCENTILES.unlink(missing_ok=True)
-    estimator = load()
+    parts, description = ready.ready_parts()
+    # As it answers without a scale.
+    estimator = Estimator(parts, {**description, "scale": {}})
     pairs = list(load_pairs("sample"))
     context = context_of(pairs)
     maker = ExampleMaker(context, parse_recipe(_DAMAGE), _COPIES, seed)
