@@ -1,7 +1,6 @@
 """Given scores to learn from: a file of documents, summaries and what people, a judge or a metric said of them.
 
-A score becomes a label in [0, 1] by its range in the file. Choices between two summaries would be another reader that ends in
-a ``Labelled``; what learns from it needs the documents and the labels alone.
+A score becomes a label in [0, 1] by its range in the file.
 """
 
 import hashlib
@@ -96,7 +95,8 @@ def read_labels(
     texts count as one with the mean of their scores. Each document is held in memory once. Of ``options``: the names of
     the fields, ``limit``, ``on_bad``.
 
-    Raises RecordError for a bad record, and InputError for a score that no record has, or whose values are all the same.
+    Raises RecordError for a bad record, and InputError for a score that no record has, or whose values are all the same, and
+    for choices between two summaries.
     """
     import pandas as pd  # which takes half a second
 
@@ -107,6 +107,9 @@ def read_labels(
 
     def rows() -> Iterator[Row]:
         for row in islice(read_rows(path), options.limit):
+            if "choice" in row.fields and "summary" not in row.fields:
+                told = "a choice between two summaries, which `negsample fit` learns from; train wants a summary and its score"
+                raise InputError(f"{row.where}: {told}")
             given = _given(row)
             known.update(dict.fromkeys(given))
             if names.get(OVERALL) == "":

@@ -100,6 +100,13 @@ def test_the_usual_names_are_found_and_others_asked_for(tmp_path: Path) -> None:
         labels_of(str(tmp_path / "a.jsonl"), "other")
 
 
+def test_choices_are_for_fit(tmp_path: Path) -> None:
+    path = tmp_path / "choices.jsonl"
+    path.write_text('{"document": "Ann met Bob.", "a": "Ann.", "b": "Bob.", "choice": "a"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"line 1: a choice between two summaries, which `negsample fit` learns from"):
+        read_labels(path, CorpusOptions(), Counter())
+
+
 def test_bad_records_stop_or_are_counted(tmp_path: Path) -> None:
     bad = [*ROWS[:2], {"document": "x y.", "summary": "x.", "scores": {"good": "much"}}, {"summary": "x.", "good": 2}]
     path = written(tmp_path / "labels.jsonl", bad)
