@@ -50,7 +50,7 @@ def test_format_from_name() -> None:
             format_of(name)
 
 
-LONG = gzip.compress("".join(json.dumps({"a": f"{i * i}"}) + "\n" for i in range(3000)).encode())
+LONG = gzip.compress("".join(json.dumps({"a": f"{i * i}"}) + "\n" for i in range(3000)).encode(), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_standard_input_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("a.tsv", 'document\tsummary\n"Cats"\tsleep\n'),
         ("a", '{"document": "Cats", "summary": "sleep"}'),
-        ("a.csv.gz", gzip.compress(b"document,summary\nCats,sleep\n")),
+        ("a.csv.gz", gzip.compress(b"document,summary\nCats,sleep\n", mtime=0)),
     ],
 )
 def test_a_pipe_is_opened_once(tmp_path: Path, name: str, data: str | bytes) -> None:
