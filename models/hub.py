@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from negsample.corpora import KNOWN
 from negsample.errors import InputError
 from negsample.models.folder import read_description
-from negsample.models.language.model_files import called, check_weights, one_line, quiet
+from negsample.models.language.model_files import called, check_weights, quiet, reason_of
 
 if TYPE_CHECKING:
     from huggingface_hub import ModelCard
@@ -154,7 +154,7 @@ def _explained(name: str) -> Iterator[None]:
         if isinstance(error, InputError):
             raise
         there_not = "no such folder, and the hub has no such model for you"
-        log_in, told = "log in (hf auth login, or HF_TOKEN)", one_line(error)
+        log_in, told = "log in (hf auth login, or HF_TOKEN)", reason_of(error)
         status = getattr(getattr(error, "response", None), "status_code", None)
         unreached = isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore"))
         cases: list[tuple[Any, str]] = [  # the more special first

@@ -1,4 +1,9 @@
-"""The one exception that the command line turns into a line on standard error and exit code 2."""
+"""The one exception that the command line turns into a line on standard error and exit code 2; what others say, on a line."""
+
+
+def one_line(told: object, most: int = 200) -> str:
+    """What ``told``, an error say, says, on one line of at most ``most`` characters; its type where that is nothing."""
+    return " ".join(str(told).split())[:most] or type(told).__name__
 
 
 class InputError(Exception):

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from negsample.errors import InputError
+from negsample.errors import InputError, one_line
 from negsample.eval.metrics.base import choice, signature_of
 from negsample.models.language.networks import pick_device
 from negsample.scoring.scorer import Columns, Item, Scorer, collect
@@ -62,7 +62,7 @@ def external(package: str, *, model: str = "", value: str = "", against: str = "
                 found = [float(value) for value in run(*pairs)] if usable else []
         except Exception as error:
             # Whatever it raises is its own, and the user needs to know whose it is.
-            told = " ".join(str(error).split())[:200] or type(error).__name__
+            told = one_line(error)
             raise InputError(f"metric 'external:{package}': the package failed ({told})") from error
         if len(found) != len(usable):
             told = f"{len(found)} scores came back for {len(usable)} summaries"

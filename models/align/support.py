@@ -21,7 +21,7 @@ from negsample.errors import InputError
 from negsample.io.files import file_digest
 from negsample.models.encoders import as_texts
 from negsample.models.language.model_files import read_tensors
-from negsample.models.language.networks import padded, token_batches
+from negsample.models.language.networks import load_pretrained, padded, token_batches
 from negsample.recent import Recent
 
 if TYPE_CHECKING:
@@ -281,8 +281,6 @@ def _tokens(tokenizer: Any, questions: Sequence[tuple[str, str]], **more: Any) -
 def new_network(encoder: Any, attention: str, seed: int, like: Path | None = None) -> tuple[SupportNetwork, Any]:
     """(network as it is made from the weights of the sentence-transformer ``encoder``, tokenizer); it has already learned what
     the file ``like`` keeps, where that is of the same encoder. Raises InputError."""
-    from negsample.models.language.networks import load_pretrained
-
     model, tokenizer, _ = load_pretrained(str(encoder.folder), attention)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

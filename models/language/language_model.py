@@ -14,7 +14,7 @@ from negsample.errors import InputError
 from negsample.io.files import file_digest
 from negsample.models.batching import like_lengths
 from negsample.models.embedding_cache import cache_root
-from negsample.models.language.model_files import gemma_file, model_folder, one_line, quiet
+from negsample.models.language.model_files import gemma_file, model_folder, quiet, reason_of
 from negsample.models.language.networks import Pretrained, load_network, padded, shared_network
 from negsample.terminal import say
 from negsample.text import readable
@@ -104,7 +104,7 @@ def _converted(path: Path) -> Path:
         # transformers and gguf raise errors of many kinds.
         except Exception as error:
             raise InputError(
-                f"{path}: transformers cannot read this GGUF file ({one_line(error)}); give another, or a model's folder"
+                f"{path}: transformers cannot read this GGUF file ({reason_of(error)}); give another, or a model's folder"
             ) from error
     return target
 

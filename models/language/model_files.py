@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from negsample.errors import InputError
+from negsample.errors import InputError, one_line
 from negsample.io.files import copy_file, file_digest, replacing
 
 # Everything a tokenizer or a configuration is read from; other files of a folder change no vector.
@@ -189,10 +189,9 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def one_line(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """An error's message on one line, at most 160 characters."""
-    told = repr(error) if isinstance(error, KeyError) else str(error)
-    return " ".join(told.split())[:160] or type(error).__name__
+    return one_line(repr(error) if isinstance(error, KeyError) else error, 160)
 
 
 @contextmanager
@@ -204,7 +203,7 @@ def telling(place: object, what: str, advice: str, *kinds: type[Exception]) -> I
     except Exception as error:
         if isinstance(error, InputError) or not isinstance(error, kinds or Exception):
             raise
-        raise InputError(f"{place}: {what} ({one_line(error)}); {advice}") from error
+        raise InputError(f"{place}: {what} ({reason_of(error)}); {advice}") from error
 
 
 def _packaged(distribution: str, module: str, *names: str) -> list[Path]:

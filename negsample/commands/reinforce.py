@@ -10,7 +10,7 @@ from typer import Argument, Option
 from negsample.commands import options
 from negsample.errors import InputError, RecordError
 from negsample.negatives import ASPECTS
-from negsample.terminal import say
+from negsample.terminal import Bar, say
 
 if TYPE_CHECKING:
     from negsample.train.reinforce.config import ReinforceConfig
@@ -116,7 +116,6 @@ def generate_summaries(
     from negsample.io.read import read_rows
     from negsample.io.write import open_writer
     from negsample.scoring.files import Settings, chunks
-    from negsample.terminal import Bar
 
     Settings(on_bad=on_bad)  # refuses another word
     format_of(output)

@@ -11,7 +11,7 @@ from typer import Option
 
 from negsample.commands import options
 from negsample.errors import InputError
-from negsample.terminal import number, say, say_table, shorten
+from negsample.terminal import figure_text, number, say, say_table, shorten
 
 if TYPE_CHECKING:
     from negsample.train.config import TrainConfig
@@ -154,8 +154,6 @@ def evaluate(
 
 def print_figures(found: dict[str, Any]) -> None:
     """Test figures with their intervals, means by kind, what training bought by kind, and what was cut."""
-    from negsample.terminal import figure_text
-
     for name, figure in found["test"].items():
         say(f"test {name}: {figure_text(figure)}")
     for figure in found.get("agreement", ()):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from negsample.corpora.pairs import CorpusOptions, describe_skipped, pairs_from, sampled
-from negsample.errors import InputError
+from negsample.errors import InputError, one_line
 from negsample.io.files import ENDINGS, has_known_ending
 from negsample.io.lines import is_pipe
 from negsample.io.read import SAMPLE_PATH, Row, is_saved, load_saved, read_rows
@@ -279,7 +279,7 @@ def _explained(label: str) -> Iterator[None]:
     except Exception as error:
         from datasets.exceptions import DatasetNotFoundError, DatasetsError
 
-        told = " ".join(str(error).split())[:200] or type(error).__name__
+        told = one_line(error)
         if _is_network(error):
             hint = "download the data set elsewhere and give its folder as ./DIR or NAME:DIR"
             raise InputError(f"{label}: can't reach the hub; {hint}") from error

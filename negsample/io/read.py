@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from negsample.errors import InputError, RecordError
+from negsample.errors import InputError, RecordError, one_line
 from negsample.io.files import failure, format_of, has_known_ending
 from negsample.io.lines import NOT_UTF8, check_exists, display, is_pipe, read_csv, reading
 from negsample.records import Example, Row, document_key, joined, kind_of, text_fault, texts_of, told_document
@@ -184,7 +184,7 @@ def load_saved(path: str | Path) -> dict[str, Any]:
     try:
         found = datasets.load_from_disk(str(path))
     except Exception as error:
-        told = " ".join(str(error).split())[:200] or type(error).__name__
+        told = one_line(error)
         raise InputError(f"{path}: can't be read as a folder of save_to_disk ({told}); save it again") from error
     splits = found if isinstance(found, dict) else {str(found.split or "train"): found}
     return {str(name): split.with_format(None) for name, split in splits.items()}

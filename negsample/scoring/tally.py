@@ -24,7 +24,6 @@ from negsample.text import is_english, word_tokens
 
 if TYPE_CHECKING:
     from negsample.scoring.files import Settings
-    from negsample.scoring.scorer import Scorer
 
 # Of the interval of a mean: resamples, and blocks of scores that are resampled.
 _RESAMPLES = 1000
@@ -112,7 +111,7 @@ def text_kind(document: str, summary: str) -> frozenset[str]:
     return frozenset(kind for kind, is_so in zip(KINDS, found, strict=True) if is_so)
 
 
-def look(rows: Sequence[Row], scorer: "Scorer", settings: "Settings", tally: "Tally") -> None:
+def look(rows: Sequence[Row], scorer: Scorer, settings: "Settings", tally: "Tally") -> None:
     """Count in ``tally`` the records of which ``scorer`` leaves something unread, and of the first 200 their kinds."""
     for row in rows:
         documents = told_document(row.fields, settings.document_field)

@@ -223,8 +223,6 @@ def test_grpo_trains_three_steps_with_the_reward(tmp_path: Path) -> None:
     from transformers import AutoTokenizer
     from trl import GRPOConfig, GRPOTrainer
 
-    from negsample.rewards import Reward
-
     folder = tiny_lm.build(tmp_path / "model", "gpt")
     rows = {"prompt": ["the cat", "a mat"], "story": ["the cat sat on a mat .", "a mat is long ."]}
     function = Reward("copied=1, words=0.1", document="story", length="partial")

@@ -11,7 +11,15 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from negsample.eval.metrics.base import STOP_WORDS, content_spans
-from negsample.eval.metrics.movers import NO_WORD, Bag, distances, make_space, mover_distance, score_moved
+from negsample.eval.metrics.movers import (
+    NO_WORD,
+    Bag,
+    distances,
+    make_space,
+    mover_distance,
+    score_moved,
+    words_in_context,
+)
 from negsample.scoring.scorer import Columns, Item, make_metric
 
 LEXICON = {"cat": (0, 0), "dog": (3, 4), "star": (6, 8), "moon": (6, 0), "tree": (-1, 2), "river": (1, 1)}
@@ -262,7 +270,6 @@ def test_words_in_context() -> None:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    from negsample.eval.metrics.movers import words_in_context
     from negsample.models.encoders import make_encoder
     from negsample.models.language.model_files import minilm_folder
 

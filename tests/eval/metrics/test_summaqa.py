@@ -259,17 +259,15 @@ def test_the_whole_path_on_a_tiny_model(tiny_qa: Path) -> None:
 
 
 def test_batch_and_order_change_nothing(tiny_qa: Path) -> None:
-    from negsample.eval.metrics.summaqa import load_qa
-
     items = [
         Item("They say Rome fell in 410.", summary)
         for summary in ["Rome", "Rome fell. " * 20, "in 410", "", "others left " * 9]
     ]
     spec = f"summaqa-conf(model={tiny_qa})"
     together = make_metric(spec).score(items).scores
-    load_qa.cache_clear()
+    summaqa.load_qa.cache_clear()
     backwards = make_metric(spec).score(items[::-1]).scores[::-1]
-    load_qa.cache_clear()
+    summaqa.load_qa.cache_clear()
     alone = np.concatenate([make_metric(spec).score([item]).scores for item in items])
     assert together == pytest.approx(backwards, abs=1e-6)
     assert together == pytest.approx(alone, abs=1e-6)
