@@ -2,10 +2,10 @@
 
 What a sentence is read beside is what its document says of it; the copy is told from the original by the words that were
 changed. Innocent rewording is no damage, so that copying is never the answer. No human label is used, unless summaries
-are given that were judged: these are read beside the damaged ones, a summary as untrue as its most doubted sentence.
+are given that were judged: these are read last, a summary being as untrue as its most doubted sentence.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import chain
@@ -55,9 +55,10 @@ _COPIES, _REWORDED = 2, 0.5
 _TRIES = 6
 # Batches whose claims are sorted by length together, so that little is padded.
 _SORTED = 20
-# Judged summaries of a step, at most; a learning rate at which they teach what carries over.
-_JUDGED, _GENTLE = 14, 3e-4
 _PLAN = TrainConfig(optimizer="adamw", learning_rate=1e-3, weight_decay=0.01, warmup=0.06, schedule="linear")
+# Judged summaries of a step. They are shown once: shown twice they teach nothing more of other texts, and the rest is forgotten.
+_JUDGED = 14
+_BY_PEOPLE = replace(_PLAN, learning_rate=3e-4)
 _CLIP = 1.0
 _SAVE_EVERY = 25
 _EPOCHS = 3
@@ -220,13 +221,15 @@ def claims_loss(
     return sentence + token, doubts.detach()
 
 
-def judged_loss(network: SupportNetwork, tokenizer: Any, batch: Sequence[Judged], device: torch.device) -> Tensor:
-    """Mean over the summaries of ``batch`` of the cross-entropy of how untrue they are with their highest doubt."""
+def judged_loss(
+    network: SupportNetwork, tokenizer: Any, batch: Sequence[Judged], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Mean over the summaries of ``batch`` of the cross-entropy of their highest doubt, and these doubts [B]."""
     encoded, own, _ = tokenize(tokenizer, [question for each in batch for question in each.sentences])
     _, doubts = network(own.to(device), **{name: tensor.to(device) for name, tensor in encoded.items()})
     highest = torch.stack([part.max() for part in doubts.split([len(each.sentences) for each in batch])])
     target = torch.tensor([each.untrue for each in batch], dtype=torch.float32, device=device)
-    return functional.binary_cross_entropy_with_logits(highest, target)
+    return functional.binary_cross_entropy_with_logits(highest, target), highest.detach()
 
 
 def batches(lengths: Sequence[int], steps: int, seed: int, size: int) -> list[np.ndarray]:
@@ -261,11 +264,11 @@ def train_support(
     """Train ``network``, made from the encoder with the fingerprint ``encoder``, for ``steps`` steps of ``BATCH`` claims, or as
     many as show each claim three times; goes on from the last whole checkpoint in ``work``.
 
-    Beside the claims each step shows up to ``_JUDGED`` of the summaries ``by_people``, of fewer so many that each is shown once.
-    The processes of ``accelerator`` share out each step's claims and come to the same weights. Returns the judge, and of each
-    kind of damage how often one of its claims on ``held_out`` pairs (of the training ones where those are too few) is
-    doubted more than one that is true ("all" of them together): AUC. The weights depend on pairs, labels, seed and steps, not
-    on interruptions. Raises InputError where nothing can be damaged.
+    After the claims each of the summaries ``by_people`` is shown once, ``_JUDGED`` a step. The processes of ``accelerator``
+    share out each step's claims and come to the same weights. Returns the judge, and of each kind of damage how often one of
+    its claims on ``held_out`` pairs (of the training ones where those are too few) is doubted more than one that is true
+    ("all" of them together): AUC. The weights depend on pairs, labels, seed and steps, not on interruptions. Raises
+    InputError where nothing can be damaged.
     """
     from sklearn.metrics import roc_auc_score
 
@@ -275,8 +278,7 @@ def train_support(
     steps = min(steps, -(-_EPOCHS * len(learnt) // BATCH))
     device = accelerator.device
     network.to(device)
-    plan = replace(_PLAN, learning_rate=_GENTLE) if by_people else _PLAN
-    optimizer = make_optimizer(network, plan)
+    optimizer = make_optimizer(network, _PLAN)
     path, start = work / "support.pt", 0
     if path.is_file():
         state = torch.load(path, map_location=device, weights_only=True)
@@ -286,34 +288,31 @@ def train_support(
     mixed = device.type == "cpu" and fast_bf16()
     rank, size = accelerator.process_index, accelerator.num_processes
     order = batches([len(claim.passages) + len(claim.sentence) for claim in learnt], steps, seed, BATCH)
-    asked = min(_JUDGED, -(-len(by_people) // steps))
-    shown = batches([sum(map(len, chain(*one.sentences))) for one in by_people], steps if asked else 0, seed, asked)
-
-    def backward(loss_of: Callable[..., Tensor], rows: Sequence[Any]) -> float:
-        """Add the gradient of the mean loss of ``rows``, of which the processes take parts."""
-        # A process without a row takes part in the exchange, with weight 0.
-        part = rows[rank::size] or rows[:1]
-        with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
-            loss = loss_of(network, tokenizer, part, device)
-        (loss * len(rows[rank::size]) / len(rows)).backward()
-        return float(loss.detach())
-
+    lengths = [sum(map(len, chain(*each.sentences))) for each in by_people]
+    shown = batches(lengths, -(-len(by_people) // _JUDGED), seed, _JUDGED)
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     network.train()
     recent: list[float] = []
-    with Bar("support judge", steps, start) as bar:
-        for step in range(start, steps):
-            set_learning_rate(optimizer, plan, step, steps)
-            loss = backward(lambda *given: claims_loss(*given)[0], [learnt[place] for place in order[step]])
-            if asked:
-                loss += backward(judged_loss, [by_people[place] for place in shown[step]])
+    with Bar("support judge", steps + len(shown), start) as bar:
+        for step in range(start, steps + len(shown)):
+            if step < steps:
+                set_learning_rate(optimizer, _PLAN, step, steps)
+                batch: Sequence[Any] = [learnt[place] for place in order[step]]
+            else:
+                set_learning_rate(optimizer, _BY_PEOPLE, step - steps, len(shown))
+                batch = [by_people[place] for place in shown[step - steps]]
+            # A process without a row takes part in the exchange, with weight 0.
+            part = batch[rank::size] or batch[:1]
+            with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
+                loss = (claims_loss if step < steps else judged_loss)(network, tokenizer, part, device)[0]
+            (loss * len(batch[rank::size]) / len(batch)).backward()
             sum_gradients(accelerator, network)
             nn.utils.clip_grad_norm_(trained, _CLIP)
             optimizer.step()
             optimizer.zero_grad()
-            recent = [*recent[-49:], loss]
+            recent = [*recent[-49:], float(loss.detach())]
             bar.advance(note=f"loss {np.mean(recent):.3f}")
-            if (step + 1) % _SAVE_EVERY and step + 1 < steps:
+            if (step + 1) % _SAVE_EVERY and step + 1 < steps + len(shown):
                 continue
             check_sound(step, float(np.mean(recent)), network)
             if not rank:

@@ -80,7 +80,8 @@ def test_a_summary_is_as_untrue_as_its_most_doubted_sentence(tiny_bert: Path) ->
         return own, doubts
 
     batch = [Judged((("a", "b"), ("a", "c")), 1.0), Judged((("a", "d"),), 0.25)]
-    loss = judged_loss(network, tokenizer, batch, torch.device("cpu"))  # type: ignore[arg-type]
+    loss, highest = judged_loss(network, tokenizer, batch, torch.device("cpu"))  # type: ignore[arg-type]
+    assert highest.tolist() == [2, 0]
     # log(1 + e^-2) for the first; for the second log 2, whatever was said of it.
     assert float(loss) == pytest.approx((math.log1p(math.exp(-2)) + math.log(2)) / 2)
 
@@ -102,6 +103,8 @@ def test_a_training_that_was_stopped_ends_where_it_would_have(
 ) -> None:
     monkeypatch.setattr(support, "BATCH", 8)
     monkeypatch.setattr(support, "_SAVE_EVERY", 2)
+    # Five steps by damage, then four by what people said: it is stopped among these.
+    monkeypatch.setattr(support, "_JUDGED", 3)
     whole, seen = taught(tiny_bert, tmp_path / "whole", 5)
     assert {"all"} < set(seen)
     assert all(0 <= share <= 1 for share in seen.values())
@@ -111,7 +114,7 @@ def test_a_training_that_was_stopped_ends_where_it_would_have(
     def stop(step: int, *rest: object) -> None:
         real(step, *rest)  # type: ignore[arg-type]
         stopped.append(step)
-        if len(stopped) == 2:
+        if len(stopped) == 4:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(support, "check_sound", stop)
