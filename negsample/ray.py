@@ -171,9 +171,8 @@ def score_part(scorer: Scorer, part: Part, rows: Sequence[Row], out: Path, schem
     tally, records = Tally(), list[dict[str, Any]]()
     for chunk, columns in scored_chunks(scorer, chunks(rows), settings):
         tally.add(columns)
-        look(
-            [row for row, why in zip(chunk, np.isnan(columns.scores), strict=True) if not why], scorer, settings, tally
-        )
+        scored = [row for row, gone in zip(chunk, np.isnan(columns.scores), strict=True) if not gone]
+        look(scored, scorer, settings, tally)
         records += records_of(chunk, columns, tally, settings, nested=False)
     counts = json.dumps({name: getattr(tally, name) for name in _COUNTED})
     with open_writer(out / part.file, schema=schema.with_metadata({_COUNTS: counts})) as writer:

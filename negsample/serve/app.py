@@ -35,7 +35,7 @@ class Pair(BaseModel):
         [], description="In place of document; which of them bear a sentence out is told apart."
     )
     summary: str = Field(description="Not blank; of any length, as the document.")
-    domain: str = Field("", description="What kind of text it is: percentiles are of it where the model knows it.")
+    domain: str | None = Field(None, description="What kind of text it is; percentiles are of it where it is known.")
 
     @property
     def read(self) -> str:
