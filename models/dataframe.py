@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def score_columns(estimator: "Estimator", table: Any, document: str, summary: str, prefix: str = "") -> dict[str, Any]:
     """What ``estimator`` says of the texts in ``table``, as `Columns.flat`, each name behind ``prefix``.
 
-    ``table``: columns by name, or a table of pandas, polars or pyarrow. A row whose text is missing or blank has NaN and a
-    reason; no value is None, since ``datasets`` tells a column's type by its first batch. Raises InputError for a column
-    that is not there, and a new one that is there already.
+    ``table``: columns by name, or a table of pandas, polars or pyarrow; its ``domain`` says what kind of text a row is. A row
+    whose text is missing or blank has NaN and a reason; no value is None, since ``datasets`` tells a column's type by its first
+    batch. Raises InputError for a column that is not there, and a new one that is there already.
     """
     names = _names(table)
     for name in (document, summary):
@@ -30,7 +30,8 @@ def score_columns(estimator: "Estimator", table: Any, document: str, summary: st
         if isinstance(table[name], str):
             raise InputError(f"{name!r} is a single text, not a column; with datasets: map(…, batched=True)")
     references = table["references"] if "references" in estimator.needs and "references" in names else ()
-    found = estimator.scorer().score(items_of(table[document], table[summary], references)).flat()
+    domains = table["domain"] if "domain" in names else ()
+    found = estimator.scorer().score(items_of(table[document], table[summary], references, domains)).flat()
     if taken := [prefix + name for name in found if prefix + name in map(str, names)]:
         raise InputError(f"the column {taken[0]!r} is there already; give prefix=, or leave it out")
     return {prefix + name: column for name, column in found.items()}

@@ -31,6 +31,7 @@ Ask = Callable[..., torch.Tensor]
 # A document, or several, of each pair; and its references.
 Documents = Sequence[str | Sequence[str]]
 References = Sequence[Sequence[str]]
+Percentiles = Mapping[str, Mapping[str, np.ndarray]]
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     # The threads that torch has begun here are not in a forked process (num_proc= of datasets), which waits for them for ever.
@@ -69,7 +70,7 @@ class Estimator:
         description: dict[str, Any],
         device: str | torch.device | None = None,
         precision: str = "float32",
-        percentiles: dict[str, np.ndarray] | None = None,
+        percentiles: Percentiles | None = None,
         place: str | None = None,
     ) -> None:
         """``percentiles``: as `negsample.models.folder.read_percentiles` has them; ``place``: where it was loaded from."""
@@ -147,11 +148,18 @@ class Estimator:
         return self.score_pairs(documents, summaries, batch_size=batch_size).scores
 
     def score_pairs(
-        self, documents: Documents, summaries: Sequence[str], references: References = (), *, batch_size: int = 32
+        self,
+        documents: Documents,
+        summaries: Sequence[str],
+        references: References = (),
+        domains: Sequence[str] = (),
+        *,
+        batch_size: int = 32,
     ) -> Columns:
         """As ``score``, with the aspects where the head has them, the percentiles of both, why one is missing, and what was
-        cut; ``references`` [n] for a model that was fitted with them."""
-        return self._columns(self._answers(self._items(documents, summaries, references), batch_size))
+        cut; ``references`` [n] for a model that was fitted with them. ``domains`` [n]: the kind of text ("news"), of which the
+        percentiles are where the model knows it, else of all."""
+        return self._scored(self._sound(items_of(documents, summaries, references, domains), self.needs), batch_size)[1]
 
     def scorer(self, name: str = "model", batch_size: int = 32, aspects: bool = True) -> Scorer:
         """The estimator as one of the things that score, called ``name``, its aspects left out unless ``aspects``.
@@ -162,11 +170,12 @@ class Estimator:
         def score(items: Sequence[Item]) -> Columns:
             reasons = [fault_of(item, self.needs) for item in items]
             good = [place for place, reason in enumerate(reasons) if reason is None]
-            found = self._columns(self._answers([items[place] for place in good], batch_size)).spread(good, reasons)
+            found = self._scored([items[place] for place in good], batch_size)[1].spread(good, reasons)
             return found if aspects else found.overall()
 
         about = self.aspects if aspects else (), self.fitted_on, tuple(score([]).flat()), ("score", *self._own_aspects)
-        return Scorer(name, self.signature, True, self.needs, score, *about, isinstance(self._features, AlignFeatures))
+        several, domains = isinstance(self._features, AlignFeatures), frozenset(self._percentiles) - {""}
+        return Scorer(name, self.signature, True, self.needs, score, *about, several, domains)
 
     def explain(self, document: str | Sequence[str], summary: str) -> dict[str, Any]:
         """Why the pair scores as it does, in plain values (see ``negsample.models.align.explain``); ``percentile`` has the
@@ -178,17 +187,16 @@ class Estimator:
         return self.explain_pairs([document], [summary])[0]
 
     def explain_pairs(
-        self, documents: Documents, summaries: Sequence[str], references: References = ()
+        self, documents: Documents, summaries: Sequence[str], references: References = (), domains: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """As ``explain``, for pairs that are computed together; ``references`` [n] for a model that was fitted with them."""
+        """As ``explain``, for pairs that are computed together; ``references`` and ``domains`` [n] as of ``score_pairs``."""
         features = self._features
         if not isinstance(features, AlignFeatures):
             self.need_aspects()
             raise InputError(f"head {self.description['head']!r} has no aspects to explain a score by")
-        items = self._items(documents, summaries, references)
+        items = self._sound(items_of(documents, summaries, references, domains), self.needs)
         with self._alone:
-            answers = self._answers(items, 32)
-            columns = self._columns(answers)
+            answers, columns = self._scored(items, 32)
             return [
                 explain(features, self._network, item.document, item.summary, columns, place)
                 | self._explained(answers, columns, place)
@@ -241,16 +249,20 @@ class Estimator:
         the reason, where an aspect can't be judged. Raises InputError as ``score`` does.
         """
         ask = getattr(self._network, "inputs", self._network)
-        return self._asked(self._items(documents, summaries, None), batch_size, ask, len(self.input_directions))
+        items = self._sound(items_of(documents, summaries), frozenset({"document"}))
+        return self._asked(items, batch_size, ask, len(self.input_directions))
 
-    def _items(self, documents: Documents, summaries: Sequence[str], references: References | None = ()) -> list[Item]:
-        """The pairs; ``references`` None: they are not needed. Raises InputError where one can't be scored."""
-        items = items_of(documents, summaries, () if references is None else references)
-        needs = frozenset({"document"}) if references is None else self.needs
+    def _sound(self, items: list[Item], needs: frozenset[str]) -> list[Item]:
+        """``items``. Raises InputError where one can't be scored, or has not what it ``needs``."""
         for place, item in enumerate(items):
             if fault := fault_of(item, needs):
                 raise InputError(f"pair {place}: {fault}; leave the pair out")
         return items
+
+    def _scored(self, items: Sequence[Item], batch_size: int) -> tuple[Answers, Columns]:
+        """What is computed of the items, and what it means, with percentiles."""
+        answers = self._answers(items, batch_size)
+        return answers, self._ranked(self._columns(answers), items)
 
     def _answers(self, items: Sequence[Item], batch_size: int) -> Answers:
         """Logits of the score and of the aspects, float32 [n, K]."""
@@ -263,12 +275,17 @@ class Estimator:
             if name in self._scale:
                 outputs[:, column] = scaled(self._scale[name], answers.values[:, column].astype(np.float64))
         aspects = dict(zip(self._own_aspects, outputs.T[1:], strict=True))
-        return self._ranked(Columns(outputs[:, 0], answers.reasons, answers.cut, aspects))
+        return Columns(outputs[:, 0], answers.reasons, answers.cut, aspects)
 
-    def _ranked(self, scored: Columns) -> Columns:
-        """``scored`` with the share of real summaries of the estimator's own corpus that score lower, where that is known."""
-        named = scored.named()
-        shares = {name: share_below(known, named[name]) for name, known in self._percentiles.items() if name in named}
+    def _ranked(self, scored: Columns, items: Sequence[Item]) -> Columns:
+        """``scored`` with the share of real summaries that score lower, of the item's domain where they are known, else of all
+        of the estimator's own corpus."""
+        shares: dict[str, np.ndarray] = {}
+        for domain, known in self._percentiles.items():  # all come first
+            own = np.array([domain in ("", item.domain) for item in items], bool)
+            for name, column in scored.named().items():
+                if name in known:
+                    shares.setdefault(name, np.full(len(items), np.nan))[own] = share_below(known[name], column[own])
         return replace(scored, percentiles=shares)
 
     def _asked(self, items: Sequence[Item], batch_size: int, ask: Ask, width: int) -> Answers:

@@ -160,7 +160,7 @@ class FittedEstimator(Estimator):
             answered, intervals[name] = on_scale(answered, target.scale, target.half_width)
             aspects[name] = answered.astype(np.float32)
         scores = np.where(np.isnan(overall), own.scores, overall).astype(np.float32)
-        return self._ranked(Columns(scores, answers.reasons, answers.cut, aspects, intervals))
+        return Columns(scores, answers.reasons, answers.cut, aspects, intervals)
 
     def _sum(self, values: np.ndarray, weights: Mapping[str, float]) -> np.ndarray:
         places = [self._inputs.index(name) for name in weights]
@@ -194,9 +194,16 @@ def save_fitted(estimator: Estimator, fitted: Fitted, folder: Path, card: str) -
     own = "format format_version negsample head head_options features encoder weights_sha256 fitted ready".split()
     facts = {name: value for name, value in estimator.description.items() if name not in own}
     facts["fitted"] = asdict(fitted)
-    values = {name: known for name, known in estimator._percentiles.items() if name in estimator._own_aspects}
-    if not fitted.references:
+    kept, named = estimator._percentiles, dict[str, np.ndarray]()
+    pairs = [] if fitted.references else list(load_pairs("sample"))
+    if pairs:
         made = FittedEstimator(estimator.parts, {**estimator.description, **facts}, estimator.device)
-        pairs = list(load_pairs("sample"))
-        values = {**made.score_pairs([p.document for p in pairs], [p.summary for p in pairs]).named(), **values}
-    save_folder(estimator.parts, folder, facts, card, percentiles_of(values, "sample") if values else None)
+        named = made.score_pairs([p.document for p in pairs], [p.summary for p in pairs]).named()
+    stay = set(estimator._own_aspects) & set(kept.get("", ()))
+    new = {name: column for name, column in named.items() if name not in stay}
+    told = percentiles_of(new, "sample", [pair.domain for pair in pairs])
+    for domain, known in kept.items():
+        if values := {name: column.tolist() for name, column in known.items() if name in stay}:
+            part = told["domains"].setdefault(domain, {"values": {}}) if domain else told
+            part["values"] |= values
+    save_folder(estimator.parts, folder, facts, card, told if told["values"] else None)

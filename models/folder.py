@@ -2,15 +2,16 @@
 
 What a score means is in its ``percentiles.json``: what held-out summaries of the model's own corpus scored. Of at most
 ``_MOST`` summaries all values are kept, so that a percentile is exact; of more, as many evenly spaced quantiles, and it is
-right to 0.3 %. What its height means is its scale: 0.5 is a middling real summary, and equal steps are equal shares of real
-and damaged ones.
+right to 0.3 %; so of each domain (kind of text: "news") that has ``_FEW`` summaries or more. What its height means is its
+scale: 0.5 is a middling real summary, and equal steps are equal shares of real and damaged ones.
 """
 
 import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from negsample.models.precision import to_bf16
 
 PERCENTILES = "percentiles.json"
 _MOST = 200
+# Summaries of a domain below which a percentile among them would be chance (of 20 it is right to some 11 %), and domains.
+_FEW, _MOST_DOMAINS = 20, 50
 # Scores of one text differ in the last digits from batch to batch; a summary is not better than itself.
 _DIGITS = 5
 _SHARES = np.linspace(0.05, 0.95, 19)
@@ -125,35 +128,50 @@ def read_description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def percentiles_of(columns: Mapping[str, np.ndarray], corpus: str) -> dict[str, Any]:
+def percentiles_of(columns: Mapping[str, np.ndarray], corpus: str, domains: Iterable[str] = ()) -> dict[str, Any]:
     """The content of ``percentiles.json`` from what real summaries of ``corpus`` scored.
 
     ``columns``: ``score`` and each aspect → float [n] in [0, 1]; NaN, where an aspect can't be judged, is left out and
-    not counted. A column with nothing in it is left out.
+    not counted. A column with nothing in it is left out. ``domains`` [n], "" for none: of the fifty that most are of, each
+    column with 20 values or more stands in ``domains``.
     """
+    of, own = np.array(list(domains), object), dict[str, Any]()
+    for domain, _ in Counter(sorted(filter(None, of))).most_common(_MOST_DOMAINS):
+        part = _kept({name: column[of == domain] for name, column in columns.items()}, _FEW)
+        own |= {domain: part} if part["values"] else {}
+    return {"corpus": corpus, **_kept(columns, 1), "domains": own}
+
+
+def _kept(columns: Mapping[str, np.ndarray], least: int) -> dict[str, Any]:
+    """``summaries``: how many values a column with ``least`` or more of them has; ``values``: those, or quantiles, sorted."""
     values, summaries = {}, {}
     for name, column in columns.items():
         ordered = np.sort(np.asarray(column, np.float64)[np.isfinite(column)])
-        if not len(ordered):
+        if len(ordered) < least:
             continue
         summaries[name] = len(ordered)
         if len(ordered) > _MOST:  # the middles of as many equal shares
             ordered = ordered[((np.arange(_MOST) + 0.5) / _MOST * len(ordered)).astype(int)]
         values[name] = [round(float(value), _DIGITS) for value in ordered]
-    return {"corpus": corpus, "summaries": summaries, "values": values}
+    return {"summaries": summaries, "values": values}
 
 
-def read_percentiles(path: Path) -> dict[str, np.ndarray] | None:
-    """The kept values of each column, sorted float64; None where there is no such file. InputError for a damaged one."""
+def read_percentiles(path: Path) -> dict[str, dict[str, np.ndarray]] | None:
+    """The kept values of each column, sorted float64, of all real summaries (``""``, the first) and of each domain; None where
+    there is no such file. InputError for a damaged one."""
     if not path.is_file():
         return None
     with telling(path, *DAMAGED):
         content = json.loads(path.read_text(encoding="utf-8"))
-        values = {str(name): np.asarray(column, np.float64) for name, column in content["values"].items()}
-        for v in values.values():
+        parts = {"": content, **content.get("domains", {})}
+        found = {
+            domain: {name: np.asarray(column, np.float64) for name, column in part["values"].items()}
+            for domain, part in parts.items()
+        }
+        for v in (column for part in found.values() for column in part.values()):
             if v.ndim != 1 or not v.size or not np.isfinite(v).all() or (np.diff(v) < 0).any():
                 raise ValueError("its values are not sorted numbers")
-    return values or None
+    return found if found[""] else None
 
 
 def share_below(values: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -43,7 +43,7 @@ _HEAD = 1000
 _LONGEST = 4
 # What a part counted, among the metadata of its file.
 _COUNTS = b"negsample"
-_COUNTED = ("cut", "bad", "replaced", "removed", "unread", "kinds")
+_COUNTED = ("cut", "bad", "replaced", "removed", "unread", "kinds", "domains")
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,8 @@ def score_part(scorer: Scorer, part: Part, rows: Sequence[Row], out: Path, schem
     tally, records = Tally(), list[dict[str, Any]]()
     for chunk, columns in scored_chunks(scorer, chunks(rows), settings):
         tally.add(columns)
-        look(chunk, scorer, settings, tally)
+        scored = [row for row, gone in zip(chunk, np.isnan(columns.scores), strict=True) if not gone]
+        look(scored, scorer, settings, tally)
         records += records_of(chunk, columns, tally, settings, nested=False)
     counts = json.dumps({name: getattr(tally, name) for name in _COUNTED})
     with open_writer(out / part.file, schema=schema.with_metadata({_COUNTS: counts})) as writer:

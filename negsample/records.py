@@ -92,6 +92,11 @@ def in_one(text: str) -> str:
     return text.replace(_BETWEEN, "\n\n")
 
 
+def domain_of(value: Any) -> str:
+    """The kind of text that ``value`` names, as in ``"news"``; ``""`` for what is no text of one line."""
+    return value.strip() if isinstance(value, str) and value.isprintable() else ""
+
+
 def told_document(fields: Mapping[str, Any], name: str = "document") -> Any:
     """What a record has in the field ``name``; where there is nothing, its ``documents``."""
     own = fields.get(name)
@@ -125,18 +130,25 @@ class Row:
     fields: dict[str, Any] = field(default_factory=dict)
     error: RecordError | None = None
 
+    @property
+    def domain(self) -> str:
+        """What kind of text it says it is (``domain_of``)."""
+        return domain_of(self.fields.get("domain"))
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """A document and a summary that a person (or at least the corpus) holds to be good.
 
-    ``id`` is unique in its corpus (the corpus' own, else made from the texts); ``corpus`` names where it came from.
+    ``id`` is unique in its corpus (the corpus' own, else made from the texts); ``corpus`` names where it came from, ``domain``
+    what kind of text it is.
     """
 
     id: str
     document: str
     summary: str
     corpus: str = ""
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +157,7 @@ class Example:
 
     ``label`` lies in [0, 1]; ``kind`` is ``"original"`` or the name of the negative's kind; ``document_id`` is the id
     of the source pair; ``change`` says what was done to the summary, readable by a person; ``{}`` for an original.
-    ``aspects``: labels of aspects, also in [0, 1], where they were given.
+    ``aspects``: labels of aspects, also in [0, 1], where they were given; ``domain``: that of the pair.
     """
 
     id: str
@@ -156,11 +168,12 @@ class Example:
     kind: str
     change: Mapping[str, Any] = field(default_factory=dict)
     aspects: Mapping[str, float] = field(default_factory=dict)
+    domain: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The example as it is written to JSON lines; ``aspects`` where there are any."""
-        names = (entry.name for entry in fields(self) if entry.name != "aspects" or self.aspects)
-        return {name: getattr(self, name) for name in names}
+        """The example as it is written to JSON lines; ``aspects`` and ``domain`` where there are any."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: value for name, value in values.items() if value or name not in ("aspects", "domain")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,8 +229,8 @@ class _Writer:
 class Split:
     """One split on disk. ``document_of``, ``summary_of``: int32 [n], which row of the stores each example uses.
 
-    ``labels`` float32 [n]; ``kinds`` int32 [n], numbers into ``kind_names``. ``aspects`` float32 [4, n]: given labels of
-    aspects, NaN where there is none; None where there are none at all. ``label_weight``: of a labelled example in a loss.
+    ``labels`` float32 [n]; ``kinds``, ``domains`` int32 [n], numbers into their names. ``aspects`` float32 [4, n]: labels given
+    of aspects, NaN where there is none; None where there are none at all. ``label_weight``: of a labelled example in a loss.
     """
 
     documents: Arrays
@@ -241,6 +241,8 @@ class Split:
     labels: np.ndarray
     kinds: np.ndarray
     kind_names: list[str]
+    domains: np.ndarray
+    domain_names: list[str]
     width: int
     aspects: np.ndarray | None = None
     label_weight: float = 1.0
@@ -315,6 +317,7 @@ def prepare_split(examples: Sequence[Path], folder: Path, features: "Features") 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     names: dict[str, int] = {}
+    domains: dict[str, int] = {}
     columns: list[np.ndarray] = []
     documents, summaries = _Texts(folder / "documents.bin", features), _Texts(folder / "summaries.bin", features)
     ids = _Writer(folder / "ids.bin", "uint8")
@@ -325,13 +328,15 @@ def prepare_split(examples: Sequence[Path], folder: Path, features: "Features") 
             documents.place([example.document for example in chunk]),
             summaries.place([example.summary for example in chunk]),
             [names.setdefault(example.kind, len(names)) for example in chunk],
+            [domains.setdefault(example.domain, len(domains)) for example in chunk],
         ]
         said = [[e.label for e in chunk], *([e.aspects.get(aspect, np.nan) for e in chunk] for aspect in ASPECTS)]
         columns.append(np.concatenate([np.array(places, np.int32), np.array(said, np.float32).view(np.int32)]))
     for written in (documents, summaries, ids):
         written.close()
     np.save(folder / "examples.npy", np.concatenate(columns, axis=1), allow_pickle=False)
-    atomic_json(folder / "split.json", {"kinds": list(names), "dtype": features.dtype, "width": features.width})
+    about = {"kinds": list(names), "domains": list(domains), "dtype": features.dtype, "width": features.width}
+    atomic_json(folder / "split.json", about)
 
 
 def open_split(folder: Path, label_weight: float = 1.0) -> Split:
@@ -345,6 +350,7 @@ def open_split(folder: Path, label_weight: float = 1.0) -> Split:
     columns = np.load(folder / "examples.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
     kinds = {"documents": about["dtype"], "summaries": about["dtype"], "ids": "uint8"}
     read, said, ids = (Arrays(folder / f"{name}.bin", dtype) for name, dtype in kinds.items())
-    names, width, (text, own, kind) = about["kinds"], about["width"], columns[:3]
-    labels, aspects = columns[3].view(np.float32), columns[4:].view(np.float32)
-    return Split(read, said, ids, text, own, labels, kind, names, width, aspects, label_weight)
+    text, own, kind, domain = columns[:4]
+    labels, aspects = columns[4].view(np.float32), columns[5:].view(np.float32)
+    named = (kind, about["kinds"], domain, about["domains"])
+    return Split(read, said, ids, text, own, labels, *named, about["width"], aspects, label_weight)

@@ -85,7 +85,7 @@ def train(
             held_scores = outputs_of(run, splits["validation"], "validation")["score"]
             if main:
                 callbacks.after_fit(np.array(splits["validation"].labels), held_scores)
-        columns, found_as = _held_outputs(run)
+        columns, found_as, domains = _held_outputs(run)
         real, damaged = ({name: column[rows] for name, column in columns.items()} for rows in (found_as, ~found_as))
         if not main:
             accelerator.wait_for_everyone()
@@ -94,7 +94,8 @@ def train(
         corpora = f"held-out summaries of {', '.join(data['corpora'])}"
         # Other heads answer with the labels that they learned.
         scale = scale_of(real, damaged) if takes(parts.head) == "align" else {}
-        save_model(run, out, data["recipe"], data, found, percentiles_of(on_scale(real, scale), corpora), scale)
+        percentiles = percentiles_of(on_scale(real, scale), corpora, domains[found_as])
+        save_model(run, out, data["recipe"], data, found, percentiles, scale)
         with told_after(out, "what tells of it"):
             atomic_json(out / "figures.json", found)
             finish(accelerator, config, out, watch, smoke=smoke, data=data, figures=found)
@@ -171,13 +172,14 @@ def outputs_of(run: Run, split: Split, name: str) -> dict[str, np.ndarray]:
     return {"score": torch.sigmoid(predict(run, split)).numpy()}
 
 
-def _held_outputs(run: Run) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """``score`` and each aspect of the splits that nothing was learnt from; which of their summaries are as written, bool [n]."""
+def _held_outputs(run: Run) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """``score`` and each aspect of the splits that nothing was learnt from; which summaries are as written, bool; domains [n]."""
     # No further than what has been read for head ``align``.
     splits = {name: beginning(run.splits[name], MOST_EXAMPLES) for name in ("validation", "test")}
     outputs = [outputs_of(run, split, name) for name, split in splits.items()]
     columns = {column: np.concatenate([own[column] for own in outputs]) for column in outputs[0]}
-    return columns, np.concatenate([split.of(*FOUND) for split in splits.values()])
+    domains = [np.array(split.domain_names, object)[split.domains] for split in splits.values()]
+    return columns, np.concatenate([split.of(*FOUND) for split in splits.values()]), np.concatenate(domains)
 
 
 def cut_of(parts: Parts, splits: Mapping[str, Split]) -> dict[str, dict[str, int]]:

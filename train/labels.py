@@ -75,9 +75,8 @@ class Labelled:
             pair = self.pairs[row]
             own = {name: float(values[row]) for name, values in self.labels.items() if np.isfinite(values[row])}
             label, document_id = own.pop(OVERALL), document_key(pair.document)[:16]
-            yield Example(
-                f"{pair.id}/{LABELLED}", document_id, pair.document, pair.summary, label, LABELLED, aspects=own
-            )
+            told = document_id, pair.document, pair.summary, label, LABELLED
+            yield Example(f"{pair.id}/{LABELLED}", *told, aspects=own, domain=pair.domain)
 
 
 def read_labels(

@@ -99,7 +99,8 @@ def measure(seed: int) -> dict[str, Any]:
     real = np.array([example.kind == "original" for example in examples])
     columns = {name: column[real] for name, column in named.items()}
     scale = scale_of(columns, {name: column[~real] for name, column in named.items()})
-    return {"ready": ready.VERSION, "scale": scale, **percentiles_of(on_scale(columns, scale), "sample")}
+    domains = [example.domain for example, own in zip(examples, real, strict=True) if own]
+    return {"ready": ready.VERSION, "scale": scale, **percentiles_of(on_scale(columns, scale), "sample", domains)}
 
 
 def main(words: list[str]) -> None:

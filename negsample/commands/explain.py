@@ -58,7 +58,7 @@ def explain(
         for count, row in enumerate(rows, start=1):
             item = item_of(row, estimator.needs, settings)
             look([row], scorer, settings, tally)
-            (told,) = estimator.explain_pairs([item.document], [item.summary], [item.references])
+            (told,) = estimator.explain_pairs([item.document], [item.summary], [item.references], [item.domain])
             if html is not None:
                 # A page calls a record not by where its file lies.
                 names = [str(row.fields[name]) for name in _NAMES if row.fields.get(name) not in (None, "")]

@@ -208,13 +208,16 @@ def print_tallies(
 
 
 def print_notes(tallies: dict[str, "Tally"], *, error: bool, aspects: Sequence[str] = ()) -> None:
-    """Print what was cut, what became of fields of the records, what was not read, which of ``aspects`` are worth nothing on
-    such texts, and what has no score."""
+    """Print what was cut, among which summaries the percentiles are, what became of fields of the records, what was not read,
+    which of ``aspects`` are worth nothing on such texts, and what has no score."""
     from negsample.scoring.tally import notices
 
     for name, tally in tallies.items():
         if tally.cut:
             say(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", error=error)
+        if any(tally.domains):
+            told = ", ".join(f"of {domain or 'all'} {count}" for domain, count in tally.domains.most_common())
+            say(f"{name}: percentiles: {told}", error=error)
         for field, count in tally.replaced.items():
             say(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", error=error)
         for field, count in tally.removed.items():

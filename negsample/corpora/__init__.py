@@ -38,20 +38,23 @@ _SUMMARY_FIELDS = ("summary", "highlights", "abstract", "tldr", "target")
 
 @dataclass(frozen=True)
 class HubCorpus:
-    """Where a corpus is on the hub and what its fields are called ; ``""``: to be told from its columns."""
+    """Where a corpus is on the hub, what its fields are called (``""``: to be told from its columns), and its domain."""
 
     name: str
     id: str
     config: str | None = None
     document: str = ""
     summary: str = ""
+    domain: str = ""
 
 
 KNOWN = {
-    "cnn_dailymail": HubCorpus("cnn_dailymail", "abisee/cnn_dailymail", "3.0.0", "article", "highlights"),
-    "billsum": HubCorpus("billsum", "FiscalNote/billsum", None, "text", "summary"),
-    "arxiv": HubCorpus("arxiv", "ccdv/arxiv-summarization", "document", "article", "abstract"),
-    "big_patent": HubCorpus("big_patent", "NortheasternUniversity/big_patent", "all", "description", "abstract"),
+    "cnn_dailymail": HubCorpus("cnn_dailymail", "abisee/cnn_dailymail", "3.0.0", "article", "highlights", "news"),
+    "billsum": HubCorpus("billsum", "FiscalNote/billsum", None, "text", "summary", "legislation"),
+    "arxiv": HubCorpus("arxiv", "ccdv/arxiv-summarization", "document", "article", "abstract", "science"),
+    "big_patent": HubCorpus(
+        "big_patent", "NortheasternUniversity/big_patent", "all", "description", "abstract", "patents"
+    ),
 }
 
 
@@ -94,7 +97,8 @@ def _pairs(
         fields += found
     document, summary = fields
     rows = itertools.chain([first], rows)
-    yield from pairs_from(rows, corpus.name, document, summary, options, skipped, unique_ids=False)
+    kind = corpus.domain
+    yield from pairs_from(rows, corpus.name, document, summary, options, skipped, unique_ids=False, domain=kind)
 
 
 LOADERS = {name: partial(_load, corpus) for name, corpus in KNOWN.items()}
@@ -214,7 +218,7 @@ def load_newsroom(path: str, options: CorpusOptions, skipped: Counter[str]) -> I
     else:
         options.refuse(f"{path}: a file", "split")
     rows = itertools.chain(*map(read_rows, files))
-    return pairs_from(rows, "newsroom", "text", "summary", options, skipped, unique_ids=False)
+    return pairs_from(rows, "newsroom", "text", "summary", options, skipped, unique_ids=False, domain="news")
 
 
 # --- datasets

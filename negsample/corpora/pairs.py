@@ -102,11 +102,13 @@ def pairs_from(
     skipped: Counter[str],
     *,
     unique_ids: bool = True,
+    domain: str = "",
 ) -> Iterator[Pair]:
     """Yield a pair for each row of ``rows``, in order; the fields are those of ``options`` where it names any.
 
     A pair's id is the row's own (``id``), else a hash of the corpus' name and the two texts. An id that comes again is a
     RecordError where ``unique_ids`` holds and the id is the row's own; else the second one gets ``-2`` at its end, and so on.
+    ``domain``: of rows that don't say theirs.
 
     Raises RecordError for a bad row, unless they are skipped, and InputError where no row was good.
     """
@@ -134,7 +136,7 @@ def pairs_from(
             skipped[error.reason.split(" (", 1)[0]] += 1
             continue
         good += 1
-        yield Pair(name, document, summary, corpus)
+        yield Pair(name, document, summary, corpus, row.domain or domain)
     if not good:
         told = describe_skipped(skipped)
         raise InputError(f"{corpus}: not one record can be used" + (f" ({told})" if told else "; check the file"))

@@ -306,7 +306,7 @@ def read_examples(path: str | Path) -> Iterator[Example]:
         change = change if isinstance(change, dict) else {}
         label, kind = _label(row, "label"), str(own("kind") or "unknown")
         labels = {name: _label(Row(row.where, aspects), name) for name in aspects}
-        yield Example(str(own("id") or number), document_id, document, summary, label, kind, change, labels)
+        yield Example(str(own("id") or number), document_id, document, summary, label, kind, change, labels, row.domain)
 
 
 def _label(row: Row, name: str) -> float:

@@ -179,7 +179,9 @@ class ExampleMaker:
         nothing else has a say in it. Ids are ``"<pair id>/original"`` and ``"<pair id>/<kind>-<number>"``.
         """
         index = self.context.index
-        yield Example(f"{pair.id}/original", document_id, pair.document, pair.summary, 1.0, "original", {})
+        yield Example(
+            f"{pair.id}/original", document_id, pair.document, pair.summary, 1.0, "original", domain=pair.domain
+        )
         document = index.document[position]
         goods = {padded(digest) for digest in index.summary[index.first[document] : index.first[document + 1]].tolist()}
         seen: set[bytes] = set()
@@ -192,7 +194,8 @@ class ExampleMaker:
             kind, damaged = made
             self.negatives[kind] += 1
             name = f"{pair.id}/{kind}-{draw}"
-            yield Example(name, document_id, pair.document, damaged.summary, damaged.label, kind, damaged.change)
+            told: dict[str, Any] = {"change": damaged.change, "domain": pair.domain}
+            yield Example(name, document_id, pair.document, damaged.summary, damaged.label, kind, **told)
 
     def _damage(
         self, pair: Pair, rng: np.random.Generator, goods: set[bytes], seen: set[bytes]

@@ -121,7 +121,7 @@ class PairStore:
 
     def append(self, pair: Pair) -> None:
         """Store ``pair``; its number is how many were stored before. All are stored before the first is read."""
-        data = json.dumps([pair.id, pair.document, pair.summary, pair.corpus]).encode("ascii")
+        data = json.dumps([pair.id, pair.document, pair.summary, pair.corpus, pair.domain]).encode("ascii")
         with explained(self._folder):
             self._file.write(data)
         self._bounds.append(self._bounds[-1] + len(data))

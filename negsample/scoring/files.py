@@ -140,7 +140,7 @@ def item_of(row: Row, needs: frozenset[str], settings: Settings = DEFAULTS) -> I
     unneeded = bool(references) and "document" not in needs
     without = unneeded and told_document(row.fields, settings.document_field) in (None, "")
     document = "" if without else document_field(row, settings.document_field)
-    return Item(document, text_field(row, settings.summary_field), tuple(references))
+    return Item(document, text_field(row, settings.summary_field), tuple(references), row.domain)
 
 
 def score_rows(scorer: Scorer, rows: Sequence[Row], settings: Settings = DEFAULTS) -> Columns:
@@ -207,7 +207,8 @@ def write_scores(
             for name, tally in tallies.items():
                 own = [k for k, row in enumerate(rows) if row.fields["system"] == name] if source.systems else None
                 tally.add(columns if own is None else columns.take(own))
-            look(rows, scorer, settings, tallies[next(iter(tallies))])
+            scored = [row for row, score in zip(rows, columns.scores, strict=True) if not math.isnan(score)]
+            look(scored, scorer, settings, tallies[next(iter(tallies))])
             # Of line-aligned files all fields are made here.
             counted = Tally() if source.systems else tallies[source.name]
             records = records_of(rows, columns, counted, settings, nested, source.unwritten)

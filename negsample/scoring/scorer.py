@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from negsample.errors import InputError
-from negsample.records import as_list, joined, text_fault, texts_of
+from negsample.records import as_list, domain_of, joined, text_fault, texts_of
 from negsample.registry import Registry, build, quote
 
 
@@ -23,6 +23,7 @@ class Item:
     document: str
     summary: str
     references: tuple[str, ...] = ()
+    domain: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Scorer:
     not depend on the others or on their order. ``aspects``: what it tells apart beside its score. ``fitted_on``: keys of
     the documents whose judgments a model has learned from. ``columns``: the names in ``Columns.flat`` of what it says;
     ``shares``: those of ``score`` and the aspects that lie in [0, 1]. ``several``: whether it tells the documents of an item
-    apart; what doesn't reads them as one text.
+    apart; what doesn't reads them as one text. ``domains``: kinds of text that have percentiles of their own.
     """
 
     name: str
@@ -136,6 +137,7 @@ class Scorer:
     columns: tuple[str, ...] = ("score", "reason")
     shares: tuple[str, ...] = ()
     several: bool = False
+    domains: frozenset[str] = frozenset()
 
 
 def collect(results: Iterable[float | str]) -> Columns:
@@ -149,18 +151,20 @@ def collect(results: Iterable[float | str]) -> Columns:
     return Columns(np.array(values, dtype=np.float64), reasons, np.zeros(len(found), bool))
 
 
-def items_of(documents: Any, summaries: Any, references: Any = ()) -> list[Item]:
-    """The pairs in two columns of any kind, ``references`` [n] (``texts_of``) beside them or not; a list of texts among the
-    documents is several of them (``joined``).
+def items_of(documents: Any, summaries: Any, references: Any = (), domains: Any = ()) -> list[Item]:
+    """The pairs in two columns of any kind, ``references`` [n] (``texts_of``) and ``domains`` [n] (``domain_of``) beside them
+    or not; a list of texts among the documents is several of them (``joined``).
 
     Raises InputError for what is no column (``as_list``), and where the lengths differ.
     """
     documents, summaries = as_list(documents, "documents"), as_list(summaries, "summaries")
     beside = [texts_of(own) for own in as_list(references, "references")] or [[]] * len(documents)
-    for found, what in ((summaries, "summaries"), (beside, "lists of references")):
+    kinds = list(map(domain_of, as_list(domains, "domains"))) or [""] * len(documents)
+    for found, what in ((summaries, "summaries"), (beside, "lists of references"), (kinds, "domains")):
         if len(found) != len(documents):
             raise InputError(f"{len(documents)} documents but {len(found)} {what}; give each document its own")
-    return [Item(joined(d), s, tuple(r)) for d, s, r in zip(documents, summaries, beside, strict=True)]
+    columns = zip(documents, summaries, beside, kinds, strict=True)
+    return [Item(joined(d), s, tuple(r), kind) for d, s, r, kind in columns]
 
 
 def fault_of(item: Item, needs: Set[str] = frozenset({"document"})) -> str | None:

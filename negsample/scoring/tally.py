@@ -37,7 +37,8 @@ class Tally:
     ``cut`` counts the items that were longer than the scorer reads; ``bad`` those without a score, by reason; by field
     ``replaced`` the records that had something where the new score, or what belongs to it, now stands, and ``removed``
     those whose field belonged to an earlier score; ``unread`` those that have what the scorer does not read, by what it is;
-    ``kinds`` the kinds of text among the first (``text_kind``).
+    ``kinds`` the kinds of text among the first (``text_kind``); ``domains`` the records by the domain among whose summaries
+    their percentiles are, "" for all.
     """
 
     n: int = 0
@@ -47,6 +48,7 @@ class Tally:
     removed: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
+    domains: Counter[str] = field(default_factory=Counter)
     _sums: list[float] = field(default_factory=list)
 
     def add(self, columns: Columns) -> None:
@@ -112,8 +114,9 @@ def text_kind(document: str, summary: str) -> frozenset[str]:
 
 
 def look(rows: Sequence[Row], scorer: Scorer, settings: "Settings", tally: "Tally") -> None:
-    """Count in ``tally`` the records of which ``scorer`` leaves something unread, and of the first 200 their kinds."""
+    """Count in ``tally`` domains, the records of which ``scorer`` leaves something unread, and of the first 200 their kinds."""
     for row in rows:
+        tally.domains[row.domain if row.domain in scorer.domains else ""] += 1
         documents = told_document(row.fields, settings.document_field)
         if row.fields.get("question") not in (None, ""):
             tally.unread["a question, which this score does not read"] += 1

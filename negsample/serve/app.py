@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 import negsample
 from negsample.models.align.words import count_words
-from negsample.records import joined
+from negsample.records import domain_of, joined
 from negsample.scoring.scorer import Item
 from negsample.sentences import split_sentences
 from negsample.serve import Limits
@@ -35,6 +35,7 @@ class Pair(BaseModel):
         [], description="In place of document; which of them bear a sentence out is told apart."
     )
     summary: str = Field(description="Not blank; of any length, as the document.")
+    domain: str | None = Field(None, description="What kind of text it is; percentiles are of it where it is known.")
 
     @property
     def read(self) -> str:
@@ -127,7 +128,9 @@ def make_app(batcher: Batcher, signature: str, limits: Limits, page: Page, expla
     counting = ThreadPoolExecutor(1, "negsample-count")
 
     async def computed(given: Pairs, explain: bool) -> list[str]:
-        items = [Item(_sendable(pair.read), _sendable(pair.summary)) for pair in given.pairs]
+        items = [
+            Item(_sendable(pair.read), _sendable(pair.summary), (), domain_of(pair.domain)) for pair in given.pairs
+        ]
         if any(_may_be_too_much(item, limits) for item in items):
             await asyncio.get_running_loop().run_in_executor(counting, _check_work, items, limits)
         return await batcher.answer(items, explain)

@@ -135,8 +135,8 @@ class _Lane:
                 job.answer.set_result(answer)
 
     def _compute(self, jobs: Sequence[_Job]) -> list[str]:
-        texts = [job.item.document for job in jobs], [job.item.summary for job in jobs]
-        estimator = self._estimator
+        items, estimator = [job.item for job in jobs], self._estimator
+        texts = [item.document for item in items], [item.summary for item in items], (), [item.domain for item in items]
         found: list[Any] = (
             estimator.explain_pairs(*texts) if jobs[0].explain else estimator.score_pairs(*texts).nested()
         )

@@ -327,10 +327,10 @@ def test_the_table_that_it_shows_is_what_the_first_command_prints() -> None:
     printed = command_line(*command.split()[1:]).stdout.splitlines()[:10]
     assert [_NUMBER.sub("#", line).split() for line in printed] == [_NUMBER.sub("#", line).split() for line in shown]
     for one, other in zip(printed, shown, strict=True):
-        # The last digit is another one on some processors; a percentile moves by one of the 80 summaries.
+        # The last digit is another one on some processors; a percentile moves by one of the domain's 20 summaries.
         numbers = [[float(number) for number in _NUMBER.findall(line)] for line in (one, other)]
         for new, old in zip(*numbers, strict=True):
-            assert new == pytest.approx(old, abs=0.002 if old < 1 else 2), (one, other)
+            assert new == pytest.approx(old, abs=0.002 if old < 1 else 5), (one, other)
 
 
 def test_it_names_every_command() -> None:

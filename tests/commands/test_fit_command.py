@@ -9,10 +9,12 @@ import pytest
 from tests_support import command_line, story
 
 from negsample import assert_quality
+from negsample.corpora import load_pairs
 from negsample.models import load
 from negsample.models.dataframe import ScoreBatches
 from negsample.models.estimator import Estimator
-from negsample.models.fitted import FittedEstimator
+from negsample.models.fitted import FittedEstimator, save_fitted
+from negsample.models.folder import read_percentiles
 from negsample.rewards import Reward
 
 DOCUMENTS = 8
@@ -89,6 +91,32 @@ def test_every_way_loads_a_model_that_weighs_metrics(fitted: Path, align_model: 
     assert scored.scores[0] == pytest.approx(base.score(pair[0], ["… !!"])[0], abs=1e-6)
     assert np.isnan(scored.aspects["relevance"][0])
     assert scored.reasons == ["the summary has no word, so no aspect can be judged"]
+
+
+def test_percentiles_by_kind_of_text(fitted: Path, align_model: Path, tmp_path: Path) -> None:
+    own = json.loads((fitted / "percentiles.json").read_text())
+    sample = list(load_pairs("sample"))
+    model = load(fitted)
+    assert isinstance(model, FittedEstimator)
+    news = [pair for pair in sample if pair.domain == "news"]
+    named = model.score_pairs([pair.document for pair in news], [pair.summary for pair in news]).named()
+    assert set(own["domains"]) == {pair.domain for pair in sample}
+    for name in ("score", "relevance", "people_coherence"):
+        assert own["domains"]["news"]["values"][name] == pytest.approx(sorted(named[name]), abs=2e-5)
+    # Aspects are ranked where the model that was fitted ranked them.
+    base = Estimator.load(align_model)
+    base._percentiles = {
+        "": {"score": np.array([0.5]), "form": np.array([0.25, 0.75])},
+        "law": {"form": np.array([0.1, 0.2])},
+    }
+    save_fitted(base, model.fitted, tmp_path / "again", "A card.")
+    made = read_percentiles(tmp_path / "again" / "percentiles.json")
+    assert made is not None
+    assert set(made) == {"", "law", *own["domains"]}
+    assert {name: column.tolist() for name, column in made["law"].items()} == {"form": [0.1, 0.2]}
+    assert made[""]["form"].tolist() == [0.25, 0.75]
+    assert len(made[""]["score"]) == len(sample)
+    assert "form" not in made["news"]
 
 
 def test_the_base_is_kept_and_a_fit_can_be_fitted_again(

@@ -98,7 +98,7 @@ def test_sample_has_four_domains_of_twenty() -> None:
     everything = list(load_pairs("sample"))
     assert len({p.id for p in everything}) == len({p.document for p in everything}) == len(everything) == 80
     for domain in ("news", "legislation", "science", "patents"):
-        assert len(list(load_pairs(f"sample:{domain}"))) == 20
+        assert [p.domain for p in load_pairs(f"sample:{domain}")] == [domain] * 20
     assert {p.corpus for p in everything} == {"sample"}
     assert list(load_pairs("sample", CorpusOptions(limit=3))) == everything[:3]
 
@@ -117,6 +117,9 @@ def test_ids_are_the_files_own_or_made_of_corpus_and_texts(tmp_path: Path) -> No
     assert [p.id for p in pairs[:2]] == ["first", "7"]
     assert all(len(p.id) == 16 and int(p.id, 16) >= 0 for p in pairs[2:])
     assert pairs[0] == Pair("first", "Document 1.", "Summary 1.", "mine")
+    said = ("news", " long reviews ", 7, None, "two\nlines", "\ud800")
+    named = load_pairs(str(lines(tmp_path / "kinds.jsonl", *(pair(n, domain=one) for n, one in enumerate(said)))))
+    assert [p.domain for p in named] == ["news", "long reviews", "", "", "", ""]
     (tmp_path / "elsewhere").mkdir()
     other = lines(tmp_path / "elsewhere" / "mine.jsonl", pair(4), pair(3), pair(3), pair(3))
     made = [p.id for p in load_pairs(str(other))]
@@ -336,7 +339,7 @@ def test_cnn_dailymail_layout(cnn: Path) -> None:
     assert [(p.id, p.document, p.summary) for p in found] == [
         (f"id-{x}", f"article 3.0.0 {x}", f"high {x}\nlight") for x in ("a", "b", "c", "d")
     ]
-    assert {p.corpus for p in found} == {"cnn_dailymail"}
+    assert {(p.corpus, p.domain) for p in found} == {("cnn_dailymail", "news")}
     assert summaries(f"cnn_dailymail:{cnn}", split="validation") == ["high c\nlight"]
     assert summaries(f"cnn_dailymail:{cnn}", limit=2) == ["high a\nlight", "high b\nlight"]
     for options, told in ({"split": "trian"}, "trian"), ({"config": "9.9.9"}, r"9\.9\.9"):

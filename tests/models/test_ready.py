@@ -69,6 +69,43 @@ def test_its_percentiles_are_those_of_the_embedded_sample(estimator: Estimator) 
             assert share == pytest.approx(place / len(pairs), abs=0.03)
 
 
+def test_a_pair_is_ranked_within_its_domain_where_that_is_known(estimator: Estimator) -> None:
+    kept = json.loads(ready.PERCENTILES.read_text())
+    assert {name: set(part["summaries"].values()) for name, part in kept["domains"].items()} == {
+        name: {20} for name in ("legislation", "news", "patents", "science")
+    }
+    domains = ["news", "reviews", "patents", "", "news", "science"]
+    some = list(load_pairs("sample"))[5:70:13]
+    documents, summaries = (
+        [*(p.document for p in some), some[0].document],
+        [*(p.summary for p in some), some[2].summary],
+    )
+    found = estimator.score_pairs(documents, summaries, domains=domains)
+    for name, column in found.named().items():
+        for place, domain in enumerate(domains):
+            values = kept["domains"].get(domain, kept)["values"][name]
+            expected = sum(value < round(float(column[place]), 5) for value in values) / len(values)
+            assert found.percentiles[name][place] == pytest.approx(expected, abs=1e-9)
+    # Neither order nor company matters, nor where the domain is told.
+    order = [3, 5, 0, 4, 1, 2]
+    again = estimator.score_pairs(
+        *([column[k] for k in order] for column in (documents, summaries)), domains=[domains[k] for k in order]
+    )
+    np.testing.assert_allclose(again.percentiles["score"], found.percentiles["score"][order], atol=0.051)
+    frame = pd.DataFrame(
+        {"document": documents, "summary": [*summaries[:5], " "], "domain": [*domains[:3], None, "news", 7]}
+    )
+    columns = estimator.score_frame(frame)
+    np.testing.assert_allclose(columns["percentile"][:5], found.percentiles["score"][:5], atol=0.051)
+    assert np.isnan(columns["percentile"][5])
+    whole = estimator.score_pairs(documents, summaries).percentiles["score"]
+    assert (whole != found.percentiles["score"]).any()
+    (told,) = estimator.explain_pairs(documents[:1], summaries[:1], domains=["news"])
+    assert told["percentile"]["score"] == pytest.approx(found.percentiles["score"][0], abs=0.051)
+    with pytest.raises(InputError, match="6 documents but 1 domains"):
+        estimator.score_pairs(documents, summaries, domains=["news"])
+
+
 def test_without_the_package_it_asks_the_hub_and_else_names_both_ways(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,6 +244,30 @@ def test_commands_without_a_model(records: Path, negsample) -> None:
     assert max(map(len, shown.splitlines()[:5])) <= 110
     told = negsample("explain", "in.jsonl", "--limit", "1", cwd=records).stdout
     assert told.splitlines()[-1].startswith(f"ready:{ready.VERSION}|")
+
+
+def test_the_command_tells_of_which_summaries_percentiles_are(records: Path, negsample) -> None:
+    rows = [json.loads(line) for line in (records / "in.jsonl").read_text().splitlines()]
+    pair = next(load_pairs("sample"))
+    rows[0] |= {"document": pair.document, "summary": pair.summary}
+    rows += [{**rows[0], "id": "bad", "summary": " "}, {**rows[0], "id": "all", "domain": "reviews"}]
+    told = [{"domain": "news", **row} for row in rows]
+    (records / "said.jsonl").write_text("".join(json.dumps(row) + "\n" for row in told))
+    (records / "silent.jsonl").write_text("".join(json.dumps({**row, "domain": "x"}) + "\n" for row in told))
+    for format in ("jsonl", "csv"):
+        done = negsample("score", "said.jsonl", "-o", f"out.{format}", "--on-bad", "skip", cwd=records)
+        assert "said.jsonl: percentiles: of news 4, of all 1\n" in done.stdout
+    assert "percentiles: of" not in negsample("score", "silent.jsonl", "--on-bad", "skip", cwd=records).stdout
+    first, *_, last = map(json.loads, (records / "out.jsonl").read_text().splitlines())
+    kept = json.loads(ready.PERCENTILES.read_text())
+    for row, part in ((first, kept["domains"]["news"]), (last, kept)):
+        values = part["values"]["score"]
+        assert row["percentile"] == pytest.approx(sum(value < row["score"] for value in values) / len(values), abs=1e-4)
+    assert first["score"] == pytest.approx(last["score"], abs=1e-5)
+    assert first["percentile"] != last["percentile"]
+    assert pd.read_csv(records / "out.csv")["percentile"][0] == first["percentile"]
+    told = negsample("explain", "said.jsonl", "--limit", "2", "-o", "why.jsonl", cwd=records).stdout
+    assert "said.jsonl: percentiles: of news 2\n" in told
 
 
 def test_a_gate_on_the_command_line(records: Path, negsample) -> None:

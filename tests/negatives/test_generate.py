@@ -232,7 +232,11 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch, when):
 
 
 def test_the_pair_store_gives_pairs_back(tmp_path):
-    pairs = [*corpus(30), Pair("x", "lone \ud800 half", 'quotes " and \n lines', "c"), Pair("y", "z" * 3_000_000, "s")]
+    pairs = [
+        *corpus(30),
+        Pair("x", "lone \ud800 half", 'quotes " and \n lines', "c"),
+        Pair("y", "z" * 3_000_000, "s", "c", "d"),
+    ]
     with PairStore(tmp_path) as store:
         for pair in pairs:
             store.append(pair)

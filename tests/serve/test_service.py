@@ -87,6 +87,8 @@ def test_pairs_are_answered_in_order(start: Any) -> None:
         },
         {"score": 1.0, "percentile": 0.5, "aspects": {"support": 1.0}, "aspect_percentiles": {"support": None}},
     ]
+    _, _, told = service.ask("/v1/score", {"pairs": [PAIR, {**PAIR, "domain": "news"}, {**PAIR, "domain": "\ud800"}]})
+    assert [one["percentile"] for one in told["scores"]] == pytest.approx([1 / 3, 0, 1 / 3], abs=1e-4)
     code, _, told = service.ask("/v1/explain", {"pairs": [PAIR]})
     (explanation,) = told["explanations"]
     assert (code, explanation["summary"][0]["unsupported_at"]) == (200, [[4, 7]])

@@ -18,6 +18,7 @@ class FakeScorer:
     fitted_on: frozenset[str] = frozenset()
     columns: tuple[str, ...] = ("score", "reason")
     shares: tuple[str, ...] = ()
+    domains: frozenset[str] = frozenset()
 
     def score(self, items: Sequence[Item]) -> Columns:
         """Answers of the pairs."""

@@ -30,8 +30,10 @@ class Reader:
         self.go = threading.Event()
         self.go.set()
 
-    def score_pairs(self, documents: Sequence[str], summaries: Sequence[str], *, batch_size: int = 32) -> Columns:
-        """Shares, float64 [n]."""
+    def score_pairs(
+        self, documents: Sequence[str], summaries: Sequence[str], references: Any = (), domains: Sequence[str] = ()
+    ) -> Columns:
+        """Shares, float64 [n]; of "news" all real summaries are better."""
         self.batches.append(len(documents))
         self.summaries.extend(summaries)
         self.go.wait()
@@ -39,12 +41,14 @@ class Reader:
             raise RuntimeError("/home/somebody/secret.py failed")
         found = np.array([share(d, s) for d, s in zip(documents, summaries, strict=True)])
         none = [None] * len(found)
-        half = {"score": found / 2}
+        half = {"score": found / 2 * (np.array(domains) != "news")}
         return Columns(found, none, np.zeros(len(found), bool), {"support": found}, percentiles=half)
 
-    def explain_pairs(self, documents: Sequence[str], summaries: Sequence[str]) -> list[dict[str, Any]]:
+    def explain_pairs(
+        self, documents: Sequence[str], summaries: Sequence[str], references: Any = (), domains: Sequence[str] = ()
+    ) -> list[dict[str, Any]]:
         """Explanations as an estimator's, by the words in common."""
-        scores = self.score_pairs(documents, summaries).scores
+        scores = self.score_pairs(documents, summaries, references, domains).scores
         return [explain(*texts) for *texts, _ in zip(documents, summaries, scores, strict=True)]
 
 

@@ -56,7 +56,8 @@ def save_untrained(folder: Path, head: str, encoder: str, **how: Any) -> Path:
 
 
 def split_of(kinds: list[str], labels: list[float], documents: list[int], aspects: Any = None) -> Any:
-    """A split without texts; ``aspects`` [n, 4]: labels given of them, and a labelled summary then counts three times."""
+    """A split without texts, each document of a domain of its own; ``aspects`` [n, 4]: labels given of them, and a labelled
+    summary then counts three times."""
     import numpy as np
 
     from negsample.train.data import Split
@@ -65,7 +66,8 @@ def split_of(kinds: list[str], labels: list[float], documents: list[int], aspect
     said = None if aspects is None else np.array(aspects, np.float32).T
     return Split(
         None, None, None, np.array(documents, np.int32), numbers, np.array(labels, np.float32),  # type: ignore[arg-type]
-        np.array([names.index(kind) for kind in kinds], np.int32), names, 1, said, 1.0 if said is None else 3.0,
+        np.array([names.index(kind) for kind in kinds], np.int32), names,
+        np.array(documents, np.int32), list(map(str, range(max(documents) + 1))), 1, said, 1.0 if said is None else 3.0,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,11 +12,35 @@ from tests_support import story
 from negsample import Estimator
 from negsample.errors import InputError
 from negsample.io.read import read_examples
+from negsample.models import folder
 from negsample.negatives.recipe import parse_recipe
 from negsample.train import job
 from negsample.train.config import make_config
 from negsample.train.data import make_examples
 from negsample.train.job import make_accelerator, train
+
+
+def test_percentiles_of_each_kind_of_text_that_the_corpus_tells(config_for, tmp_path, monkeypatch):
+    monkeypatch.setattr(folder, "_FEW", 3)
+    known = {f"p{number}": ("news", "law", "")[number % 3] for number in range(60)}
+    rows = [dict(zip(("document", "summary"), story(n), strict=True)) for n in range(60)]
+    named = [{"id": name, "domain": domain, **row} for (name, domain), row in zip(known.items(), rows, strict=True)]
+    (tmp_path / "named.jsonl").write_text("".join(json.dumps(row) + "\n" for row in named))
+    config = config_for(corpus=str(tmp_path / "named.jsonl"))
+    train(config, tmp_path / "m")
+    made = json.loads((tmp_path / "m" / "percentiles.json").read_text())
+    # The held-out examples, as `generate` makes them of the same settings.
+    make_examples(config, parse_recipe("crosspair"), tmp_path / "examples")
+    examples = [e for name in ("validation", "test") for e in read_examples(tmp_path / "examples" / f"{name}.jsonl.gz")]
+    assert all(example.domain == known[example.document_id] for example in examples)
+    held = [example for example in examples if example.kind == "original"]
+    counts = Counter(example.domain for example in held)
+    assert set(made["domains"]) == {name for name, count in counts.items() if name and count >= 3} != set()
+    scores = Estimator.load(tmp_path / "m").score([e.document for e in held], [e.summary for e in held])
+    for domain, part in made["domains"].items():
+        own = sorted(score for score, example in zip(scores, held, strict=True) if example.domain == domain)
+        assert part["summaries"] == {"score": len(own)}
+        assert part["values"]["score"] == pytest.approx(own, abs=2e-5)
 
 
 @pytest.fixture

@@ -199,7 +199,8 @@ def beginning(split: Split, most: int) -> Split:
         return split
     last = split.document_of[most - 1]
     stop = most + int(np.argmax(np.append(split.document_of[most:] != last, True)))
-    columns = {name: getattr(split, name)[:stop] for name in ("document_of", "summary_of", "labels", "kinds")}
+    same = ("document_of", "summary_of", "labels", "kinds", "domains")
+    columns = {name: getattr(split, name)[:stop] for name in same}
     return replace(split, **columns, aspects=None if split.aspects is None else split.aspects[:, :stop])
 
 

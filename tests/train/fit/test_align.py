@@ -45,6 +45,7 @@ def test_the_beginning_holds_whole_documents() -> None:
     some = beginning(split, 3)
     assert some.labels.tolist() == pytest.approx([1, 0.5, 1, 0.4, 0.2])
     assert some.summary_of.tolist() == [0, 1, 2, 3, 4]
+    assert some.domains.tolist() == [0, 0, 1, 1, 1]
 
 
 def test_figures_beside_the_untrained_head() -> None:
