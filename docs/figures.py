@@ -72,7 +72,9 @@ def take(out: Path) -> None:
             x, y = (max(0, box[side] - 10) for side in "xy")
             clip = {"x": x, "y": y, "width": box["width"] + 20, "height": min(height, box["height"] + 20)}
             picture = Image.open(io.BytesIO(tab.screenshot(clip=clip, full_page=True)))
-            picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(out / f"{name}.png", optimize=True)
+            picture.convert("RGB").quantize(160, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+                out / f"{name}.png", optimize=True
+            )
         browser.close()
 
 

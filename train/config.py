@@ -91,12 +91,12 @@ class TrainConfig(Training):
     (write the ids each step saw to ``training.jsonl``). ``seed`` decides everything random.
 
     Head ``align`` alone: ``judges`` (fine-tune a judge of form and coherence, for ``judge_steps`` steps, and one of support,
-    for ``support_steps``; false: the frozen variant, trained in seconds), ``lm`` (a causal language model or an
-    encoder–decoder: folder, hub id, ``gguf:FILE`` or ``packaged``; it reads the document too, in the frame ``lm_prompt`` and
-    at most ``lm_tokens`` tokens of it, and speaks for all aspects; ``copy_lm``: the model folder gets a copy of it; refused
-    with other heads), ``epochs: 0`` (the untrained sum, without a judge); ``batch_size`` counts documents; of the other
-    settings of optimisation it heeds ``learning_rate``, ``epochs`` and ``patience``, and beside labels ``loss`` (not
-    ``bce``).
+    for ``support_steps``, which labels of support teach too; false: the frozen variant, trained in seconds), ``lm`` (a
+    causal language model or an encoder–decoder: folder, hub id, ``gguf:FILE`` or ``packaged``; it reads the document too, in
+    the frame ``lm_prompt`` and at most ``lm_tokens`` tokens of it, and speaks for all aspects; ``copy_lm``: the model folder
+    gets a copy of it; refused with other heads), ``epochs: 0`` (the untrained sum, without a judge); ``batch_size`` counts
+    documents; of the other settings of optimisation it heeds ``learning_rate``, ``epochs`` and ``patience``, and beside
+    labels ``loss`` (not ``bce``).
     """
 
     recipe: str | dict[str, float] | None = None

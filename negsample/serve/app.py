@@ -78,8 +78,8 @@ class Explanations(BaseModel):
     each input adds) and reason; document: of each sentence how far it is covered, whether that is enough (said), by which
     summary sentence, and its weight; missing: the weighty ones that are left out; summary: of each sentence its support,
     the document sentence that it rests_on, the unsupported words, where they stand (unsupported_at), its own_words that are
-    borne out (own_words_at), doubt (how likely it is untrue; null without a support judge), where repeated runs stand
-    (repeated_at), and faults; repetitions: alike sentences, and runs of words that come again.
+    borne out (own_words_at), the support judge's doubt (null without one; .5 is usual, more than .8 speaks against it), where
+    repeated runs stand (repeated_at), and faults; repetitions: alike sentences, and runs of words that come again.
     """
 
     explanations: list[dict[str, Any]]

@@ -140,7 +140,7 @@ function rest(record, one, place) {
   const pane = find("source-text");
   pane.scrollTop += found.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
   find("rests").textContent = `Sentence ${place + 1} rests on sentence ${one.rests_on + 1} of the document (support ${figure(one.support)}` +
-    `${one.doubt === null ? "" : `; untrue by ${percent(one.doubt)}`}): ` +
+    `${one.doubt === null ? "" : `; doubt ${figure(one.doubt)}`}): ` +
     cut(record.explanation.document[one.rests_on].sentence, 200);
 }
 

@@ -1,6 +1,7 @@
 """Learning from scores that were given: what is read, how it is scaled and parted, and what each head makes of it."""
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -252,6 +253,22 @@ def test_a_head_with_one_label_a_document_learns_it_by_its_error(tmp_path: Path)
     assert found is not None
     losses = [epoch["train_loss"] for epoch in found["epochs"]]
     assert losses[-1] < losses[0]
+
+
+def test_the_support_judge_learns_labels_of_support_alone(tiny_bert: Path, tmp_path: Path) -> None:
+    same = {
+        "labels": graded(tmp_path / "labels.jsonl"),
+        "head": "align",
+        "encoder": f"sentence-transformer:{tiny_bert}",
+    }
+    same |= {"judge_steps": 1, "support_steps": 2, "epochs": 1}
+    judges = []
+    for aspects in ({"support": "grade"}, {"coverage": "grade"}, {"form": "grade"}):
+        config = make_config({**same, "aspects": aspects, "label": "grade"})
+        train(config, tmp_path / "model")
+        judges.append((tmp_path / "model" / "support" / "support.safetensors").read_bytes())
+        shutil.rmtree(tmp_path / "model")
+    assert judges[0] != judges[1] == judges[2]
 
 
 def test_align_learns_aspects_and_evaluate_tells_agreement(tmp_path: Path) -> None:

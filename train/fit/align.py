@@ -31,7 +31,7 @@ from negsample.train.fit.align_features import compute_features, stored_features
 from negsample.train.fit.checkpoint import Checkpoints, Position, TrainingLog
 from negsample.train.fit.judge import MOST_DOCUMENTS, train_judge
 from negsample.train.fit.loop import Run, run_epochs
-from negsample.train.fit.support import train_support
+from negsample.train.fit.support import Judged, judged, train_support
 
 # How strongly the head is held to the sum it begins as: damage made by rule is narrower than what systems do.
 # Chosen on human judgments set apart for it (docs/recipes.md): below 0.1 the aspects agree less with people.
@@ -232,6 +232,16 @@ def originals(split: Split, most: int, *kinds: str) -> tuple[list[str], list[str
     return texts_of(documents), texts_of(summaries)
 
 
+def support_labels(split: Split) -> list[Judged]:
+    """The summaries of a split whose support was judged."""
+    if split.aspects is None:
+        return []
+    said = split.aspects[ASPECTS.index("support")]
+    rows = np.flatnonzero(split.of(LABELLED) & np.isfinite(said))
+    documents, summaries = split.read(rows)
+    return judged(texts_of(documents), texts_of(summaries), said[rows].tolist())
+
+
 def fit_align(run: Run) -> dict[str, Any]:
     """Train the judges (where ``config.judges``) and the head.
 
@@ -258,13 +268,15 @@ def fit_align(run: Run) -> dict[str, Any]:
         shares = ", ".join(f"{name} {share:.3f}" for name, share in right.items())
         tell(f"judge: {shares} of damaged stretches seen")
         begun, tokenizer = new_network(features.encoder, config.attention, config.seed, ready.SUPPORT)
+        by_people = support_labels(splits["train"])
         pairs, held_pairs = (pairs_to_damage(splits[name], MOST_DOCUMENTS) for name in ("train", "validation"))
         features.support, seen = train_support(
             accelerator, begun, tokenizer, features.encoder.fingerprint, pairs, held_pairs, config.support_steps, config.seed,
-            work,
+            work, by_people,
         )  # fmt: skip
         found = {"judge": right, "support": seen}
-        tell(f"support judge: {seen['all']:.3f} of untrue sentences doubted more than true ones")
+        also = f"; {len(by_people)} judged summaries taught it too" if by_people else ""
+        tell(f"support judge: {seen['all']:.3f} of untrue sentences doubted more than true ones{also}")
     network = network if network is not None else untrained(features.sources, config.seed)
     most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
     learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))

@@ -1,12 +1,14 @@
 """Teaching the support judge: sentences of summaries and documents against copies in which something was made untrue.
 
 What a sentence is read beside is what its document says of it; the copy is told from the original by the words that were
-changed. Innocent rewording is no damage, so that copying is never the answer. No human label is used.
+changed. Innocent rewording is no damage, so that copying is never the answer. No human label is used, unless summaries
+are given that were judged: these are read last, a summary being as untrue as its most doubted sentence.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +56,9 @@ _TRIES = 6
 # Batches whose claims are sorted by length together, so that little is padded.
 _SORTED = 20
 _PLAN = TrainConfig(optimizer="adamw", learning_rate=1e-3, weight_decay=0.01, warmup=0.06, schedule="linear")
+# Judged summaries of a step. They are shown once: shown twice they teach nothing more of other texts, and the rest is forgotten.
+_JUDGED = 14
+_BY_PEOPLE = replace(_PLAN, learning_rate=3e-4)
 _CLIP = 1.0
 _SAVE_EVERY = 25
 _EPOCHS = 3
@@ -75,6 +80,25 @@ class Claim:
     def doubtful(self) -> bool:
         """Whether it is damaged."""
         return self.kind not in (REAL, REWORDED)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A summary's ``sentences``, each after the passages that it is read beside, and how ``untrue`` it was found, in [0, 1]."""
+
+    sentences: tuple[tuple[str, str], ...]
+    untrue: float
+
+
+def judged(documents: Sequence[str], summaries: Sequence[str], support: Sequence[float]) -> list[Judged]:
+    """Summaries and what was said of their ``support``, in [0, 1]; those with no sentence that has to be read are left out."""
+    found = []
+    for document, summary, said in zip(documents, summaries, support, strict=True):
+        own = [piece.text for piece in pieces(summary)]
+        read = passages([named(piece.text, piece.speaker) for piece in pieces(document)], own)
+        if asked := tuple(question for question in zip(read, own, strict=True) if question[0]):
+            found.append(Judged(asked, 1 - said))
+    return found
 
 
 def claims(pairs: Sequence[Pair], most: int, seed: int) -> list[Claim]:
@@ -197,18 +221,29 @@ def claims_loss(
     return sentence + token, doubts.detach()
 
 
-def batches(lengths: Sequence[int], steps: int, seed: int) -> list[np.ndarray]:
-    """``steps`` batches of claims by number: each claim once before any comes again, claims of like length together."""
+def judged_loss(
+    network: SupportNetwork, tokenizer: Any, batch: Sequence[Judged], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Mean over the summaries of ``batch`` of the cross-entropy of their highest doubt, and these doubts [B]."""
+    encoded, own, _ = tokenize(tokenizer, [question for each in batch for question in each.sentences])
+    _, doubts = network(own.to(device), **{name: tensor.to(device) for name, tensor in encoded.items()})
+    highest = torch.stack([part.max() for part in doubts.split([len(each.sentences) for each in batch])])
+    target = torch.tensor([each.untrue for each in batch], dtype=torch.float32, device=device)
+    return functional.binary_cross_entropy_with_logits(highest, target), highest.detach()
+
+
+def batches(lengths: Sequence[int], steps: int, seed: int, size: int) -> list[np.ndarray]:
+    """``steps`` batches of ``size`` by number: each once before any comes again, those of like length together."""
     found: list[np.ndarray] = []
     sizes = np.asarray(lengths)
     epoch = 0
     while len(found) < steps:
         rng = generator(seed, "support-order", epoch)
         order, own = rng.permutation(len(sizes)), []
-        for start in range(0, len(order), BATCH * _SORTED):
-            part = order[start : start + BATCH * _SORTED]
+        for start in range(0, len(order), size * _SORTED):
+            part = order[start : start + size * _SORTED]
             part = part[np.argsort(sizes[part], kind="stable")]
-            own += [part[at : at + BATCH] for at in range(0, len(part), BATCH)]
+            own += [part[at : at + size] for at in range(0, len(part), size)]
         found += [own[at] for at in rng.permutation(len(own))]
         epoch += 1
     return found[:steps]
@@ -224,14 +259,16 @@ def train_support(
     steps: int,
     seed: int,
     work: Path,
+    by_people: Sequence[Judged] = (),
 ) -> tuple[SupportJudge, dict[str, float]]:
     """Train ``network``, made from the encoder with the fingerprint ``encoder``, for ``steps`` steps of ``BATCH`` claims, or as
     many as show each claim three times; goes on from the last whole checkpoint in ``work``.
 
-    The processes of ``accelerator`` share out each step's claims and come to the same weights. Returns the judge, and of each
-    kind of damage how often one of its claims on ``held_out`` pairs (of the training ones where those are too few) is
-    doubted more than one that is true ("all" of them together): AUC. The weights depend on pairs, seed and steps, not on
-    interruptions. Raises InputError where nothing can be damaged.
+    After the claims each of the summaries ``by_people`` is shown once, ``_JUDGED`` a step. The processes of ``accelerator``
+    share out each step's claims and come to the same weights. Returns the judge, and of each kind of damage how often one of
+    its claims on ``held_out`` pairs (of the training ones where those are too few) is doubted more than one that is true
+    ("all" of them together): AUC. The weights depend on pairs, labels, seed and steps, not on interruptions. Raises
+    InputError where nothing can be damaged.
     """
     from sklearn.metrics import roc_auc_score
 
@@ -250,18 +287,24 @@ def train_support(
         start = int(state["step"])
     mixed = device.type == "cpu" and fast_bf16()
     rank, size = accelerator.process_index, accelerator.num_processes
-    order = batches([len(claim.passages) + len(claim.sentence) for claim in learnt], steps, seed)
+    order = batches([len(claim.passages) + len(claim.sentence) for claim in learnt], steps, seed, BATCH)
+    lengths = [sum(map(len, chain(*each.sentences))) for each in by_people]
+    shown = batches(lengths, -(-len(by_people) // _JUDGED), seed, _JUDGED)
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     network.train()
     recent: list[float] = []
-    with Bar("support judge", steps, start) as bar:
-        for step in range(start, steps):
-            set_learning_rate(optimizer, _PLAN, step, steps)
-            batch = [learnt[place] for place in order[step]]
-            # A process without a claim takes part in the exchange, with weight 0.
+    with Bar("support judge", steps + len(shown), start) as bar:
+        for step in range(start, steps + len(shown)):
+            if step < steps:
+                set_learning_rate(optimizer, _PLAN, step, steps)
+                batch: Sequence[Any] = [learnt[place] for place in order[step]]
+            else:
+                set_learning_rate(optimizer, _BY_PEOPLE, step - steps, len(shown))
+                batch = [by_people[place] for place in shown[step - steps]]
+            # A process without a row takes part in the exchange, with weight 0.
             part = batch[rank::size] or batch[:1]
             with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
-                loss, _ = claims_loss(network, tokenizer, part, device)
+                loss = (claims_loss if step < steps else judged_loss)(network, tokenizer, part, device)[0]
             (loss * len(batch[rank::size]) / len(batch)).backward()
             sum_gradients(accelerator, network)
             nn.utils.clip_grad_norm_(trained, _CLIP)
@@ -269,7 +312,7 @@ def train_support(
             optimizer.zero_grad()
             recent = [*recent[-49:], float(loss.detach())]
             bar.advance(note=f"loss {np.mean(recent):.3f}")
-            if (step + 1) % _SAVE_EVERY and step + 1 < steps:
+            if (step + 1) % _SAVE_EVERY and step + 1 < steps + len(shown):
                 continue
             check_sound(step, float(np.mean(recent)), network)
             if not rank:

@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from lead_damage import lead, shares_that_fall
 
 from negsample.corpora import load_pairs
 from negsample.models.align.aspects import values
-from negsample.models.align.explain import explain
+from negsample.models.align.explain import _most_alike, _stretches, explain
 from negsample.models.align.reader import WordStates
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures, stack
@@ -205,6 +206,29 @@ def test_an_explanation_of_a_good_summary_finds_no_fault(features: AlignFeatures
     assert told["repetitions"] == {"sentences": [], "phrases": []}
     assert 0 not in told["missing"]
     assert sum(item["weight"] for item in told["document"]) == pytest.approx(1, abs=1e-3)
+
+
+def test_stretches_of_eight_words_begin_in_the_middle_of_the_one_before() -> None:
+    words = "a b c d e f g h i j k l m".split()
+    assert _stretches("a b c d e f g h") == ["a b c d e f g h"]
+    assert _stretches(" ".join(words)) == [" ".join(words), "a b c d e f g h", "e f g h i j k l", "i j k l m"]
+
+
+def test_what_a_stretch_of_the_summary_says_is_said() -> None:
+    class Encoder:
+        """One direction for each of "one", "two" and "three" that a text has; of different lengths."""
+
+        def encode(self, texts: Sequence[str]) -> np.ndarray:
+            return np.array([[text.split().count(word) for word in ("one", "two", "three")] for text in texts], float)
+
+    document = ["one b c d e f g h i j k two", "three", "nothing of it"]
+    summary = ["one three", "three a b c d e f g h two two"]
+    # "e … k two" is what "d … two two" is, and "three" what "three a … g" is.
+    alike, by = _most_alike(SimpleNamespace(encoder=Encoder()), document, summary)  # type: ignore[arg-type]
+    assert alike.tolist() == pytest.approx([1, 1, 0])
+    assert by[:2].tolist() == [1, 1]
+    alike, by = _most_alike(SimpleNamespace(encoder=Encoder()), ["one three three"], ["one", "three"])  # type: ignore[arg-type]
+    assert (alike.tolist(), by.tolist()) == ([pytest.approx(2 / 5**0.5)], [1])
 
 
 def test_an_explanation_tells_where_words_stand_in_the_sentence_as_it_is_shown(features: AlignFeatures) -> None:
