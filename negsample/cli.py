@@ -58,21 +58,21 @@ _FULL = ("No space left", "File too large", "quota exceeded", "PytorchStreamWrit
 
 def _fail(message: str, code: int = 2) -> None:
     say(f"negsample: {' '.join(message.split())}", error=True)
+    _end(code)
+
+
+def _end(code: int) -> None:
+    """Exit with ``code``, and no other word or code for what standard output has not taken."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        # The interpreter flushes it again when it ends; that goes nowhere instead of complaining.
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
     raise SystemExit(code)
-
-
-def _reader_gone() -> None:
-    """End without a word where the reader of standard output (head, less) has seen enough.
-
-    The exit code is 141, the shell's own for a command that a closed pipe has ended: not 0, since what was still to be
-    done (``train … | head``) is not done.
-    """
-    # The interpreter flushes standard output again when it ends; that goes nowhere instead of complaining.
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-    raise SystemExit(141)
 
 
 def main(arguments: list[str] | None = None, processes: "Processes | None" = None) -> None:
@@ -110,7 +110,9 @@ def main(arguments: list[str] | None = None, processes: "Processes | None" = Non
         # Typer makes a silent exit 1 of a broken pipe; one that breaks at the last flush comes as it is.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        _reader_gone()
+        # The reader (head, less) has seen enough: without a word, and with the shell's own code for it. Not 0, since what
+        # was still to be done (``train … | head``) is not done.
+        _end(141)
     except OSError as error:
         _fail(f"{error.filename or 'a file'}: {error.strerror or error}; check the disk and the permissions")
     except Exception as error:

@@ -147,6 +147,14 @@ class Server(uvicorn.Server):
             )
         )  # fmt: skip
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's own, which from Python 3.12 on waits for open connections whatever the second signal says."""
+        ending = asyncio.ensure_future(super().shutdown(sockets))
+        while not (await asyncio.wait([ending], timeout=0.1))[0]:
+            if self.force_exit:
+                return
+        ending.result()
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """What signals do; uvicorn's own would raise the signal again at the end."""
         self.force_exit = self.should_exit

@@ -123,7 +123,6 @@ BAD: list[tuple[Any, int, str]] = [
     (b"", 422, "the body: field required"),
     (b'{"pairs": "\xff\xfe"}', 400, "byte 11 of the body is not UTF-8; send {"),
     (b'{"pairs": [' + b"1," * 30_000 + b"1]}", 422, "pairs[0]: input should be"),
-    (b"[" * 30_000, 400, "nested too deeply; send {"),
     (b'{"pairs": ' + b"9" * 5000 + b"}", 400, "a number of too many digits; send {"),
     ({"pairs": [PAIR] * 9}, 413, "9 pairs; send at most 8 at a time"),
     ({"pairs": [{"document": "a" * 1001, "summary": "a"}]}, 413, "document has 1001 characters; at most 1000"),
@@ -145,6 +144,9 @@ def test_what_is_refused_says_what_to_do(start: Any) -> None:
         assert "\n" not in answer["error"]
     packed = service.ask("/v1/score", b"\x1f\x8b\x08", Content_Encoding="gzip")
     assert (packed[0], packed[2]["error"][:28]) == (400, "the body is packed (gzip), a")
+    # From Python 3.14 on the stack alone bounds how deep JSON may be.
+    deep = start(body=1 << 20).ask("/v1/score", b"[" * 1_000_000)
+    assert (deep[0], deep[2]["error"][:37]) == (400, "the body is nested too deeply; send {")
     assert service.ask("/v1/nothing", {})[0] == 404
     assert service.ask("/v1/score", {"pairs": [PAIR]}, Content_Type="text/plain")[0] == 422
     # None of them has harmed the service, or waits in it.
