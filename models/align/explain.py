@@ -52,8 +52,8 @@ def explain(
     from 0, of those that bear it out: their sentences have ``of``), ``unsupported`` words, ``own_words`` (not the document's,
     yet borne out: only a support judge can tell them apart), ``doubt`` (such a judge's, [0, 1]: .5 is usual where nothing is
     wrong; null without one) and ``faults`` (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else
-    ``"short"``); ``repetitions``: pairs of alike sentences, and runs of three words said again; ``lowers``: in a sentence
-    what speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where these
+    ``"short"``); ``repetitions``: pairs of alike sentences, and runs of three words said again; ``lowers``: in words what
+    speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where these
     words and runs stand: [start, stop] in characters of ``sentence``.
     """
     pair = features.view_pairs([document], [summary])[0]
@@ -127,7 +127,7 @@ def _stretches(sentence: str) -> list[str]:
 
 
 def _what_lowers(told: Mapping[str, Any]) -> str | None:
-    """In a sentence, what most speaks against the summary; None where nothing does."""
+    """In words, what most speaks against the summary; where nothing does, its lowest aspect, None where all are at least .5."""
     own = told["summary"]
     untrue = sum(bool(item["unsupported"]) if item["doubt"] is None else item["doubt"] > _DOUBTED for item in own)
     broken = sum(bool(item["faults"]) for item in own)
@@ -141,7 +141,11 @@ def _what_lowers(told: Mapping[str, Any]) -> str | None:
         f"{left:.0%} of what the document is about, by weight, is left out": max(0.0, 2 * left - 1),
     }
     worst = max(shares, key=lambda text: shares[text])
-    return worst if shares[worst] else None
+    if shares[worst]:
+        return worst
+    # Below a middling real summary's.
+    low = {name: value for name, value in told["aspects"].items() if value is not None and value < 0.5}
+    return f"{min(low, key=lambda name: low[name])}, by no single sentence's fault" if low else None
 
 
 def _of(some: int, every: Sequence[Any]) -> str:

@@ -14,7 +14,7 @@ from lead_damage import lead, shares_that_fall
 
 from negsample.corpora import load_pairs
 from negsample.models.align.aspects import values
-from negsample.models.align.explain import _most_alike, _stretches, explain
+from negsample.models.align.explain import _most_alike, _stretches, _what_lowers, explain
 from negsample.models.align.reader import WordStates
 from negsample.models.encoders import make_encoder
 from negsample.models.features.align import AlignFeatures, stack
@@ -229,6 +229,37 @@ def test_what_a_stretch_of_the_summary_says_is_said() -> None:
     assert by[:2].tolist() == [1, 1]
     alike, by = _most_alike(SimpleNamespace(encoder=Encoder()), ["one three three"], ["one", "three"])  # type: ignore[arg-type]
     assert (alike.tolist(), by.tolist()) == ([pytest.approx(2 / 5**0.5)], [1])
+
+
+@pytest.mark.parametrize(
+    ("doubts", "said", "faults", "aspects", "told"),
+    [
+        (
+            [0.9, 0.7],
+            [True, True],
+            [[], []],
+            {"form": 0.1},
+            "1 of 2 sentences says what the document does not bear out",
+        ),
+        (
+            [0.5, 0.7],
+            [True, False],
+            [[], []],
+            {"form": 0.1},
+            "70% of what the document is about, by weight, is left out",
+        ),
+        ([0.5, 0.7], [False, True], [[], ["short"]], {}, "1 of 2 sentences says what is no whole sentence"),
+        ([0.5, 0.7], [False, True], [[], []], {"form": 0.4, "support": 0.3, "coverage": None}, "support, by no single"),
+        ([0.5, 0.7], [False, True], [[], []], {"form": 0.5, "coverage": None}, "None"),
+    ],
+)
+def test_what_lowers_a_score_most_in_words(
+    doubts: list[float], said: list[bool], faults: list[list[str]], aspects: dict[str, float | None], told: str
+) -> None:
+    pieces = [{"doubt": doubt, "unsupported": [], "faults": own} for doubt, own in zip(doubts, faults, strict=True)]
+    document = [{"said": own, "weight": weight} for own, weight in zip(said, (0.3, 0.7), strict=True)]
+    found = {"summary": pieces, "document": document, "repetitions": {"sentences": []}, "aspects": aspects}
+    assert str(_what_lowers(found)).startswith(told)
 
 
 def test_an_explanation_tells_where_words_stand_in_the_sentence_as_it_is_shown(features: AlignFeatures) -> None:
