@@ -71,7 +71,7 @@ def service(model: list[str]) -> Iterator[tuple[subprocess.Popen, int]]:
             ask(http.client.HTTPConnection("127.0.0.1", port), None)
             yield process, port
         finally:
-            process.kill()
+            process.terminate()
 
 
 def ask(line: http.client.HTTPConnection, body: bytes | None) -> tuple[int, Any]:
