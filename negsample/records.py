@@ -93,8 +93,8 @@ def in_one(text: str) -> str:
 
 
 def domain_of(value: Any) -> str:
-    """The kind of text that ``value`` names, as in ``"news"``; ``""`` for what is no text of one line."""
-    return value.strip() if isinstance(value, str) and value.isprintable() else ""
+    """The kind of text that ``value`` names, as in ``"news"``, in small letters; ``""`` for what is no text of one line."""
+    return value.strip().casefold() if isinstance(value, str) and value.isprintable() else ""
 
 
 def told_document(fields: Mapping[str, Any], name: str = "document") -> Any:

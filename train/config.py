@@ -157,6 +157,11 @@ class TrainConfig(Training):
             if self.head != "align":
                 raise InputError(f"aspects: head {self.head} has one score; give label=NAME, or take head=align")
             check_keys(self.aspects, ASPECTS, "aspects")
+            for aspect, name in self.aspects.items():
+                if not isinstance(name, str) or not name:
+                    raise InputError(
+                        f"aspects: {aspect} is {name!r}; give the name of a score, as in {aspect}: relevance"
+                    )
 
     def recipe_of(self) -> Recipe | None:
         """The recipe, read; None where labels alone are learned. Raises InputError as ``parse_recipe``."""

@@ -198,4 +198,5 @@ def _given(row: Row) -> dict[str, Any]:
 
 
 def _number(row: Row, value: Any, name: str) -> float:
-    return float("nan") if is_missing(value) or value == "" else number_field(Row(row.where, {name: value}), name)
+    missing = is_missing(value) or (isinstance(value, str) and value.strip().lower() in ("", "nan"))
+    return float("nan") if missing else number_field(Row(row.where, {name: value}), name)

@@ -50,10 +50,10 @@ def explain(
     the salience); ``missing``: the places of salient sentences that the summary leaves out; ``summary``: for each sentence
     ``support`` ([0, 1]), ``rests_on`` (place of the document sentence), of several documents ``borne_out_by`` (the numbers,
     from 0, of those that bear it out: their sentences have ``of``), ``unsupported`` words, ``own_words`` (not the document's,
-    yet borne out: only a support judge can tell them apart), ``doubt`` (such a judge's, [0, 1]: .5 is usual where nothing is
-    wrong; null without one) and ``faults`` (``"no end mark"``, of fewer than five words: ``"fragment"`` without one, else
-    ``"short"``); ``repetitions``: pairs of alike sentences, and runs of three words said again; ``lowers``: in words what
-    speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where these
+    yet not held to be wrong: only a support judge can tell them apart), ``doubt`` (such a judge's, [0, 1]: .5 is usual where
+    nothing is wrong; null without one) and ``faults`` (``"no end mark"``, of fewer than five words: ``"fragment"`` without
+    one, else ``"short"``); ``repetitions``: pairs of alike sentences, and runs of three words said again; ``lowers``: in words
+    what speaks most against the summary, or null. ``unsupported_at``, ``own_words_at`` and ``repeated_at`` are where these
     words and runs stand: [start, stop] in characters of ``sentence``.
     """
     pair = features.view_pairs([document], [summary])[0]
@@ -130,12 +130,13 @@ def _what_lowers(told: Mapping[str, Any]) -> str | None:
     """In words, what most speaks against the summary; where nothing does, its lowest aspect, None where all are at least .5."""
     own = told["summary"]
     untrue = sum(bool(item["unsupported"]) if item["doubt"] is None else item["doubt"] > _DOUBTED for item in own)
-    broken = sum(bool(item["faults"]) for item in own)
+    broken = sum(bool(set(item["faults"]) - {"short"}) for item in own)
     again = len({second for _, second in told["repetitions"]["sentences"]})
     left = sum(item["weight"] for item in told["document"] if not item["said"])
     shares = {
         f"{_of(untrue, own)} what the document does not bear out": untrue / len(own),
-        f"{_of(broken, own)} what is no whole sentence": broken / len(own),
+        f"{broken} of {len(own)} sentence{'s' * (len(own) > 1)} {'is' if broken == 1 else 'are'} broken": broken
+        / len(own),
         f"{_of(again, own)} again what was said before": again / len(own),
         # Every summary leaves most of its document out.
         f"{left:.0%} of what the document is about, by weight, is left out": max(0.0, 2 * left - 1),
@@ -183,6 +184,8 @@ def _sentence(
     else:
         for begin, stop, mark in verdict.marks:
             wrong |= [mark > _WRONG and first < stop and begin < last for first, last in spans]
+        if verdict.probability > _DOUBTED:
+            wrong |= weak & new
     unsupported, apart = (
         list(dict.fromkeys(_whole(piece, *span) for span, there in zip(spans, which, strict=True) if there))
         for which in (wrong | facts, weak & new & ~wrong & ~facts)

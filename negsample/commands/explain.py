@@ -88,15 +88,16 @@ def lines(told: dict[str, Any]) -> list[str]:
         return [*out, told["reason"]]
     if told["lowers"]:
         out.append(f"what lowers it most: {told['lowers']}")
-    out.append("summary: support, and the document sentence it rests on")
+    out.append("summary: support, doubt (above .80 speaks against it), and the document sentence it rests on")
     for place, item in enumerate(told["summary"]):
-        out.append(f"  s{place} {item['support']:.2f} ← d{item['rests_on']}  {shorten(item['sentence'], 90)}")
+        doubt = "" if item["doubt"] is None else f" doubt {item['doubt']:.2f}"
+        out.append(f"  s{place} {item['support']:.2f}{doubt} ← d{item['rests_on']}  {shorten(item['sentence'], 90)}")
         if "borne_out_by" in item:
             out.append(f"       borne out by {len(item['borne_out_by'])} of {told['document'][-1]['of'] + 1} documents")
         if item["unsupported"]:
             out.append(f"       not borne out by the document: {', '.join(item['unsupported'])}")
         if item["own_words"]:
-            out.append(f"       its own words, borne out: {', '.join(item['own_words'])}")
+            out.append(f"       its own words: {', '.join(item['own_words'])}")
         if item["faults"]:
             out.append(f"       {', '.join(item['faults'])}")
     repeated = told["repetitions"]

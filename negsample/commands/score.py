@@ -186,7 +186,7 @@ def _show(shown: "list[tuple[Row, dict[str, Any]]]", aspects: Sequence[str], sum
         rows.append([str(name), " ".join(str(row.fields.get(summary_field, "")).split()), *cells])
     say_table(["record", "summary", "score", *aspects], rows, widths=widths, width=110)
     if any(found.get("percentile") is not None for _, found in shown):
-        say("%: the share of real summaries of the estimator's own corpus that score lower")
+        say("%: the share of the real summaries that the estimator knows which score lower")
 
 
 def _cell(value: float | None, share: float | None) -> str:

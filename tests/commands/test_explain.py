@@ -63,7 +63,7 @@ def test_aspects_in_scored_records(negsample, model: Path, records: Path, cls_mo
 def test_explanations_in_the_terminal_and_as_json(negsample, model: Path, records: Path, tmp_path: Path) -> None:
     explain = ("explain", "--model", model, records)
     told = negsample(*explain).stdout
-    assert "summary: support, and the document sentence it rests on" in told
+    assert "summary: support, doubt (above .80 speaks against it), and the document sentence it rests on" in told
     assert "the summary has no word" in told
     negsample(*explain, "-o", tmp_path / "out.jsonl", "--limit", 1)
     (record,) = read(tmp_path / "out.jsonl")

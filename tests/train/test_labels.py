@@ -171,6 +171,7 @@ def test_beside_damage_a_document_is_in_one_split(tmp_path: Path, pairs_file: Pa
         ({"labels": "x", "label_weight": 2}, "label_weight beside labels"),
         ({"labels": "x", "aspects": {"form": "a"}}, "head cls has one score"),
         ({"labels": "x", "aspects": {"froms": "a"}, "head": "align"}, "did you mean form"),
+        ({"labels": "x", "aspects": {"form": 5}, "head": "align"}, "form is 5; give the name of a score"),
     ],
 )
 def test_settings_that_contradict_each_other(values: dict[str, Any], told: str) -> None:
@@ -247,7 +248,7 @@ def test_a_head_with_one_label_a_document_learns_it_by_its_error(tmp_path: Path)
         document, summary = story(number)
         rows.append({"document": document, "summary": summary if number % 2 else summary[:9], "label": number % 2})
     values = {"labels": written(tmp_path / "labels.jsonl", rows), "head": "align", "judges": False, "epochs": 3}
-    with pytest.raises(InputError, match="nothing to rank; give loss=mse"):
+    with pytest.raises(InputError, match="nothing to rank; give head=align loss=mse"):
         train(make_config(values), tmp_path / "ranked")
     found = train(make_config({**values, "loss": "mse"}), tmp_path / "m")
     assert found is not None

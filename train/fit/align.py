@@ -160,10 +160,6 @@ def fit_head(
     size, epochs, prior = int(config.batch_size or 64), int(config.epochs or 0), _PRIOR
     if split.of(LABELLED).any():
         size, prior = max(1, min(size, len(ranks.documents) // _STEPS)), _PRIOR_OF_LABELS
-    if epochs and not squared and not any(map(len, ranks.pairs)):
-        raise InputError(
-            "no two labelled summaries of a document differ, so that there is nothing to rank; give loss=mse"
-        )
 
     def batches(epoch: int, _: int) -> Iterable[np.ndarray]:
         network.train()
@@ -256,6 +252,11 @@ def fit_align(run: Run) -> dict[str, Any]:
     tell = run.callbacks.say if accelerator.is_main_process else lambda _: None
     found: dict[str, Any] = {}
     fresh = network is None and config.judges and bool(config.epochs)
+    most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
+    learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))
+    if config.epochs and config.loss != "mse" and not any(map(len, rank(learnt).pairs)):
+        why = "no two labelled summaries of a document differ, so that there is nothing to rank"
+        raise InputError(f"{why}; give head=align loss=mse, and another folder")
     if fresh:
         features.judge = new_judge(features.encoder, config.attention, config.seed)
     if network is None and features.evidence is not None:
@@ -275,11 +276,13 @@ def fit_align(run: Run) -> dict[str, Any]:
             work, by_people,
         )  # fmt: skip
         found = {"judge": right, "support": seen}
-        also = f"; {len(by_people)} judged summaries taught it too" if by_people else ""
+        also = (
+            f"; {len(by_people)} judged summaries taught it too"
+            if config.aspects and "support" in config.aspects
+            else ""
+        )
         tell(f"support judge: {seen['all']:.3f} of untrue sentences doubted more than true ones{also}")
     network = network if network is not None else untrained(features.sources, config.seed)
-    most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
-    learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))
     if len(learnt) < len(splits["train"]):
         tell(f"the head learns from the first {len(learnt)} of {len(splits['train'])} examples")
     computed, held_computed = (

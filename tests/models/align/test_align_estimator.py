@@ -248,7 +248,7 @@ def test_what_a_stretch_of_the_summary_says_is_said() -> None:
             {"form": 0.1},
             "70% of what the document is about, by weight, is left out",
         ),
-        ([0.5, 0.7], [False, True], [[], ["short"]], {}, "1 of 2 sentences says what is no whole sentence"),
+        ([0.5, 0.7], [False, True], [["short"], ["fragment"]], {}, "1 of 2 sentences is broken"),
         ([0.5, 0.7], [False, True], [[], []], {"form": 0.4, "support": 0.3, "coverage": None}, "support, by no single"),
         ([0.5, 0.7], [False, True], [[], []], {"form": 0.5, "coverage": None}, "None"),
     ],
