@@ -117,7 +117,7 @@ def test_ids_are_the_files_own_or_made_of_corpus_and_texts(tmp_path: Path) -> No
     assert [p.id for p in pairs[:2]] == ["first", "7"]
     assert all(len(p.id) == 16 and int(p.id, 16) >= 0 for p in pairs[2:])
     assert pairs[0] == Pair("first", "Document 1.", "Summary 1.", "mine")
-    said = ("news", " long reviews ", 7, None, "two\nlines", "\ud800")
+    said = ("News", " long reviews ", 7, None, "two\nlines", "\ud800")
     named = load_pairs(str(lines(tmp_path / "kinds.jsonl", *(pair(n, domain=one) for n, one in enumerate(said)))))
     assert [p.domain for p in named] == ["news", "long reviews", "", "", "", ""]
     (tmp_path / "elsewhere").mkdir()
