@@ -48,12 +48,13 @@ def refuse_sharding() -> None:
 
 
 def end(code: int) -> NoReturn:
-    """End this process of a launch with exit ``code``, once all have left (``Processes``) and all is written.
+    """End this process of a launch with exit ``code``, once all have done their work and all is written.
 
     What torch's threads for the exchange do while the interpreter and its libraries are taken down ends in SIGABRT now
     and then (pytorch/gloo 514 and 388 are of that kind); nothing is left to do there, so it is left out.
     """
     atexit._run_exitfuncs()
+    sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
 

@@ -12,8 +12,7 @@ from tests_support import write_pairs
 
 # Runs ``negsample train`` and writes down the rows that this process itself computes; KILL_AT ends it in that step.
 DRIVER = """
-import json, os, signal, sys
-from negsample.cli import main
+import json, os, runpy, signal, sys
 from negsample.train.fit import loop
 
 rank, fatal = os.environ["RANK"], int(os.environ.get("KILL_AT", -1))
@@ -34,12 +33,12 @@ def train_step(*arguments):
     return total
 
 loop.train_step = train_step
-main(["train", *sys.argv[1:]])
+sys.argv[1:1] = ["train"]
+runpy.run_module("negsample", run_name="__main__")
 """
 # Dropout is another in each process; without it all is the same.
 DRIVER_OF_ALIGN = """
-import sys
-from negsample.cli import main
+import runpy, sys
 from negsample.models.align import judge
 
 init = judge.JudgeNetwork.__init__
@@ -47,7 +46,8 @@ def plain(self, encoder):
     init(self, encoder)
     self.dropout.p = 0.0
 judge.JudgeNetwork.__init__ = plain
-main(["train", *sys.argv[1:]])
+sys.argv[1:1] = ["train"]
+runpy.run_module("negsample", run_name="__main__")
 """
 EPOCHS, PER_EPOCH = 2, 5
 REINFORCE = [
