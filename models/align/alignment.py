@@ -104,8 +104,8 @@ class Alignment:
 
     ``covered`` [W], ``support`` [V]: of each word, among those of the other text; ``likeness`` [N], ``likeness_of`` [M]: of
     sentence vectors, likewise; ``focus`` [M]: of each summary sentence the weighted mean of its words' matches in one
-    document sentence and the next taken together, for the best such; ``rests_on`` [M], ``said_by`` [N]: the sentence of
-    the other text that each matches best, by both.
+    document sentence and the next taken together, for the best such; ``rests_on`` [M]: the sentence of the
+    document that each matches best, by both.
 
     Of several documents ``support``, ``likeness_of`` and ``focus`` are means over them of the best match in each: a consensus,
     which every document that bears a thing out makes higher. ``by_document`` [D, M]: the parts of ``focus``.
@@ -117,7 +117,6 @@ class Alignment:
     likeness_of: np.ndarray
     focus: np.ndarray
     rests_on: np.ndarray
-    said_by: np.ndarray
     by_document: np.ndarray
 
 
@@ -126,12 +125,11 @@ def align(document: DocumentView, summary: Text) -> Alignment:
     source = document.text
     n = len(source.pieces)
     covered = np.full(len(source.forms), -np.inf, np.float32)
-    likeness, best = np.full((2, n), -np.inf, np.float32)
-    said_by = np.zeros(n, int)
+    likeness = np.full(n, -np.inf, np.float32)
     # The first sentence of each document.
     firsts = np.flatnonzero(np.diff(source.documents, prepend=-1))
     columns = []
-    for begin, part, own_covered, by_sentence in compared(source, summary):
+    for part, own_covered, by_sentence in compared(source, summary):
         sentences = source.vectors @ part.vectors.T
         pair = by_sentence.copy()
         np.maximum(pair[:-1], by_sentence[1:], out=pair[:-1])
@@ -143,17 +141,14 @@ def align(document: DocumentView, summary: Text) -> Alignment:
         columns.append((*best_of, inside.mean(axis=0), first_best(both), inside.T))
         np.maximum(covered, own_covered, out=covered)
         np.maximum(likeness, sentences.max(axis=1), out=likeness)
-        better = both.max(axis=1) > best
-        said_by[better] = begin + both[better].argmax(axis=1)
-        np.maximum(best, both.max(axis=1), out=best)
     support, likeness_of, focus_of, rests_on, inside = map(np.concatenate, zip(*columns, strict=True))
-    return Alignment(covered, support, likeness, likeness_of, focus_of, rests_on, said_by, inside.T)
+    return Alignment(covered, support, likeness, likeness_of, focus_of, rests_on, inside.T)
 
 
-def compared(source: Text, summary: Text) -> Iterator[tuple[int, Text, np.ndarray, np.ndarray]]:
+def compared(source: Text, summary: Text) -> Iterator[tuple[Text, np.ndarray, np.ndarray]]:
     """Stretches of ``summary`` (V words) against all of ``source`` (N sentences, W words).
 
-    Of each: its first sentence; it; the best match of each source word in it, [W] (−∞ where it has no word); and of each
+    Of each: it; the best match of each source word in it, [W] (−∞ where it has no word); and of each
     of its words in each source sentence, [N, V] (−1 for a sentence without words).
     """
     units = max(1, _CELLS // max(len(source.pieces), min(len(source.forms), _BLOCK)))
@@ -171,7 +166,7 @@ def compared(source: Text, summary: Text) -> Iterator[tuple[int, Text, np.ndarra
                 inside = (source.starts >= first) & (source.starts < last)
                 rows = np.maximum.reduceat(similar, source.starts[inside] - first, axis=0)
                 by_sentence[source.worded[inside]] = rows
-        yield begin, part, covered, by_sentence
+        yield part, covered, by_sentence
 
 
 def _blocks(text: Text) -> list[tuple[int, int]]:

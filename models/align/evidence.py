@@ -137,7 +137,7 @@ class Evidence:
         later = np.flatnonzero(np.cumsum(sizes) > self.most_tokens // 2)
         best = np.full(len(sentences), -1.0)
         if pair.alignment is not None:
-            for _, part, _, by_sentence in compared(pair.document.text, pair.summary):
+            for part, _, by_sentence in compared(pair.document.text, pair.summary):
                 means = sentence_means(by_sentence, part.weights + _LEAST_WEIGHT, part, -1.0)
                 best = np.maximum(best, means.max(axis=1))
         room, chosen = self.most_tokens - self.most_tokens // 2, []

@@ -70,7 +70,7 @@ def explain(
     # The mean of the match by word vectors and by word forms.
     covered = np.clip(matches(document_view, read, found)[:, 1:].mean(axis=1), 0, 1)
     source, several = document_view.text.pieces, len(found.by_document) > 1
-    alike, said_by = _most_alike(features, source, read.pieces)
+    alike, said_by = _most_alike(features, document_view.text, read)
     said = (covered >= _COVERED) | (alike >= _SAID_ALIKE)
     likely = np.argsort(-weights, kind="stable")[: max(1, len(weights) // 4)]
     told["document"] = [
@@ -98,24 +98,28 @@ def explain(
     return {**told, "lowers": _what_lowers(told)}
 
 
-def _most_alike(
-    features: "AlignFeatures", document: Sequence[str], summary: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray]:
+def _most_alike(features: "AlignFeatures", document: Text, summary: Text) -> tuple[np.ndarray, np.ndarray]:
     """How alike the most alike stretches of each sentence of the document and of the summary are, [N] in [-1, 1]; of which
     sentence of the summary that one is, int [N]."""
-    (owner, mine), (other, its) = (
-        zip(*((place, stretch) for place, piece in enumerate(side) for stretch in _stretches(piece)), strict=True)
-        for side in (document, summary)
-    )
-    vectors = [np.asarray(features.encoder.encode(texts), np.float32) for texts in (mine, its)]
-    own, theirs = (each / np.maximum(np.linalg.norm(each, axis=1, keepdims=True), 1e-9) for each in vectors)
+    (owner, own), (other, theirs) = (_read_stretches(features, side) for side in (document, summary))
     likeness = own @ theirs.T
     best = likeness.argmax(axis=1)
-    alike, by = np.zeros(len(document), np.float32), np.zeros(len(document), int)
+    alike, by = np.zeros(len(document.pieces), np.float32), np.zeros(len(document.pieces), int)
     # The most alike of a sentence come last, and stay.
     for row in np.argsort(likeness.max(axis=1), kind="stable").tolist():
         alike[owner[row]], by[owner[row]] = likeness[row, best[row]], other[best[row]]
     return alike, by
+
+
+def _read_stretches(features: "AlignFeatures", text: Text) -> tuple[list[int], np.ndarray]:
+    """Of which sentence each stretch is, and their unit vectors [n, d]; the sentences themselves come first, read already."""
+    parts = [(place, part) for place, piece in enumerate(text.pieces) for part in _stretches(piece)[1:]]
+    if not parts:
+        return list(range(len(text.pieces))), text.vectors
+    places, texts = zip(*parts, strict=True)
+    vectors = np.asarray(features.encoder.encode(texts), np.float32)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return [*range(len(text.pieces)), *places], np.concatenate([text.vectors, vectors])
 
 
 def _stretches(sentence: str) -> list[str]:
@@ -134,10 +138,9 @@ def _what_lowers(told: Mapping[str, Any]) -> str | None:
     again = len({second for _, second in told["repetitions"]["sentences"]})
     left = sum(item["weight"] for item in told["document"] if not item["said"])
     shares = {
-        f"{_of(untrue, own)} what the document does not bear out": untrue / len(own),
-        f"{broken} of {len(own)} sentence{'s' * (len(own) > 1)} {'is' if broken == 1 else 'are'} broken": broken
-        / len(own),
-        f"{_of(again, own)} again what was said before": again / len(own),
+        f"{_of(untrue, own, 'says', 'say')} what the document does not bear out": untrue / len(own),
+        f"{_of(broken, own, 'is', 'are')} broken": broken / len(own),
+        f"{_of(again, own, 'says', 'say')} again what was said before": again / len(own),
         # Every summary leaves most of its document out.
         f"{left:.0%} of what the document is about, by weight, is left out": max(0.0, 2 * left - 1),
     }
@@ -149,8 +152,8 @@ def _what_lowers(told: Mapping[str, Any]) -> str | None:
     return f"{min(low, key=lambda name: low[name])}, by no single sentence's fault" if low else None
 
 
-def _of(some: int, every: Sequence[Any]) -> str:
-    return f"{some} of {len(every)} sentence{'s' if len(every) > 1 else ''} say{'s' if some == 1 else ''}"
+def _of(some: int, every: Sequence[Any], one: str, several: str) -> str:
+    return f"{some} of {len(every)} sentence{'s' if len(every) > 1 else ''} {one if some == 1 else several}"
 
 
 def _sentence(

@@ -147,11 +147,16 @@ class _InMemory(Checkpoints):
 
 
 def fit_head(
-    run: Run, network: Align, train: tuple[Split, list[Compared]], validation: tuple[Split, list[Compared]]
+    run: Run,
+    network: Align,
+    ranks: Ranked,
+    train: tuple[Split, list[Compared]],
+    validation: tuple[Split, list[Compared]],
 ) -> None:
-    """Train ``network`` in place with Adam over batches of documents; the weights best on ``validation`` at the end."""
+    """Train ``network`` in place with Adam over batches of documents, by the ``ranks`` of ``train``; the weights best on
+    ``validation`` at the end."""
     config, (split, computed), (held_split, held_computed) = run.config, train, validation
-    ranks, held = rank(split), rank(held_split)
+    held = rank(held_split)
     position, kept = Position(), _InMemory(network)
     log = TrainingLog(run.work / "training.jsonl", run.callbacks)
     log.rewind(position)
@@ -254,7 +259,8 @@ def fit_align(run: Run) -> dict[str, Any]:
     fresh = network is None and config.judges and bool(config.epochs)
     most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
     learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))
-    if config.epochs and config.loss != "mse" and not any(map(len, rank(learnt).pairs)):
+    ranks = rank(learnt)
+    if config.epochs and config.loss != "mse" and not any(map(len, ranks.pairs)):
         why = "no two labelled summaries of a document differ, so that there is nothing to rank"
         raise InputError(f"{why}; give head=align loss=mse, and another folder")
     if fresh:
@@ -276,11 +282,8 @@ def fit_align(run: Run) -> dict[str, Any]:
             work, by_people,
         )  # fmt: skip
         found = {"judge": right, "support": seen}
-        also = (
-            f"; {len(by_people)} judged summaries taught it too"
-            if config.aspects and "support" in config.aspects
-            else ""
-        )
+        by_labels = "support" in (config.aspects or ())
+        also = f"; {len(by_people)} judged summaries taught it too" if by_labels else ""
         tell(f"support judge: {seen['all']:.3f} of untrue sentences doubted more than true ones{also}")
     network = network if network is not None else untrained(features.sources, config.seed)
     if len(learnt) < len(splits["train"]):
@@ -290,7 +293,7 @@ def fit_align(run: Run) -> dict[str, Any]:
         for name, split in (("train", learnt), ("validation", held))
     )
     if accelerator.is_main_process:
-        fit_head(run, network, (learnt, computed), (held, held_computed))
+        fit_head(run, network, ranks, (learnt, computed), (held, held_computed))
     run.parts.network, run.parts.options = network, {"sources": features.sources}
     return found
 

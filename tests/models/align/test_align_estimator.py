@@ -221,13 +221,17 @@ def test_what_a_stretch_of_the_summary_says_is_said() -> None:
         def encode(self, texts: Sequence[str]) -> np.ndarray:
             return np.array([[text.split().count(word) for word in ("one", "two", "three")] for text in texts], float)
 
-    document = ["one b c d e f g h i j k two", "three", "nothing of it"]
-    summary = ["one three", "three a b c d e f g h two two"]
+    def read(*pieces: str) -> SimpleNamespace:
+        vectors = Encoder().encode(pieces)
+        return SimpleNamespace(pieces=pieces, vectors=vectors / np.maximum(np.linalg.norm(vectors, axis=1)[:, None], 1))
+
+    document = read("one b c d e f g h i j k two", "three", "nothing of it")
+    summary = read("one three", "three a b c d e f g h two two")
     # "e … k two" is what "d … two two" is, and "three" what "three a … g" is.
     alike, by = _most_alike(SimpleNamespace(encoder=Encoder()), document, summary)  # type: ignore[arg-type]
     assert alike.tolist() == pytest.approx([1, 1, 0])
     assert by[:2].tolist() == [1, 1]
-    alike, by = _most_alike(SimpleNamespace(encoder=Encoder()), ["one three three"], ["one", "three"])  # type: ignore[arg-type]
+    alike, by = _most_alike(SimpleNamespace(encoder=Encoder()), read("one three three"), read("one", "three"))  # type: ignore[arg-type]
     assert (alike.tolist(), by.tolist()) == ([pytest.approx(2 / 5**0.5)], [1])
 
 
