@@ -248,8 +248,16 @@ def test_a_head_with_one_label_a_document_learns_it_by_its_error(tmp_path: Path)
         document, summary = story(number)
         rows.append({"document": document, "summary": summary if number % 2 else summary[:9], "label": number % 2})
     values = {"labels": written(tmp_path / "labels.jsonl", rows), "head": "align", "judges": False, "epochs": 3}
-    with pytest.raises(InputError, match="nothing to rank; give head=align loss=mse"):
+    with pytest.raises(InputError, match=r"in the split train differ, .* nothing to rank; give head=align loss=mse"):
         train(make_config(values), tmp_path / "ranked")
+    # Where those of the training differ, and those that tell when to stop do not.
+    part = (known := labels_of(values["labels"])[0]).part(0)
+    first = {known.pairs[k].document for k in range(30) if part[known.index.document[k]] == 0}
+    more = [{**row, "summary": "Nothing.", "label": 0.5} for row in rows if row["document"] in first]
+    written(tmp_path / "labels.jsonl", [*rows, *more])
+    with pytest.raises(InputError, match="in the split validation differ"):
+        train(make_config(values), tmp_path / "unranked")
+    written(tmp_path / "labels.jsonl", rows)
     found = train(make_config({**values, "loss": "mse"}), tmp_path / "m")
     assert found is not None
     losses = [epoch["train_loss"] for epoch in found["epochs"]]

@@ -18,7 +18,6 @@ from negsample.train.config import make_config
 from negsample.train.fit import checkpoint, loop
 from negsample.train.job import train
 
-
 # Runs ``negsample train``, which holds itself once nine steps are in its log.
 HELD = """
 import os, runpy, signal, sys
