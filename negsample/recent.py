@@ -34,8 +34,8 @@ class Recent(Generic[K, V]):
 
     def values(self, keys: Sequence[K], work: Callable[[list[K]], Iterable[V]]) -> list[V]:
         """The values of ``keys``, in order: those that are not kept are worked out by ``work``, together. Then ``trim``."""
-        new = self.missing(keys)
-        self.add(new, work(new))
+        if new := self.missing(keys):
+            self.add(new, work(new))
         found = self.find(keys)
         self.trim()
         return found

@@ -138,11 +138,10 @@ class Extractor:
         split = [sentences_of(document) for document in new]
         if empty := [document for document, (found, _) in zip(new, split, strict=True) if not found]:
             raise InputError(f"a document has no sentence ({empty[0][:40]!r}); leave it out")
-        every = list(dict.fromkeys(sentence for found, _ in split for sentence in found))
-        vectors = self._cache.rows(every)
-        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        row = {sentence: number for number, sentence in enumerate(every)}
-        return [ReadDocument(own, counts, vectors[[row[one] for one in own]]) for own, counts in split]
+        vectors = self._cache.rows([sentence for found, _ in split for sentence in found])
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        parts = np.split(vectors, np.cumsum([len(found) for found, _ in split])[:-1])
+        return [ReadDocument(*texts, own) for texts, own in zip(split, parts, strict=True)]
 
     def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """What the network takes of documents, padded to the one with most sentences."""

@@ -160,6 +160,14 @@ def test_beside_damage_a_document_is_in_one_split(tmp_path: Path, pairs_file: Pa
     for name in SPLITS:
         assert found.get(f"labelled-{name}", set()) <= found[name]
     assert made["recipe"].startswith("delete+2*labels(score=grade[1..5]@")
+    # Two of others, which would be too few to be split.
+    rows = [{"document": story(n)[0], "summary": text, "grade": n} for n in (70, 71) for text in ("Yes.", "No.")]
+    config = make_config({**values, "recipe": "delete", "labels": written(tmp_path / "few.jsonl", rows)})
+    few = make_examples(config, config.recipe_of(), tmp_path / "few")
+    assert [few["splits"][name]["labelled"] for name in SPLITS] == [4, 0, 0]
+    alone = make_config({"labels": config.labels, "label": "grade", "head": "fc"})
+    with pytest.raises(InputError, match="has 2 documents and 3 splits are wanted"):
+        make_examples(alone, None, tmp_path / "alone")
     assert any("a labelled summary counts 2 times" in line for line in made["labels"]["told"])
 
 
