@@ -135,6 +135,7 @@ def test_parquet_columns_that_are_empty_at_first(tmp_path: Path) -> None:
         ([{"a": 1}], [{"c": 1}], (1000,)),
         (1, "text", (1, 1000)),
         (True, [1], (1, 1000)),
+        ([1], [1, "a"], (1, 1000)),
     ],
 )
 def test_parquet_values_that_do_not_fit_are_refused_and_none_is_dropped(
