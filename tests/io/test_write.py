@@ -318,7 +318,7 @@ def test_standard_output_and_a_reader_that_leaves() -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=30) == 7
+        assert process.wait(timeout=120) == 7
 
 
 def test_what_came_before_an_error_is_on_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
