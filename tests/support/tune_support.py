@@ -33,7 +33,8 @@ FORK = multiprocessing.get_context("fork")
 
 
 class Stub:
-    """A trainer: three epochs of ``seconds`` each; every start, epoch and end is a line of ``log``."""
+    """A trainer: three epochs of ``seconds`` each; a line of ``log`` tells every start, rest in an epoch, its going on,
+    epoch and end. Whose last line is a rest has told the study nothing of that epoch yet."""
 
     def __init__(self, log: Path, seconds: float = 0.02) -> None:
         self.log, self.seconds = log, seconds
@@ -47,7 +48,9 @@ class Stub:
         first = int(place.read_text()) if place.exists() else 0
         losses = [abs(config.learning_rate - 1e-3) + 1 / (epoch + 1) for epoch in range(3)]
         for epoch in range(first, 3):
+            self.write(f"rest {epoch}", folder, settings)
             time.sleep(self.seconds)
+            self.write(f"on {epoch}", folder, settings)
             callbacks.after_epoch(epoch, losses[epoch])
             place.write_text(str(epoch + 1))
             self.write(f"epoch {epoch}", folder, settings)
