@@ -18,7 +18,7 @@ import numpy as np
 
 import negsample
 from negsample.errors import InputError
-from negsample.io.files import atomic_json, file_digest
+from negsample.io.files import atomic_json, file_digest, share_weights
 from negsample.models.build import Parts, load_parts
 from negsample.models.language.model_files import DAMAGED, load_weights, telling
 from negsample.models.precision import to_bf16
@@ -84,6 +84,7 @@ def save_folder(
                 shutil.rmtree(target)
             os.replace(path, target)
         atomic_json(folder / "config.json", description)
+        share_weights(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

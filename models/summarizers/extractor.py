@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from negsample.errors import InputError
-from negsample.io.files import atomic_json, file_digest
+from negsample.io.files import atomic_json, file_digest, share_weights
 from negsample.models.batching import pad
 from negsample.models.embedding_cache import EmbeddingCache
 from negsample.models.encoders import Encoder, load_encoder
@@ -208,6 +208,7 @@ class Extractor:
         about = {"model_type": KIND, "encoder": self.encoder.save(folder / "encoder"), "budget": asdict(self.budget)}
         digest = file_digest(folder / "model.safetensors").hex()
         atomic_json(folder / "config.json", {**about, "weights_sha256": digest, **facts})
+        share_weights(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Extractor":

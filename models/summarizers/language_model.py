@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from negsample.errors import InputError
-from negsample.io.files import atomic_json
+from negsample.io.files import atomic_json, share_weights
 from negsample.io.read import SAMPLE_PATH
 from negsample.models.language.language_model import lm_folder, load_lm
 from negsample.models.language.model_files import DAMAGED, quiet, telling
@@ -224,6 +224,7 @@ class LanguageSummarizer:
             atomic_json(folder / ABOUT, asdict(self.limits))
             atomic_json(folder / "negsample.json", facts)
             self.network.model.save_pretrained(folder)
+        share_weights(folder)
 
 
 def load_summarizer(model: str) -> Extractor | LanguageSummarizer:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tiny_lm
 import torch
+from tests_support import unlike_new
 
 from negsample.errors import InputError
 from negsample.models.summarizers.language_model import ABOUT, END, LanguageSummarizer, Limits, load_summarizer
@@ -87,6 +88,7 @@ def test_samples_have_the_models_probabilities_among_the_most_probable_tokens(su
 
 def test_a_saved_folder_writes_the_same(summarizer: LanguageSummarizer, tmp_path: Path) -> None:
     summarizer.save(tmp_path / "out", {"reward": "words"})
+    assert unlike_new(tmp_path / "out") == []
     again = LanguageSummarizer.load(str(tmp_path / "out"))
     assert again.limits == summarizer.limits
     assert again.summarize(DOCUMENTS) == summarizer.summarize(DOCUMENTS)
