@@ -202,8 +202,8 @@ def save_fitted(estimator: Estimator, fitted: Fitted, folder: Path, card: str) -
     stay = set(estimator._own_aspects) & set(kept.get("", ()))
     new = {name: column for name, column in named.items() if name not in stay}
     told = percentiles_of(new, "sample", [pair.domain for pair in pairs])
-    for domain, known in kept.items():
-        if values := {name: column.tolist() for name, column in known.items() if name in stay}:
-            part = told["domains"].setdefault(domain, {"values": {}}) if domain else told
-            part["values"] |= values
+    own = {domain: {name: known[name].tolist() for name in known if name in stay} for domain, known in kept.items()}
+    told["values"] |= own.pop("", {})
+    for domain, values in own.items():
+        told["domains"].setdefault(domain, {"values": {}})["values"] |= values
     save_folder(estimator.parts, folder, facts, card, told if told["values"] else None)

@@ -9,7 +9,6 @@ scale: 0.5 is a middling real summary, and equal steps are equal shares of real 
 import json
 import os
 import shutil
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 
 import negsample
 from negsample.errors import InputError
-from negsample.io.files import atomic_json, file_digest
+from negsample.io.files import atomic_json, file_digest, share_weights
 from negsample.models.build import Parts, load_parts
 from negsample.models.language.model_files import DAMAGED, load_weights, telling
 from negsample.models.precision import to_bf16
@@ -53,7 +52,9 @@ def save_folder(
 
     assert parts.network is not None
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f".draft-{uuid.uuid4().hex}"
+    draft = folder / ".draft"
+    # What one that was killed has left.
+    shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     try:
         settings = parts.features.save(draft)
@@ -83,6 +84,7 @@ def save_folder(
                 shutil.rmtree(target)
             os.replace(path, target)
         atomic_json(folder / "config.json", description)
+        share_weights(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -12,7 +12,8 @@ import logging
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from negsample.errors import InputError, RecordError
+from negsample.errors import InputError, RecordError, one_line
 from negsample.io.files import atomic_json, has_known_ending
 from negsample.io.read import NoRecordsError, Row, is_saved, read_rows
 from negsample.io.run_record import Stopwatch, versions, work_folder
@@ -43,19 +44,17 @@ _HEAD = 1000
 _LONGEST = 4
 # What a part counted, among the metadata of its file.
 _COUNTS = b"negsample"
-_COUNTED = ("cut", "bad", "replaced", "removed", "unread", "kinds", "domains")
+_COUNTED = ("cut", "bad", "replaced", "removed", "unread", "kinds", "domains", "unknown")
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A file, as its name can be opened; ``key`` changes when the file does."""
 
     name: str
     key: str
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Records ``start`` to ``stop`` of a file, counted from 0, ``stop`` left out."""
 
     source: Source
@@ -95,8 +94,8 @@ def sources_of(name: str) -> list[Source]:
 
 
 def _unreadable(name: str, error: Exception) -> InputError:
-    told = "no such file or folder" if isinstance(error, FileNotFoundError) else str(error) or type(error).__name__
-    return InputError(f"{name}: can't be read ({' '.join(told.split())[:200]}); check the name")
+    told = "no such file or folder" if isinstance(error, FileNotFoundError) else one_line(error)
+    return InputError(f"{name}: can't be read ({told}); check the name")
 
 
 def _rows(name: str) -> Iterator[Row]:
@@ -160,8 +159,8 @@ def output_schema(schemas: Sequence[Any], scorer: Scorer, settings: Settings) ->
     try:
         kept = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowException, ValueError) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise InputError(f"the files hold different things in one column ({reason}); make them one type") from error
+        told = one_line(error, 300)
+        raise InputError(f"the files hold different things in one column ({told}); make them one type") from error
     own = {settings.called(name): pa.string() if name == "reason" else pa.float64() for name in scorer.columns}
     return told_schema(pa.schema([*(field for field in kept if field.name not in own), *own.items()]))
 
@@ -171,8 +170,7 @@ def score_part(scorer: Scorer, part: Part, rows: Sequence[Row], out: Path, schem
     tally, records = Tally(), list[dict[str, Any]]()
     for chunk, columns in scored_chunks(scorer, chunks(rows), settings):
         tally.add(columns)
-        scored = [row for row, gone in zip(chunk, np.isnan(columns.scores), strict=True) if not gone]
-        look(scored, scorer, settings, tally)
+        look(chunk, columns.scores, scorer, settings, tally)
         records += records_of(chunk, columns, tally, settings, nested=False)
     counts = json.dumps({name: getattr(tally, name) for name in _COUNTED})
     with open_writer(out / part.file, schema=schema.with_metadata({_COUNTS: counts})) as writer:
@@ -192,9 +190,6 @@ def count_part(path: Path, settings: Settings, *tallies: Tally) -> None:
         tally.cut += counts["cut"]
         for name in _COUNTED[1:]:
             getattr(tally, name).update(counts[name])
-
-
-# --- Ray
 
 
 class Done(NamedTuple):
@@ -225,6 +220,8 @@ def score_on_ray(
     Raises InputError for the first mistake that is met (bad records are passed over where settings say so, and files that
     are damaged are then read as far as they go and told in ``unread``), and where Ray fails.
     """
+    import pyarrow.parquet as pq
+
     watch = Stopwatch()
     found = {name: sources_of(name) for name in inputs}
     files = [source for own in found.values() for source in own]
@@ -246,6 +243,9 @@ def score_on_ray(
         try:
             with _cluster(address) as (make, room):
                 schema = output_schema(_heads(files, settings, unread), scorer, settings)
+                for path in out.glob("*.parquet"):
+                    if pq.read_schema(path) != schema:  # of before a file with other columns came
+                        path.unlink()
                 # The actors have their own.
                 del scorer
                 actors = [make.remote(load, out, schema, settings) for _ in range(min(workers or room, room))]
@@ -263,9 +263,8 @@ def score_on_ray(
                 path.unlink()
         whole, tallies = Tally(), {name: Tally() for name in inputs}
         for name, own in found.items():
-            for source in own:
-                for part in sorted(done[source], key=lambda part: part.start):
-                    count_part(out / part.file, settings, whole, tallies[name])
+            for part in sorted(part for source in own for part in done[source]):
+                count_part(out / part.file, settings, whole, tallies[name])
         summary = {**_figures(whole), "inputs": {name: _figures(tally) for name, tally in tallies.items()}}
         summary |= {"unread": unread, "parts": len(names), "signature": signature}
         atomic_json(out / SUMMARY, summary | {"versions": versions(), "seconds": watch.seconds})
@@ -332,8 +331,7 @@ class _Worker:
     """Actor: scores parts. A mistake in a user's data is an answer; raised, it would be Ray's trace."""
 
     def __init__(self, load: Callable[[], Scorer], out: Path, schema: Any, settings: Settings) -> None:
-        self._load, self._out, self._schema, self._settings = load, out, schema, settings
-        self._scorer: Scorer | None = None
+        self._load, self._out, self._schema, self._settings = cache(load), out, schema, settings
 
     def work(self, read: tuple[Any, Any]) -> tuple[Any, InputError | None]:
         """Score what ``_read`` has read; (part or file, what was wrong)."""
@@ -343,13 +341,11 @@ class _Worker:
         try:
             # It may have been done by an actor that died before it could answer.
             if rows and not (self._out / part.file).exists():
-                if self._scorer is None:
-                    self._scorer = self._load()
-                score_part(self._scorer, part, rows, self._out, self._schema, self._settings)
+                score_part(self._load(), part, rows, self._out, self._schema, self._settings)
         except InputError as error:
             return part, error
         except Exception as error:  # of a model or a metric
-            told = f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
+            told = f"{type(error).__name__}: {one_line(error, 500)}"
             return part, InputError(f"{part.source.name}, records {part.start + 1} to {part.stop}: {told}")
         return part, None
 
@@ -359,15 +355,12 @@ def _heads(files: Sequence[Source], settings: Settings, unread: dict[str, str]) 
     ray = _ray()
     read = ray.remote(head_schema)
     found = ray.get([read.remote(source, settings) for source in files])
-    schemas = []
     for source, head in zip(files, found, strict=True):
-        if not isinstance(head, InputError):
-            schemas.append(head)
-        elif not isinstance(head, NoRecordsError):
+        if isinstance(head, InputError) and not isinstance(head, NoRecordsError):
             _tell(source, head, settings, unread)
-    if not schemas:
-        raise found[0]
-    return schemas
+    if schemas := [head for head in found if not isinstance(head, InputError)]:
+        return schemas
+    raise found[0]
 
 
 def _tell(source: Source, error: InputError, settings: Settings, unread: dict[str, str]) -> None:

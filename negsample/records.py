@@ -94,7 +94,8 @@ def in_one(text: str) -> str:
 
 def domain_of(value: Any) -> str:
     """The kind of text that ``value`` names, as in ``"news"``, in small letters; ``""`` for what is no text of one line."""
-    return value.strip().casefold() if isinstance(value, str) and value.isprintable() else ""
+    name = value.strip() if isinstance(value, str) else ""
+    return name.casefold() if name.isprintable() else ""
 
 
 def told_document(fields: Mapping[str, Any], name: str = "document") -> Any:

@@ -71,12 +71,13 @@ def suggestion(name: str, known: list[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
 
 
-def check_keys(given: Iterable[Any], known: Iterable[str], where: str) -> None:
+def check_keys(given: Iterable[Any], known: Iterable[str], where: str = "") -> None:
     """InputError for the first key of ``given`` that is not ``known``, with the nearest that is; ``where`` it stands."""
     names = list(known)
     for key in given:
         if key not in names:
-            raise InputError(f"{where}: unknown key {key!r}; {suggestion(str(key), names)}")
+            told = f"unknown key {key!r}; {suggestion(str(key), names)}"
+            raise InputError(f"{where}: {told}" if where else told)
 
 
 def distinct(names: list[Any], what: str, advice: str = "give it once") -> list[Any]:

@@ -134,41 +134,39 @@ def _converted(value: Any, kind: Any, at: str) -> Any:
     return value if kind is Any or type(value) is origin else _REFUSED
 
 
-def make_settings(settings: type[S], values: Mapping[str, Any], where: str) -> S:
+def make_settings(settings: type[S], values: Mapping[str, Any], where: str = "") -> S:
     """Return checked settings from plain values; null stands for the default.
 
-    Raises InputError, which begins with ``where`` and names the key, for an unknown key (with the nearest known one), a
-    wrong type, a value out of range, and what ``check`` refuses.
+    Raises InputError, which begins with ``where`` (if that is given) and names the key, for an unknown key (with the nearest
+    known one), a wrong type, a value out of range, and what ``check`` refuses.
     """
     known = field_types(settings)
-    check_keys(values, known, where)
-    given = {key: value for key, value in values.items() if value is not None}
-    made = {key: convert(value, known[key], f"{where}: {key}") for key, value in given.items()}
-    for field in dataclasses.fields(settings):
-        value = made.get(field.name, 0)
-        for name, bound in field.metadata.items() if field.name in made else ():
-            fits = {"least": value >= bound, "above": value > bound, "most": value <= bound, "below": value < bound}
-            if not fits[name]:
-                raise InputError(f"{where}: {field.name} must be {_BOUNDS[name]} {bound:g}, not {value!r}")
-    found = settings(**made)
     try:
+        check_keys(values, known)
+        made = {key: convert(value, known[key], key) for key, value in values.items() if value is not None}
+        for field in dataclasses.fields(settings):
+            value = made.get(field.name, 0)
+            for name, bound in field.metadata.items() if field.name in made else ():
+                fits = {"least": value >= bound, "above": value > bound, "most": value <= bound, "below": value < bound}
+                if not fits[name]:
+                    raise InputError(f"{field.name} must be {_BOUNDS[name]} {bound:g}, not {value!r}")
+        found = settings(**made)
         found.check()
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error}" if where else str(error)) from None
     return found
 
 
 def read_settings(settings: type[S], path: str | Path | None, words: Sequence[str], command: str) -> S:
     """Return the settings of ``command`` from a YAML file (or the defaults), then ``key=value`` words, the later winning.
 
-    Raises InputError as ``read_file`` and ``make_settings``.
+    Raises InputError as ``read_file`` and ``make_settings``; what words make wrong is told by their keys alone.
     """
     given = read_words(words)
-    if path is None:
-        return make_settings(settings, given, "key=value")
-    values = read_file(path, command)
-    found = make_settings(settings, values, str(path))
-    return make_settings(settings, {**values, **given}, f"{path} with {' '.join(words)}") if words else found
+    values = {} if path is None else read_file(path, command)
+    if path is not None:
+        make_settings(settings, values, str(path))
+    return make_settings(settings, {**values, **given})
 
 
 def read_file(path: str | Path, command: str = "") -> dict[str, Any]:
@@ -209,17 +207,19 @@ def read_mapping(path: Path, where: str, hint: str = "must hold key: value lines
 def read_words(words: Sequence[str]) -> dict[str, Any]:
     """Return ``key=value`` words as a mapping, their values read as YAML: ``limit=500``, ``corpus=[a.jsonl,b.jsonl]``.
 
-    Raises InputError for a word without ``=``.
+    Raises InputError for a word without ``=``, and for a key that comes twice.
     """
     values: dict[str, Any] = {}
     for word in words:
-        key, equals, text = word.partition("=")
+        name, equals, text = word.partition("=")
         if not equals:
             raise InputError(f"{word!r}: expected key=value, such as limit=500")
+        if (key := name.strip()) in values:
+            raise InputError(f"{key} is given twice; give it once (several values: {key}=[ONE,OTHER])")
         try:
-            values[key.strip()] = yaml.load(text, _Loader) if text.strip() else None
+            values[key] = yaml.load(text, _Loader) if text.strip() else None
         except yaml.YAMLError:
-            values[key.strip()] = text
+            values[key] = text
     return values
 
 

@@ -188,6 +188,15 @@ def test_a_driver_that_is_killed_and_a_second_start(cluster, tmp_path):
     assert [record["id"] for record in records(out)] == list(range(9))
 
 
+def test_parts_have_the_columns_of_a_file_that_came_later(tmp_path):
+    write(tmp_path / "in" / "b.jsonl", range(4))
+    score_on_ray(words_of, [str(tmp_path / "in")], tmp_path / "out", STOP, workers=1)
+    write_table(tmp_path / "in" / "a.jsonl", [{"id": 9, "document": "d", "summary": "s", "more": 1}], [])
+    score_on_ray(words_of, [str(tmp_path / "in")], tmp_path / "out", STOP, workers=1)
+    assert [record["more"] for record in records(tmp_path / "out")] == [None] * 4 + [1]
+    assert len({str(pq.read_schema(path).names) for path in (tmp_path / "out").glob("*.parquet")}) == 1
+
+
 def test_a_damaged_file_among_good_ones(tmp_path, negsample):
     write(tmp_path / "in" / "a.parquet", range(6))
     write(tmp_path / "b.jsonl", range(6, 300))

@@ -86,10 +86,14 @@ def test_words_win_over_the_file_and_null_is_the_default(tmp_path):
     path.write_text("leaves: oolong\nminutes: 4e0\ncups: 2\n")
     made = read_settings(Tea, path, ["minutes=7", "sugar=no", "leaves=[a, b]", "cups=null"], "tea")
     assert made == Tea(["a", "b"], 7.0, None, "no")
-    with pytest.raises(InputError, match=r"^.*tea\.yaml with cups=0: cups"):
-        read_settings(Tea, path, ["cups=0"], "tea")
-    with pytest.raises(InputError, match="'cups': expected key=value"):
-        read_settings(Tea, None, ["cups"], "tea")
+    for given in (path, None):  # a word is told by its key, whatever file it stands beside
+        with pytest.raises(InputError, match=r"^cups must be at least 1, not 0$"):
+            read_settings(Tea, given, ["cups=0"], "tea")
+        with pytest.raises(InputError, match=r"^unknown key 'cup'; did you mean cups\?$"):
+            read_settings(Tea, given, ["cup=1"], "tea")
+    for words, told in ((["cups"], "'cups': expected key=value"), (["cups=1", "cups =2"], "cups is given twice")):
+        with pytest.raises(InputError, match=told):
+            read_settings(Tea, None, words, "tea")
 
 
 def test_no_is_a_language_and_keys_are_text(tmp_path):

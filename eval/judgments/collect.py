@@ -84,10 +84,11 @@ class Collector:
 
     def add(self, row: Judged, where: str) -> None:
         """Keep ``row``, or count why not: no score, its document and system kept before, another text of its document."""
-        key = (row.dataset, row.document_id, row.system, row.by)
+        key = (row.dataset, row.document_id, row.system or f"\n{row.summary}", row.by)
         texts = tuple(sorted(map(document_key, row.documents)))
         if key in self._seen:
-            self.note("the same document and system again (the first row is kept)", where)
+            told = "system" if row.system else "summary"
+            self.note(f"the same document and {told} again (the first row is kept)", where)
         elif not (row.scores or self.unjudged):
             self.note("no usable human score", where)
         elif self._texts.setdefault(key[:2], texts) != texts:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ import numpy as np
 from negsample.errors import InputError, RecordError
 from negsample.eval.judgments.collect import Collector, Unusable, finite, name_field
 from negsample.io.read import Row, document_field, read_rows, text_field, texts_field
-from negsample.records import PEOPLE, Judged, documents_of
+from negsample.records import PEOPLE, Judged, document_key, documents_of
 from negsample.registry import suggestion
 
 HALVES = ("tune", "report")
@@ -36,21 +36,26 @@ def load(path: str, unusable: Unusable, columns: Sequence[str] = (), *, unjudged
     In CSV and TSV the lists, ``scores`` and ``annotators`` are JSON text. Where no row has either, each human score has a
     field of its own: those named ``columns``, else every other field of which most values are numbers, which is told. A
     score that is not a finite number is left out of its row and counted; a row that lacks a field, or has no score left, is
-    left out and counted. Raises InputError for a column that there is not.
+    left out and counted. Where no row has a ``system`` it is "", and where none has an id of its document, documents go by their
+    texts, which is told. Raises InputError for a column that there is not.
 
     Records with ``a``, ``b`` and ``choice`` are choices between two summaries instead (see `_chosen`). With ``unjudged``,
-    summaries without any score are rows too, and no field is one unless it is named.
+    summaries without any score are rows too, all with a ``system``, and no field is one unless it is named.
     """
     dataset = Path(path).name.split(".")[0]
     rows = list(read_rows(path))
+    names = {name for row in rows for name in row.fields}
+    if not names & {"document_id", "doc_id"}:
+        unusable.told.append("no row has a 'document_id': those of one text are of one document")
     if any({"a", "b", "choice"} <= row.fields.keys() for row in rows):
-        return _chosen(rows, dataset, unusable)
+        return _chosen(rows, dataset, names, unusable)
+    names |= {"system"} if unjudged else set()
     if columns or not (unjudged or any("scores" in row.fields or "annotators" in row.fields for row in rows)):
         columns = _score_columns(path, rows, columns, unusable)
     if asked := sum(row.fields.get("question") not in (None, "") for row in rows):
         unusable.told.append(f"{asked} rows have a question, which no score reads")
     judged = Collector(unusable, unjudged).read(
-        rows, partial(_judged, dataset=dataset, columns=columns, unusable=unusable)
+        rows, partial(_judged, dataset=dataset, names=names, columns=columns, unusable=unusable)
     )
     if several := sum(len(documents_of(row.documents[0])) > 1 for row in judged):
         unusable.told.append(
@@ -83,7 +88,7 @@ def _score_columns(path: str, rows: Sequence[Row], wanted: Sequence[str], unusab
     return found
 
 
-def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) -> Judged:
+def _judged(row: Row, dataset: str, names: Set[str], columns: Sequence[str], unusable: Unusable) -> Judged:
     if "summary" not in row.fields and (
         lists := [name for name, value in row.fields.items() if isinstance(value, list)]
     ):
@@ -107,22 +112,22 @@ def _judged(row: Row, dataset: str, columns: Sequence[str], unusable: Unusable) 
             scores[name] = number
         elif not columns or value not in (None, ""):
             unusable.note(f"score {name!r} is not a finite number", row.where)
-    return Judged(
-        system=name_field(row, "system"), summary=summary, scores=scores, ratings=ratings, **_about(row, dataset)
-    )
+    system = name_field(row, "system") if "system" in names else ""
+    return Judged(system=system, summary=summary, scores=scores, ratings=ratings, **_about(row, dataset, names))
 
 
-def _about(row: Row, dataset: str) -> dict[str, Any]:
-    """What a record says of the document."""
+def _about(row: Row, dataset: str, names: Set[str]) -> dict[str, Any]:
+    """What a record says of the document; ``names``: the fields of all records."""
     half = row.fields.get("half") or ""
     if half not in ("", *HALVES):
         raise RecordError(row.where, "field 'half' is neither 'tune' nor 'report'")
     by = str(row.fields.get("by") or PEOPLE)
     if not re.fullmatch(rf"{PEOPLE}|judge:.*\S.*", by):
         raise RecordError(row.where, "field 'by' is neither 'people' nor 'judge:NAME'")
+    own, document = bool(names & {"document_id", "doc_id"}), document_field(row)
     return {
-        "document_id": name_field(row, "document_id", other="doc_id"),
-        "documents": (document_field(row),),
+        "document_id": name_field(row, "document_id", other="doc_id") if own else document_key(document)[:16],
+        "documents": (document,),
         "references": tuple(texts_field(row, "references", "reference")),
         "dataset": str(row.fields.get("dataset") or dataset),
         "half": half,
@@ -130,14 +135,14 @@ def _about(row: Row, dataset: str) -> dict[str, Any]:
     }
 
 
-def _chosen(rows: Sequence[Row], dataset: str, unusable: Unusable) -> list[Judged]:
+def _chosen(rows: Sequence[Row], dataset: str, names: Set[str], unusable: Unusable) -> list[Judged]:
     """Read choices, one person's a record: ``a`` and ``b``, of ``system_a`` and ``system_b``: ``choice`` names one or is
     ``tie``. Returns the summaries, each once, with the score `CHOSEN`.
     """
     found: dict[tuple[str, ...], dict[str, Judged]] = {}
     for row in rows:
         try:
-            about, a, b = _about(row, dataset), text_field(row, "a"), text_field(row, "b")
+            about, a, b = _about(row, dataset, names), text_field(row, "a"), text_field(row, "b")
             systems = [name_field(row, name) if name in row.fields else "" for name in ("system_a", "system_b")]
             if (choice := text_field(row, "choice")) not in ("a", "b", "tie"):
                 raise RecordError(row.where, "field 'choice' is none of a, b, tie")

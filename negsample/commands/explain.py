@@ -26,7 +26,9 @@ def explain(
     output: Annotated[
         str | None, Option("--output", "-o", help="Write JSON lines here (- for standard output).", metavar="OUTPUT")
     ] = None,
-    html: Annotated[str | None, Option(help="Write one page here, to open or to send.", metavar="FILE")] = None,
+    html: Annotated[
+        str | None, Option(help="Write one page here, to open or to send.", metavar="FILE", callback=options.a_file)
+    ] = None,
     limit: Annotated[int | None, Option(min=1, help="Explain only the first N records.")] = None,
     document_field: options.DocumentField = "document",
     summary_field: options.SummaryField = "summary",
@@ -57,8 +59,8 @@ def explain(
     with open_writer(output) if output is not None else nullcontext() as writer:
         for count, row in enumerate(rows, start=1):
             item = item_of(row, estimator.needs, settings)
-            look([row], scorer, settings, tally)
             (told,) = estimator.explain_pairs([item.document], [item.summary], [item.references], [item.domain])
+            look([row], [told["score"]], scorer, settings, tally)
             if html is not None:
                 # A page calls a record not by where its file lies.
                 names = [str(row.fields[name]) for name in _NAMES if row.fields.get(name) not in (None, "")]

@@ -106,9 +106,7 @@ def _file(path: str) -> None:
     from negsample.io.read import read_rows
     from negsample.text import word_count
 
-    fields: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
-    lengths: Counter[str] = Counter()
+    fields, kinds, lengths, texts = (Counter[str]() for _ in range(4))
     records = broken = 0
     for row in read_rows(path):
         records += 1
@@ -119,9 +117,10 @@ def _file(path: str) -> None:
         for name in ("document", "summary"):
             if isinstance(text := row.fields.get(name), str):
                 lengths[name] += word_count(text)
+                texts[name] += 1
     say(f"{path}: {records} records" + (f", {broken} of them broken" if broken else ""))
     for name, count in fields.items():
-        mean = f", {lengths[name] / count:.1f} words on average" if name in lengths else ""
+        mean = f", {lengths[name] / texts[name]:.1f} words on average" if name in lengths else ""
         say(f"  {name}: in {count}{mean}")
     for kind, count in kinds.most_common():
         say(f"  kind {kind}: {count}")

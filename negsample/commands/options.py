@@ -2,9 +2,17 @@
 
 from typing import Annotated
 
-from typer import Argument, Exit, Option
+from typer import Argument, CallbackParam, Exit, Option
 
 from negsample.errors import InputError
+
+
+def a_file(parameter: CallbackParam, value: str | None) -> str | None:
+    """``value`` of an option that takes no standard output. Raises InputError for ``-``."""
+    if value == "-":
+        raise InputError(f"{parameter.opts[0]} -: can't go to standard output; name a file")
+    return value
+
 
 # --- what scores
 Model = Annotated[str | None, Option(help="Model folder, or org/name[@revision] on the hub.", metavar="MODEL")]
@@ -38,7 +46,7 @@ ScoresColumns = Annotated[
 ]
 
 # --- figures and trainings
-Json = Annotated[str | None, Option(help="Write the figures here too.", metavar="FILE")]
+Json = Annotated[str | None, Option(help="Write the figures here too.", metavar="FILE", callback=a_file)]
 Bootstrap = Annotated[int, Option(min=0, help="Resamples; 0: no intervals.")]
 Seed = Annotated[int, Option(help="Decides every random choice.")]
 Values = Annotated[list[str] | None, Argument(help="Settings that win over the file.", metavar="KEY=VALUE")]

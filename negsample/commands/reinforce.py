@@ -9,7 +9,6 @@ from typer import Argument, Option
 
 from negsample.commands import options
 from negsample.errors import InputError, RecordError
-from negsample.negatives import ASPECTS
 from negsample.terminal import Bar, say
 
 if TYPE_CHECKING:
@@ -92,9 +91,6 @@ def _test(settings: "ReinforceConfig", summaries: str, out: Path) -> None:
 
 # Documents summarized at a time.
 _CHUNK = 64
-# What a score of the summary before has left in a record.
-_SCORED = {"score", "percentile", "aspects", "aspect_percentiles", "intervals", "reason"}
-_SCORED |= {f"{name}{end}" for name in ASPECTS for end in ("", "_low", "_high", "_percentile")}
 
 
 def generate_summaries(
@@ -115,14 +111,14 @@ def generate_summaries(
     from negsample.io.read import document_field as document_of
     from negsample.io.read import read_rows
     from negsample.io.write import open_writer
-    from negsample.scoring.files import Settings, chunks
+    from negsample.scoring.files import Settings, chunks, kept_fields
 
     Settings(on_bad=on_bad)  # refuses another word
     format_of(output)
     check_outputs([output], [inputs])
     summarize = make_summarizer(model, words, sentences)
     name = system or (Path(model).name if Path(model).is_dir() else model)
-    dropped = _SCORED | {document_field, summary_field, "reference"}
+    dropped = {document_field, summary_field, "score", "reference"}
     left_out = empty = done = 0
     with Bar("summarizing") as bar, open_writer(output) as writer:
         for rows in chunks(read_rows(inputs), _CHUNK):
@@ -138,10 +134,11 @@ def generate_summaries(
                 references = fields.get("references") or fields.get("reference")
                 if not references and isinstance(own := fields.get(summary_field), str) and own.strip():
                     references = [own]
-                # A score of the summary before is gone.
-                made = {key: value for key, value in fields.items() if key not in dropped}
+                # What scored the summary before is gone.
+                made = {key: value for key, value in kept_fields(fields, Settings()).items() if key not in dropped}
                 made |= {"document": document, "summary": summary, "system": name}
-                writer.write({**made, "references": references} if references else made)
+                # A table has the same columns in every record.
+                writer.write({**made, "references": references or []})
                 empty += not summary
                 done += 1
             bar.advance(len(rows))

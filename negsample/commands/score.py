@@ -183,7 +183,7 @@ def _show(shown: "list[tuple[Row, dict[str, Any]]]", aspects: Sequence[str], sum
         name = row.where.rpartition(", ")[2] if name in (None, "") else name
         cells = [_cell(found["score"], found.get("percentile"))]
         cells += [_cell(found[aspect], found.get(f"{aspect}_percentile")) for aspect in aspects]
-        rows.append([str(name), " ".join(str(row.fields.get(summary_field, "")).split()), *cells])
+        rows.append([str(name), " ".join(str(row.fields.get(summary_field) or "").split()), *cells])
     say_table(["record", "summary", "score", *aspects], rows, widths=widths, width=110)
     if any(found.get("percentile") is not None for _, found in shown):
         say("%: the share of the real summaries that the estimator knows which score lower")
@@ -210,14 +210,16 @@ def print_tallies(
 def print_notes(tallies: dict[str, "Tally"], *, error: bool, aspects: Sequence[str] = ()) -> None:
     """Print what was cut, among which summaries the percentiles are, what became of fields of the records, what was not read,
     which of ``aspects`` are worth nothing on such texts, and what has no score."""
-    from negsample.scoring.tally import notices
+    from negsample.scoring.tally import OTHERS, notices
 
     for name, tally in tallies.items():
         if tally.cut:
             say(f"{name}: {tally.cut} of {tally.n} pairs are longer than the model reads and were cut", error=error)
-        if any(tally.domains):
+        if any(tally.domains) or tally.unknown:
             told = ", ".join(f"of {domain or 'all'} {count}" for domain, count in tally.domains.most_common())
-            say(f"{name}: percentiles: {told}", error=error)
+            by_count = sorted(tally.unknown.items(), key=lambda one: (one[0] == OTHERS, -one[1]))
+            unknown = ", ".join(f"{domain} {count}" for domain, count in by_count)
+            say(f"{name}: percentiles: {told}{unknown and f'; unknown domains: {unknown}'}", error=error)
         for field, count in tally.replaced.items():
             say(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", error=error)
         for field, count in tally.removed.items():
@@ -250,7 +252,7 @@ def select(
     on_bad: options.OnBad = "stop",
 ) -> None:
     """Keep the best of several candidate summaries of each document, with its lead over the next best."""
-    from negsample.commands.score import make_scorer, open_input, print_notes
+    from negsample.corpora.pairs import describe_skipped
     from negsample.io.files import check_outputs, format_of
     from negsample.io.write import open_writer
     from negsample.scoring.files import Settings, select_best
@@ -261,6 +263,8 @@ def select(
     given = open_input(inputs or [], source, targets or [], references or [])
     scorer = make_scorer(model, metric, batch_size=batch_size)
     chosen, tally = select_best(scorer, given, by, settings, nested)
+    if not chosen:
+        raise InputError(f"{given.name}: not one record can be used ({describe_skipped(tally.bad)})")
     names = list(dict.fromkeys(name for one in chosen for name in one.record))
     with open_writer(output, columns=None if nested else names) as writer:
         for one in chosen:

@@ -92,7 +92,7 @@ def _pairs(
         if len(found) != 1:
             raise InputError(
                 f"{label}: can't tell which field is the {role}; its fields are {', '.join(first.fields)}; give "
-                f"--{role}-field"
+                f"{role}_field=NAME"
             )
         fields += found
     document, summary = fields

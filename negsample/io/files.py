@@ -114,9 +114,10 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
                 raise failure(name, error) from error
             raise
         with explained(name):
-            handle.flush()
-            os.fsync(handle.fileno())
             handle.close()
+            # A library may have put another file in its place.
+            with open(temporary, "r+b") as written:
+                os.fsync(written.fileno())
             if mode is not None:
                 shutil.copymode(target, temporary)
             os.replace(temporary, target)
@@ -139,6 +140,13 @@ def copy_file(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target) as stream:
         shutil.copyfile(source, stream.name)
+
+
+def share_weights(folder: Path) -> None:
+    """Let all weights below ``folder`` be read by whoever may read its ``config.json``: safetensors makes them their owner's
+    alone."""
+    for path in folder.rglob("*.safetensors"):
+        shutil.copymode(folder / "config.json", path)
 
 
 def appears(path: Path) -> bool:

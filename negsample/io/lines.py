@@ -217,7 +217,7 @@ def _rows(name: str, reader: Any) -> Iterator[Row]:
             reason = f"not a CSV record ({error}{lost})"
             broken = RecordError(where, reason, "double each quote inside a quoted field")
             if header is None:
-                raise broken from error
+                raise InputError(str(broken)) from error  # no record, which could be passed over
             yield Row(where, dict.fromkeys(header), broken)
             continue
         if cells is None:

@@ -50,8 +50,6 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
         "parquet": _read_parquet,
         "saved": _read_saved,
     }
-    if kind not in readers:
-        raise InputError(f"{display(path)}: no format is called {kind!r}; known: {', '.join(readers)}")
     if kind == "parquet" and piped:
         raise InputError(f"{display(path)}: Parquet can't be read from a pipe; name the file")
     if not saved:

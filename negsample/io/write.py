@@ -262,7 +262,8 @@ class _Parquet(Writer):
                 return pa.array(values, type=kind)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             pass
-        raise _misfit(self._name, column, f"holds {kind} by the first records, and later ones hold {own.types[0]}")
+        told = f"holds {kind} by the first records, and later ones hold {own.types[0]}"
+        raise _misfit(self._name, column, "has values of different types" if own.types[0] == kind else told)
 
     def _end(self) -> None:
         if self._records or self._file is None:

@@ -207,8 +207,7 @@ def write_scores(
             for name, tally in tallies.items():
                 own = [k for k, row in enumerate(rows) if row.fields["system"] == name] if source.systems else None
                 tally.add(columns if own is None else columns.take(own))
-            scored = [row for row, score in zip(rows, columns.scores, strict=True) if not math.isnan(score)]
-            look(scored, scorer, settings, tallies[next(iter(tallies))])
+            look(rows, columns.scores, scorer, settings, tallies[next(iter(tallies))])
             # Of line-aligned files all fields are made here.
             counted = Tally() if source.systems else tallies[source.name]
             records = records_of(rows, columns, counted, settings, nested, source.unwritten)
@@ -315,7 +314,7 @@ def select_best(
     def scored() -> Iterator[tuple[dict[str, Any], float]]:
         for rows, columns in scored_chunks(scorer, (list(good(rows)) for rows in source.chunks), settings):
             tally.add(columns)
-            look(rows, scorer, settings, tally)
+            look(rows, columns.scores, scorer, settings, tally)
             tally.replaced.update(name for row in rows for name in (margin, candidates) if name in row.fields)
             records = records_of(rows, columns, tally, settings, nested, source.unwritten)
             yield from zip(records, columns.named()[by].tolist(), strict=True)

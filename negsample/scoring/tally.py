@@ -38,7 +38,8 @@ class Tally:
     ``replaced`` the records that had something where the new score, or what belongs to it, now stands, and ``removed``
     those whose field belonged to an earlier score; ``unread`` those that have what the scorer does not read, by what it is;
     ``kinds`` the kinds of text among the first (``text_kind``); ``domains`` the records by the domain among whose summaries
-    their percentiles are, "" for all.
+    their percentiles are, "" for all; ``unknown`` those of a domain that the scorer does not know, where it knows any, by the
+    domain, of which the first few are told apart.
     """
 
     n: int = 0
@@ -49,6 +50,7 @@ class Tally:
     unread: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     domains: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
     _sums: list[float] = field(default_factory=list)
 
     def add(self, columns: Columns) -> None:
@@ -93,6 +95,8 @@ WORTHLESS: dict[str, tuple[str, ...]] = {
 """Kind → aspects of the ready estimator that did not go with people's scores on such texts (docs/kinds.md)."""
 # Words of a turn, on average, that make a meeting's of a chat's; the share of pairs of words that are copied.
 _SHORT, _COPIED = 30, 0.25
+# Domains that a scorer does not know which are told apart, and what the others are called.
+_DOMAINS, OTHERS = 5, "…"
 # Records of a file by which its kind is told, and of these the share that makes it one.
 _LOOKED_AT, _MOST = 200, 0.5
 
@@ -113,10 +117,15 @@ def text_kind(document: str, summary: str) -> frozenset[str]:
     return frozenset(kind for kind, is_so in zip(KINDS, found, strict=True) if is_so)
 
 
-def look(rows: Sequence[Row], scorer: Scorer, settings: "Settings", tally: "Tally") -> None:
-    """Count in ``tally`` domains, the records of which ``scorer`` leaves something unread, and of the first 200 their kinds."""
+def look(rows: Sequence[Row], scores: Iterable[float], scorer: Scorer, settings: "Settings", tally: "Tally") -> None:
+    """Count in ``tally`` of those ``rows`` that have a score (not NaN) domains, those of which ``scorer`` leaves something
+    unread, and of the first 200 their kinds."""
+    rows = [row for row, score in zip(rows, scores, strict=True) if not math.isnan(score)]
     for row in rows:
-        tally.domains[row.domain if row.domain in scorer.domains else ""] += 1
+        known = row.domain in scorer.domains
+        tally.domains[row.domain if known else ""] += 1
+        if scorer.domains and row.domain and not known:
+            tally.unknown[row.domain if len(tally.unknown) < _DOMAINS or row.domain in tally.unknown else OTHERS] += 1
         documents = told_document(row.fields, settings.document_field)
         if row.fields.get("question") not in (None, ""):
             tally.unread["a question, which this score does not read"] += 1

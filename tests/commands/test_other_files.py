@@ -65,6 +65,9 @@ def test_where_nothing_could_be_scored_the_exit_code_says_so(negsample, tmp_path
     source = write(tmp_path / "in.jsonl", [{"text": "a", "sum": "b"}] * 3)
     score = ("score", "--metric", "words", source, "-o", tmp_path / "o.jsonl")
     assert "not one record could be scored" in negsample(*score, "--on-bad", "skip", check=2).stderr
+    best = ("select", "--metric", "words", source, "-o", tmp_path / "best.jsonl", "--on-bad", "skip")
+    assert "can be used (skipped 3 records: 3 no field 'document')" in negsample(*best, check=2).stderr
+    assert not (tmp_path / "best.jsonl").exists()
     # What there is in place of the field is said where it stops.
     told = negsample(*score, check=2).stderr
     assert ("it has: 'text', 'sum'" in told, "--on-bad skip" in told) == (True, True)
@@ -146,6 +149,21 @@ def test_flat_judgments(tmp_path: Path, name: str) -> None:
     assert dict(unusable) == {"no usable human score": 2, "score 'coh' is not a finite number": 1}
     with pytest.raises(InputError, match=r"--scores-columns cohh: .*did you mean coh\?"):
         load_judgments(path, columns=["cohh"])
+
+
+def test_judgments_that_name_neither_document_nor_system(tmp_path: Path) -> None:
+    rows = [{name: value for name, value in row.items() if name not in ("doc_id", "system")} for row in judged()]
+    unusable = Unusable()
+    found = load_judgments(write(tmp_path / "j.jsonl", [*rows, rows[0]]), unusable, ["coh"])
+    assert [row.scores["coh"] for row in found] == [row["coh"] for row in rows]
+    assert [row.document_id for row in found[::4]] == list(dict.fromkeys(row.document_id for row in found))
+    assert {row.system for row in found} == {""}
+    assert unusable.told == ["no row has a 'document_id': those of one text are of one document"]
+    assert dict(unusable) == {"the same document and summary again (the first row is kept)": 1}
+    # Where some have it, the others lack it.
+    rows[0]["system"], unusable = "a", Unusable()
+    assert len(load_judgments(write(tmp_path / "j.jsonl", rows), unusable, ["coh"])) == 1
+    assert dict(unusable) == {"no field 'system'": 15}
 
 
 def test_lists_of_summaries_are_told_for_what_they_are(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_ids_are_the_files_own_or_made_of_corpus_and_texts(tmp_path: Path) -> No
     assert [p.id for p in pairs[:2]] == ["first", "7"]
     assert all(len(p.id) == 16 and int(p.id, 16) >= 0 for p in pairs[2:])
     assert pairs[0] == Pair("first", "Document 1.", "Summary 1.", "mine")
-    said = ("News", " long reviews ", 7, None, "two\nlines", "\ud800")
+    said = ("News\n", " long reviews ", 7, None, "two\nlines", "\ud800")
     named = load_pairs(str(lines(tmp_path / "kinds.jsonl", *(pair(n, domain=one) for n, one in enumerate(said)))))
     assert [p.domain for p in named] == ["news", "long reviews", "", "", "", ""]
     (tmp_path / "elsewhere").mkdir()
@@ -373,7 +373,9 @@ def test_fields_are_told_from_columns_or_asked_for(tmp_path: Path) -> None:
     (found,) = load_pairs(str(tmp_path))
     assert (found.document, found.summary, found.corpus) == ("A: Hi.", "Greeting.", tmp_path.name)
     table(tmp_path / "more" / "train.parquet", body=["b"], summary=["s"], article=["x"], text=["y"])
-    told = r"can't tell which field is the document; its fields are body, summary, article, text; give --document-field"
+    told = (
+        r"can't tell which field is the document; its fields are body, summary, article, text; give document_field=NAME"
+    )
     with pytest.raises(InputError, match=told):
         list(load_pairs(str(tmp_path / "more")))
     assert [p.document for p in load_pairs(str(tmp_path / "more"), CorpusOptions(document_field="body"))] == ["b"]

@@ -63,6 +63,7 @@ LONG = gzip.compress("".join(json.dumps({"a": f"{i * i}"}) + "\n" for i in range
         ("a.csv", b"document,summary\n", "no records"),
         ("a.csv", b"a,b,a\n1,2,3\n", "'a' more than once"),
         ("a.csv", b"a,\xff\n1,2\n", "the header is not UTF-8"),
+        ("a.csv", b'"a"b,c\n1,2\n', "line 1: not a CSV record"),
         ("a.csv", b'a,b\n1,2\n3,"open\n5,6\n', "line 3: a quoted field begins here and never ends"),
         ("a.json", b'\n[{"a": 1}\n{"a": 2}]', r"not JSON \(Expecting ',' delimiter at line 3\)"),
         ("a.json", b'[{"a": "\xff"}]', "not UTF-8"),
@@ -79,6 +80,7 @@ def test_a_file_that_is_wrong_as_a_whole(tmp_path: Path, name: str, data: bytes,
     with pytest.raises(InputError, match=rf"{name}.*{told}") as caught:
         list(read_rows(write(tmp_path / name, data)))
     assert "\n" not in str(caught.value)
+    assert not isinstance(caught.value, RecordError)
 
 
 def test_what_can_not_be_read_is_refused_at_the_call(tmp_path: Path) -> None:

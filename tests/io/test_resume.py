@@ -75,9 +75,16 @@ def test_who_waits_while_another_fails_begins_the_folder_again(tmp_path):
     assert json.loads((out / "a.json").read_text()) == {"size": 1}
 
 
-def test_who_waits_says_for_what(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(module, "_PATIENCE", (0.1, 0.3))
-    path = tmp_path / "locks" / "encoder"
+def test_who_waits_says_for_what(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_PATIENCE", (0.05, 0.05))
+    path, told, twice = tmp_path / "locks" / "encoder", [], threading.Event()
+
+    def hear(line, error):
+        told.append((line, error))
+        if len(told) == 2:
+            twice.set()
+
+    monkeypatch.setattr(module, "say", hear)
 
     def wait():
         with waiting(path):
@@ -86,10 +93,9 @@ def test_who_waits_says_for_what(tmp_path, monkeypatch, capsys):
     with waiting(path):
         other = threading.Thread(target=wait)
         other.start()
-        other.join(0.6)
-    other.join(30)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [f"{path.parent}: waiting for another process, which is working on this, to end"] * 2
+        assert twice.wait(60)
+    other.join(60)
+    assert set(told) == {(f"{path.parent}: waiting for another process, which is working on this, to end", True)}
 
 
 def test_who_only_tries_does_not_wait(tmp_path):

@@ -135,6 +135,7 @@ def test_parquet_columns_that_are_empty_at_first(tmp_path: Path) -> None:
         ([{"a": 1}], [{"c": 1}], (1000,)),
         (1, "text", (1, 1000)),
         (True, [1], (1, 1000)),
+        ([1], [1, "a"], (1, 1000)),
     ],
 )
 def test_parquet_values_that_do_not_fit_are_refused_and_none_is_dropped(
@@ -317,7 +318,7 @@ def test_standard_output_and_a_reader_that_leaves() -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=30) == 7
+        assert process.wait(timeout=120) == 7
 
 
 def test_what_came_before_an_error_is_on_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:

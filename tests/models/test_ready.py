@@ -256,8 +256,10 @@ def test_the_command_tells_of_which_summaries_percentiles_are(records: Path, neg
     (records / "silent.jsonl").write_text("".join(json.dumps({**row, "domain": "x"}) + "\n" for row in told))
     for format in ("jsonl", "csv"):
         done = negsample("score", "said.jsonl", "-o", f"out.{format}", "--on-bad", "skip", cwd=records)
-        assert "said.jsonl: percentiles: of news 4, of all 1\n" in done.stdout
-    assert "percentiles: of" not in negsample("score", "silent.jsonl", "--on-bad", "skip", cwd=records).stdout
+        assert "said.jsonl: percentiles: of news 4, of all 1; unknown domains: reviews 1\n" in done.stdout
+    shown = negsample("score", "silent.jsonl", "--on-bad", "skip", cwd=records).stdout
+    assert "silent.jsonl: percentiles: of all 5; unknown domains: x 5\n" in shown
+    assert "percentiles: of" not in negsample("score", "in.jsonl", cwd=records).stdout
     first, *_, last = map(json.loads, (records / "out.jsonl").read_text().splitlines())
     kept = json.loads(ready.PERCENTILES.read_text())
     for row, part in ((first, kept["domains"]["news"]), (last, kept)):

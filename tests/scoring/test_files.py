@@ -236,15 +236,28 @@ def test_what_is_left_unread_is_counted_and_most_of_a_kind_is_told() -> None:
         {"documents": [NEWS], "summary": "The council has voted.", "question": ""},
         {"document": NEWS, "summary": " "},
     ]
-    look([Row("here", row) for row in rows], scorer, DEFAULTS, tally)
+    look([Row("here", row) for row in [*rows, rows[0]]], [1, 1, 1, math.nan], scorer, DEFAULTS, tally)
     assert tally.unread == {"a question, which this score does not read": 1, "several documents, read as one text": 1}
     # The record without a summary is of no kind.
     assert tally.kinds["all"] == 2
     assert tally.kinds["several documents"] == 1
-    look([Row("here", rows[0])], dataclasses.replace(scorer, several=True), DEFAULTS, tally)
+    look([Row("here", rows[0])], [1], dataclasses.replace(scorer, several=True), DEFAULTS, tally)
     assert tally.unread["several documents, read as one text"] == 1
-    look([Row("here", rows[1])] * 300, scorer, DEFAULTS, tally)
+    look([Row("here", rows[1])] * 300, [1] * 300, scorer, DEFAULTS, tally)
     assert tally.kinds["all"] == 200
+
+
+def test_domains_that_the_scorer_does_not_know_are_told_apart_up_to_five() -> None:
+    tally, scorer = Tally(), make_metric("words")
+    said = [
+        Row("here", {"document": "a", "summary": "b", "domain": one}) for one in ["nwes", *"abcdef", "NEWS", "", "a"]
+    ]
+    look(said, [1] * 10, dataclasses.replace(scorer, domains=frozenset(["news"])), DEFAULTS, tally)
+    assert tally.domains == {"news": 1, "": 9}
+    assert tally.unknown == {"nwes": 1, "a": 2, "b": 1, "c": 1, "d": 1, "…": 2}
+    # One that knows none has nothing to be misspelt.
+    look(said, [1] * 10, scorer, DEFAULTS, other := Tally())
+    assert not other.unknown
 
 
 def test_one_line_a_kind_and_only_of_aspects_that_there_are() -> None:

@@ -55,6 +55,14 @@ def save_untrained(folder: Path, head: str, encoder: str, **how: Any) -> Path:
     return folder
 
 
+def unlike_new(folder: Path) -> list[str]:
+    """The files below ``folder`` that have another mode than a new file."""
+    (new := folder / "new").touch()
+    mode = new.stat().st_mode
+    new.unlink()
+    return [path.name for path in folder.rglob("*") if path.is_file() and path.stat().st_mode != mode]
+
+
 def split_of(kinds: list[str], labels: list[float], documents: list[int], aspects: Any = None) -> Any:
     """A split without texts, each document of a domain of its own; ``aspects`` [n, 4]: labels given of them, and a labelled
     summary then counts three times."""

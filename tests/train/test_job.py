@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tests_support import story
+from tests_support import story, unlike_new
 
 from negsample import Estimator
 from negsample.errors import InputError
@@ -60,6 +60,7 @@ def test_what_a_run_leaves(config_for, tiny_bert, tmp_path):
     found = train(config, out)
     names = "README.md config.json encoder figures.json model.safetensors percentiles.json run.json training.jsonl"
     assert sorted(p.name for p in out.iterdir()) == names.split()
+    assert unlike_new(out) == []
     assert found["epochs"][-1]["train_loss"] < found["epochs"][0]["train_loss"]
     known, run = (json.loads((out / name).read_text()) for name in ("percentiles.json", "run.json"))
     # What nothing was learnt from: an original for each document of two splits.

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from hashed import Hashed
+from tests_support import unlike_new
 
 from negsample.errors import InputError
 from negsample.models.encoders import make_encoder
@@ -82,6 +83,7 @@ def test_a_document_without_a_sentence_is_refused(extractor: Extractor) -> None:
 def test_a_folder_gives_the_same_summaries_and_damage_is_told(tmp_path: Path) -> None:
     made = Extractor.new(make_encoder("glove(unit=sentence)"), Budget(words=10), seed=4)
     made.save(tmp_path / "model", {"training": {}})
+    assert unlike_new(tmp_path / "model") == []
     again = load_summarizer(str(tmp_path / "model"))
     assert again.summarize(DOCUMENTS) == made.summarize(DOCUMENTS)
     weights = tmp_path / "model" / "model.safetensors"
