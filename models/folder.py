@@ -9,7 +9,6 @@ scale: 0.5 is a middling real summary, and equal steps are equal shares of real 
 import json
 import os
 import shutil
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -53,7 +52,9 @@ def save_folder(
 
     assert parts.network is not None
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f".draft-{uuid.uuid4().hex}"
+    draft = folder / ".draft"
+    # What one that was killed has left.
+    shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     try:
         settings = parts.features.save(draft)

@@ -32,6 +32,14 @@ class Recent(Generic[K, V]):
             self.kept.move_to_end(key)
         return [self.kept[key] for key in keys]
 
+    def values(self, keys: Sequence[K], work: Callable[[list[K]], Iterable[V]]) -> list[V]:
+        """The values of ``keys``, in order: those that are not kept are worked out by ``work``, together. Then ``trim``."""
+        if new := self.missing(keys):
+            self.add(new, work(new))
+        found = self.find(keys)
+        self.trim()
+        return found
+
     def trim(self, least: int = 0) -> None:
         """Forget what was used longest ago until the rest is small enough, or ``least`` values are left."""
         while self.used > self.most and len(self.kept) > least:

@@ -302,12 +302,13 @@ class _Texts(_Writer):
 
     def place(self, texts: Sequence[str]) -> list[int]:
         keys = [digest(text) for text in texts]
-        by_key, new = dict(zip(keys, texts, strict=True)), self._recent.missing(keys)
-        self._recent.add(new, range(len(self._ends) - 1, len(self._ends) - 1 + len(new)))
-        self.append(self._features.read([by_key[key] for key in new]))
-        places = self._recent.find(keys)
-        self._recent.trim()
-        return places
+        by_key = dict(zip(keys, texts, strict=True))
+
+        def read(new: list[bytes]) -> range:
+            self.append(self._features.read([by_key[key] for key in new]))
+            return range(len(self._ends) - 1 - len(new), len(self._ends) - 1)
+
+        return self._recent.values(keys, read)
 
 
 def prepare_split(examples: Sequence[Path], folder: Path, features: "Features") -> None:

@@ -297,6 +297,9 @@ def finish(accelerator: "Accelerator", config: Reading, out: Path, watch: Stopwa
     """Write the log and, last, ``run.json`` of the run in ``out``, and forget the work."""
     shutil.copyfile(out / WORK / "training.jsonl", out / "training.jsonl")
     about = {"device": str(accelerator.device), "processes": accelerator.num_processes, "config": config.as_dict()}
+    # What a run that was killed was writing here.
+    for half in out.glob(".negsample-*.part"):
+        half.unlink(missing_ok=True)
     write_run(out / RUN, watch, seed=config.seed, **about, **facts)
     shutil.rmtree(out / WORK, ignore_errors=True)
 

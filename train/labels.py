@@ -61,9 +61,15 @@ class Labelled:
     def part(self, seed: int, known: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
         """The split of each document, as ``assign`` gives it; of one that a corpus has too the one that it has there.
 
-        ``known``: the keys, sorted, and splits of the corpora's documents.
+        ``known``: the keys, sorted, and splits of the corpora's documents. Beside them few labels may all be for training;
+        alone, InputError is raised where they are too few to be split.
         """
-        part = assign(self.keys, self.index.group, seed)
+        try:
+            part = assign(self.keys, self.index.group, seed)
+        except InputError:
+            if known is None:
+                raise
+            part = np.zeros(len(self.keys), np.uint8)
         if known is None:
             return part
         place = np.minimum(np.searchsorted(known[0], self.keys), len(known[0]) - 1)

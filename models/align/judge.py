@@ -75,10 +75,7 @@ class Judge:
         sentences = [[piece.text for piece in pieces(text)] for text in texts]
         stretches = [self._stretches(own) for own in sentences]
         parts = list(dict.fromkeys(part for own in (*sentences, *stretches) for part in own))
-        new = self._known.missing(parts)
-        self._known.add(new, self._run(new))
-        known = dict(zip(parts, self._known.find(parts), strict=True))
-        self._known.trim()
+        known = dict(zip(parts, self._known.values(parts, self._run), strict=True))
         found = np.zeros((len(texts), 3), np.float32)
         for row, own, longer in zip(found, sentences, stretches, strict=True):
             if own:

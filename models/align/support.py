@@ -163,12 +163,8 @@ class SupportJudge:
     def verdicts(self, pairs: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[list[Verdict]]:
         """What is said of each sentence, of pairs (sentences of the document, sentences of the summary)."""
         asked = [list(zip(passages(source, summary), summary, strict=True)) for source, summary in pairs]
-        flat = list(dict.fromkeys(question for own in asked for question in own))
-        new = self._known.missing(flat)
-        self._known.add(new, self._run(new))
-        known = dict(zip(flat, self._known.find(flat), strict=True))
-        self._known.trim()
-        return [[known[question] for question in own] for own in asked]
+        found = iter(self._known.values([question for own in asked for question in own], self._run))
+        return [[next(found) for _ in own] for own in asked]
 
     @torch.inference_mode()
     def _run(self, questions: Sequence[tuple[str, str]]) -> list[Verdict]:
@@ -187,6 +183,8 @@ class SupportJudge:
             own = padded([[part == 1 for part in read.sequence_ids(row)] for row in rows], 0, str(device))[0].bool()
             marks, doubts = network(own, **inputs)
             for row, inside, its, doubt in zip(rows, own, marks, doubts.tolist(), strict=True):
+                if not inside.any():  # signs that the tokenizer leaves out say nothing
+                    continue
                 stood = [read["offset_mapping"][row][token] for token in inside.nonzero()[:, 0].tolist()]
                 told = zip(stood, its[inside].tolist(), strict=True)
                 found[asked[row]] = verdict(doubt, tuple((begin, stop, mark) for (begin, stop), mark in told))

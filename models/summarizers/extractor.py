@@ -132,18 +132,16 @@ class Extractor:
 
     def read(self, documents: Sequence[str]) -> list[ReadDocument]:
         """The documents' sentences with their vectors. Raises InputError for a document without a sentence."""
-        new = self._read.missing(documents)
+        return self._read.values(documents, self._read_new)
+
+    def _read_new(self, new: list[str]) -> list[ReadDocument]:
         split = [sentences_of(document) for document in new]
         if empty := [document for document, (found, _) in zip(new, split, strict=True) if not found]:
             raise InputError(f"a document has no sentence ({empty[0][:40]!r}); leave it out")
-        every = list(dict.fromkeys(sentence for found, _ in split for sentence in found))
-        vectors = self._cache.rows(every)
-        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        row = {sentence: number for number, sentence in enumerate(every)}
-        self._read.add(new, [ReadDocument(own, counts, vectors[[row[one] for one in own]]) for own, counts in split])
-        found = self._read.find(documents)
-        self._read.trim()
-        return found
+        vectors = self._cache.rows([sentence for found, _ in split for sentence in found])
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        parts = np.split(vectors, np.cumsum([len(found) for found, _ in split])[:-1])
+        return [ReadDocument(*texts, own) for texts, own in zip(split, parts, strict=True)]
 
     def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """What the network takes of documents, padded to the one with most sentences."""

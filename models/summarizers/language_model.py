@@ -100,13 +100,17 @@ class LanguageSummarizer:
         if tokenizer.pad_token_id is None:
             tokenizer.pad_token = tokenizer.eos_token
         self.causal = not network.model.config.is_encoder_decoder
+        self._end = tokenizer(limits.prompt, add_special_tokens=False)["input_ids"] if self.causal else []
+        if len(self._end) >= limits.document_tokens:
+            told = f"prompt has {len(self._end)} tokens, which leave none of document_tokens={limits.document_tokens}"
+            raise InputError(f"{told} for a document; shorten it, or raise these")
 
     @classmethod
     def load(cls, model: str, limits: Limits | None = None) -> "LanguageSummarizer":
         """The model that ``load_lm`` finds, in float32; its own limits where ``save`` has written them.
 
-        Raises InputError where there is none, it can't be read, has no end-of-text token, or reads fewer tokens than
-        ``limits`` ask for.
+        Raises InputError where there is none, it can't be read, has no end-of-text token, reads fewer tokens than ``limits``
+        ask for, or their prompt leaves no room for a document.
         """
         found = load_lm(model, device="cpu", shared=False, only_reads=False)
         if found.kind == "masked":
@@ -115,8 +119,10 @@ class LanguageSummarizer:
         if found.tokenizer.eos_token_id is None:
             raise InputError(f"{model}: its tokenizer has no end-of-text token, so a summary could not end")
         about = lm_folder(model) / ABOUT
-        if limits is None:
-            limits = Limits(**json.loads(about.read_text("utf-8"))) if about.is_file() else Limits()
+        if limits is None and about.is_file():
+            with telling(about, *DAMAGED):
+                limits = Limits(**json.loads(about.read_text("utf-8")))
+        limits = limits or Limits()
         needed = limits.document_tokens + (limits.summary_tokens if found.kind == "causal" else 0)
         if needed > found.limit:
             raise InputError(f"{model} has room for {found.limit} tokens, not {needed}; lower document_tokens")
@@ -129,10 +135,10 @@ class LanguageSummarizer:
             how = {"truncation": True, "max_length": self.limits.document_tokens, "padding_side": "right"}
             found = self.tokenizer(documents, padding=True, return_tensors="pt", **how)
             return {name: found[name] for name in ("input_ids", "attention_mask")}
-        end = self.tokenizer(self.limits.prompt, add_special_tokens=False)["input_ids"]
-        room = self.limits.document_tokens - len(end)
+        room = self.limits.document_tokens - len(self._end)
         ids = [
-            self.tokenizer(document, add_special_tokens=False, truncation=True, max_length=room)["input_ids"] + end
+            self.tokenizer(document, add_special_tokens=False, truncation=True, max_length=room)["input_ids"]
+            + self._end
             for document in documents
         ]
         width = max(1, *map(len, ids))
@@ -229,7 +235,7 @@ def load_summarizer(model: str) -> Extractor | LanguageSummarizer:
     path = Path(model).expanduser() / "config.json"
     if path.is_file():
         with telling(path, *DAMAGED):
-            kind = json.loads(path.read_text(encoding="utf-8"))
+            kind = dict(json.loads(path.read_text(encoding="utf-8")))
         if kind.get("model_type") == KIND:
             return Extractor.load(path.parent)
         if "head" in kind:

@@ -84,7 +84,7 @@ def test_a_process_forked_from_one_that_has_scored_scores(model: str, tmp_path: 
     # Not what other tests have set for this process.
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ}
     environment = {**kept, "OMP_NUM_THREADS": "2", "NEGSAMPLE_CACHE": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code, model], env=environment, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code, model], env=environment, timeout=600)
     assert done.returncode == 0
 
 

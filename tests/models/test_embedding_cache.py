@@ -110,10 +110,10 @@ class Encoder:
 
 folder, start, encoder = Path(sys.argv[1]), int(sys.argv[2]), Encoder()
 """
+# Both begin at once, when each has said that it is there.
 WRITER = """
-(folder / f"ready-{start}").touch()
-while len(list(folder.glob("ready-*"))) < 2:
-    time.sleep(0.001)
+print(flush=True)
+sys.stdin.readline()
 cache = EmbeddingCache(encoder, folder / "c", chunk=3)
 for first in [*range(start, start + 200, 30)] * 2:
     texts = [f"text number {n}" for n in range(first, first + 45)]
@@ -124,21 +124,31 @@ KILLED = 'EmbeddingCache(encoder, folder / "c", chunk=5).rows([f"text number {n}
 
 def process(script: str, *arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", ENCODER + script, *map(str, arguments)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def test_two_processes_at_once(tmp_path: Path) -> None:
-    for run in [process(WRITER, tmp_path, start, 0) for start in (0, 100)]:
-        _, errors = run.communicate(timeout=50)
-        assert run.returncode == 0, errors
-        assert not errors  # no warning of damage either
+    runs = [process(WRITER, tmp_path, start, 0) for start in (0, 100)]
+    for run in runs:
+        assert run.stdout is not None
+        run.stdout.readline()
+    for run in runs:
+        assert run.stdin is not None
+        print(file=run.stdin, flush=True)
+    for run in runs:
+        _, errors = run.communicate()
+        # No warning of damage either.
+        assert (run.returncode, errors) == (0, "")
     encoder, everything = Counting(), texts(*range(300))
     np.testing.assert_array_equal(EmbeddingCache(encoder, tmp_path / "c").rows(everything), expected(everything))
     assert not encoder.seen
 
 
 def test_a_killed_run_loses_only_the_chunk_it_was_in(tmp_path: Path) -> None:
-    assert process(KILLED, tmp_path, 0, 4).wait(50) == -signal.SIGKILL
+    run = process(KILLED, tmp_path, 0, 4)
+    run.communicate()
+    assert run.returncode == -signal.SIGKILL
     encoder, everything = Counting(), texts(*range(30))
     np.testing.assert_array_equal(EmbeddingCache(encoder, tmp_path / "c").rows(everything), expected(everything))
     assert encoder.seen == Counter(texts(*range(15, 30)))

@@ -91,7 +91,11 @@ def test_loads_and_scores_without_network(model, monkeypatch):
 def test_folder_stands_alone(tiny_bert, tmp_path):
     source = tmp_path / "source"
     shutil.copytree(tiny_bert, source)
+    # Of one that was killed while it was written.
+    (tmp_path / "model" / ".draft" / "encoder").mkdir(parents=True)
     save_untrained(tmp_path / "model", "cls", str(source))
+    names = ["README.md", "config.json", "encoder", "model.safetensors"]
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == names
     before = Estimator.load(tmp_path / "model").score(["The baker sold a lamp."], ["A lamp."])
     shutil.rmtree(source)
     shutil.move(tmp_path / "model", tmp_path / "elsewhere")

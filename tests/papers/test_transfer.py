@@ -4,8 +4,6 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -279,31 +277,28 @@ def test_a_cell_that_another_process_holds_is_waited_for_and_taken_when_it_dies(
     out, path = tmp_path / "t", tmp_path / "t.yaml"
     config = experiment(corpora, "near", "far")
     path.write_text(json.dumps(config.as_dict()))
-    # Looks as often as a test can wait, and says so as after five seconds.
-    monkeypatch.setattr(transfer, "POLL_SECONDS", 5)
-    monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=lambda seconds: time.sleep(0.1)))
     whole = opened(config, out)
     script = (
-        "import sys, time; from pathlib import Path; from negsample.io.run_record import trying\n"
-        "with trying(Path(sys.argv[1])) as held:\n    print(held, flush=True); time.sleep(600)"
+        "import sys; from pathlib import Path; from negsample.io.run_record import trying\n"
+        "with trying(Path(sys.argv[1])) as held:\n    print(held, flush=True); sys.stdin.read()"
     )
-    lock = str(whole.lock(whole.cells[0]))
-    holder = subprocess.Popen([sys.executable, "-c", script, lock], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", script, str(whole.lock(whole.cells[0]))]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def release():
-        # Only when the other cell is done may the holder die.
-        while holder.poll() is None and not list(out.glob("cells/**/figures.json")):
-            time.sleep(0.05)
-        time.sleep(0.5)
+    def pause(seconds):
+        # Nothing is left but what the holder has: it dies.
         holder.kill()
+        holder.wait()
 
+    # The first time that it waits it says so, as else after five seconds.
+    monkeypatch.setattr(transfer, "POLL_SECONDS", 5)
+    monkeypatch.setattr(transfer, "time", SimpleNamespace(sleep=pause))
     try:
         assert holder.stdout.readline() == "True\n"
-        threading.Thread(target=release, daemon=True).start()
         done = negsample("transfer", "--config", path, "--out", out)
     finally:
         holder.kill()
-        holder.wait()
+        holder.communicate()
     trained = [line for line in done.stdout.splitlines() if line[:4] in ("1/2 ", "2/2 ")]
     assert ["fc, far" in trained[0], "fc, near" in trained[1], len(trained)] == [True, True, 2]
     assert "waiting for other processes to end their trainings (1 left)" in done.stderr

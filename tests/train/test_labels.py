@@ -160,6 +160,14 @@ def test_beside_damage_a_document_is_in_one_split(tmp_path: Path, pairs_file: Pa
     for name in SPLITS:
         assert found.get(f"labelled-{name}", set()) <= found[name]
     assert made["recipe"].startswith("delete+2*labels(score=grade[1..5]@")
+    # Two of others, which would be too few to be split.
+    rows = [{"document": story(n)[0], "summary": text, "grade": n} for n in (70, 71) for text in ("Yes.", "No.")]
+    config = make_config({**values, "recipe": "delete", "labels": written(tmp_path / "few.jsonl", rows)})
+    few = make_examples(config, config.recipe_of(), tmp_path / "few")
+    assert [few["splits"][name]["labelled"] for name in SPLITS] == [4, 0, 0]
+    alone = make_config({"labels": config.labels, "label": "grade", "head": "fc"})
+    with pytest.raises(InputError, match="has 2 documents and 3 splits are wanted"):
+        make_examples(alone, None, tmp_path / "alone")
     assert any("a labelled summary counts 2 times" in line for line in made["labels"]["told"])
 
 
@@ -248,8 +256,16 @@ def test_a_head_with_one_label_a_document_learns_it_by_its_error(tmp_path: Path)
         document, summary = story(number)
         rows.append({"document": document, "summary": summary if number % 2 else summary[:9], "label": number % 2})
     values = {"labels": written(tmp_path / "labels.jsonl", rows), "head": "align", "judges": False, "epochs": 3}
-    with pytest.raises(InputError, match="nothing to rank; give head=align loss=mse"):
+    with pytest.raises(InputError, match=r"in the split train differ, .* nothing to rank; give head=align loss=mse"):
         train(make_config(values), tmp_path / "ranked")
+    # Where those of the training differ, and those that tell when to stop do not.
+    part = (known := labels_of(values["labels"])[0]).part(0)
+    first = {known.pairs[k].document for k in range(30) if part[known.index.document[k]] == 0}
+    more = [{**row, "summary": "Nothing.", "label": 0.5} for row in rows if row["document"] in first]
+    written(tmp_path / "labels.jsonl", [*rows, *more])
+    with pytest.raises(InputError, match="in the split validation differ"):
+        train(make_config(values), tmp_path / "unranked")
+    written(tmp_path / "labels.jsonl", rows)
     found = train(make_config({**values, "loss": "mse"}), tmp_path / "m")
     assert found is not None
     losses = [epoch["train_loss"] for epoch in found["epochs"]]

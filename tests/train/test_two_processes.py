@@ -168,7 +168,7 @@ def test_two_processes_train_head_align_as_one_does(tiny_bert, tmp_path):
 
 
 def test_two_processes_train_a_summarizer_as_one_does(negsample, tmp_path):
-    done = launch("-m", "negsample", "reinforce", *REINFORCE, tmp_path / "two", seconds=1200)
+    done = launch("-m", "negsample", "reinforce", *REINFORCE, tmp_path / "two")
     assert done.returncode == 0, done.stderr
     negsample("reinforce", *REINFORCE, tmp_path / "one")
     one, two = tmp_path / "one", tmp_path / "two"

@@ -149,21 +149,20 @@ class _InMemory(Checkpoints):
 def fit_head(
     run: Run,
     network: Align,
-    ranks: Ranked,
-    train: tuple[Split, list[Compared]],
-    validation: tuple[Split, list[Compared]],
+    train: tuple[Ranked, list[Compared]],
+    validation: tuple[Ranked, list[Compared]],
+    labelled: bool,
 ) -> None:
-    """Train ``network`` in place with Adam over batches of documents, by the ``ranks`` of ``train``; the weights best on
-    ``validation`` at the end."""
-    config, (split, computed), (held_split, held_computed) = run.config, train, validation
-    held = rank(held_split)
+    """Train ``network`` in place with Adam over batches of documents of ``train``; the weights best on ``validation`` at the
+    end. ``labelled``: whether labels were given of some summaries."""
+    config, (ranks, computed), (held, held_computed) = run.config, train, validation
     position, kept = Position(), _InMemory(network)
     log = TrainingLog(run.work / "training.jsonl", run.callbacks)
     log.rewind(position)
     optimizer = torch.optim.Adam(network.parameters(), lr=float(config.learning_rate or 0.02))
     everything, squared = np.concatenate(held.documents), config.loss == "mse"
     size, epochs, prior = int(config.batch_size or 64), int(config.epochs or 0), _PRIOR
-    if split.of(LABELLED).any():
+    if labelled:
         size, prior = max(1, min(size, len(ranks.documents) // _STEPS)), _PRIOR_OF_LABELS
 
     def batches(epoch: int, _: int) -> Iterable[np.ndarray]:
@@ -227,9 +226,9 @@ def pairs_to_damage(split: Split, most: int) -> list[Pair]:
 def originals(split: Split, most: int, *kinds: str) -> tuple[list[str], list[str]]:
     """The documents and the summaries of a split's first ``most`` pairs that are not damaged (or are of the ``kinds``), no
     summary twice."""
-    _, first = np.unique(split.summary_of, return_index=True)
-    kept = np.isin(np.arange(len(split)), first)
-    documents, summaries = split.read(np.flatnonzero(kept & split.of(*(kinds or FOUND)))[:most])
+    rows = np.flatnonzero(split.of(*(kinds or FOUND)))
+    _, first = np.unique(split.summary_of[rows], return_index=True)
+    documents, summaries = split.read(rows[np.sort(first)][:most])
     return texts_of(documents), texts_of(summaries)
 
 
@@ -259,10 +258,13 @@ def fit_align(run: Run) -> dict[str, Any]:
     fresh = network is None and config.judges and bool(config.epochs)
     most = MOST_EXAMPLES if features.evidence is None else _MOST_READ
     learnt, held = (beginning(splits[name], most) for name in ("train", "validation"))
-    ranks = rank(learnt)
-    if config.epochs and config.loss != "mse" and not any(map(len, ranks.pairs)):
-        why = "no two labelled summaries of a document differ, so that there is nothing to rank"
-        raise InputError(f"{why}; give head=align loss=mse, and another folder")
+    ranks, held_ranks = rank(learnt), rank(held)
+    for name, own in (("train", ranks), ("validation", held_ranks)):
+        if config.epochs and config.loss != "mse" and not any(map(len, own.pairs)):
+            why = (
+                f"no two labelled summaries of a document in the split {name} differ, so that there is nothing to rank"
+            )
+            raise InputError(f"{why}; give head=align loss=mse, and another folder")
     if fresh:
         features.judge = new_judge(features.encoder, config.attention, config.seed)
     if network is None and features.evidence is not None:
@@ -293,7 +295,7 @@ def fit_align(run: Run) -> dict[str, Any]:
         for name, split in (("train", learnt), ("validation", held))
     )
     if accelerator.is_main_process:
-        fit_head(run, network, ranks, (learnt, computed), (held, held_computed))
+        fit_head(run, network, (ranks, computed), (held_ranks, held_computed), bool(learnt.of(LABELLED).any()))
     run.parts.network, run.parts.options = network, {"sources": features.sources}
     return found
 

@@ -5,7 +5,7 @@ is how form is read, of coherence two to four sentences. The aspect's mark learn
 human label and no summary is used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -57,7 +57,7 @@ _CHECKED = 64
 MOST_DOCUMENTS = 8192
 _PLAN = TrainConfig(optimizer="adamw", learning_rate=1e-4, weight_decay=0.01, warmup=0.1, schedule="linear")
 _CLIP = 1.0
-_SAVE_EVERY = 25
+SAVE_EVERY = 25
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,48 @@ def fast_bf16() -> bool:
     return bool(check and check())
 
 
+def fine_tune(
+    accelerator: "Accelerator",
+    network: nn.Module,
+    path: Path,
+    steps: int,
+    what: str,
+    learn: Callable[[torch.optim.Optimizer, int, bool], float],
+) -> None:
+    """Train ``network`` in place for ``steps`` steps, told on the bar as ``what``; goes on from the last whole checkpoint, at
+    ``path``, and ends with the same weights as if it had not been stopped.
+
+    ``learn(optimizer, step, mixed)`` sets the rate of a step, adds its gradient on every process of ``accelerator``, in
+    bfloat16 where that is ``mixed``, and returns this process' loss. Raises InputError as ``check_sound``.
+    """
+    optimizer, trained = make_optimizer(network, _PLAN), [p for p in network.parameters() if p.requires_grad]
+    device, start, recent = accelerator.device, 0, list[float]()
+    if path.is_file():
+        state = torch.load(path, map_location=device, weights_only=True)
+        network.load_state_dict(state["learnt"], strict=False)
+        optimizer.load_state_dict(state["optimizer"])
+        start = int(state["step"])
+    mixed = device.type == "cpu" and fast_bf16()
+    network.train()
+    with Bar(what, steps, start) as bar:
+        for step in range(start, steps):
+            recent = [*recent[-49:], learn(optimizer, step, mixed)]
+            sum_gradients(accelerator, network)
+            nn.utils.clip_grad_norm_(trained, _CLIP)
+            optimizer.step()
+            optimizer.zero_grad()
+            bar.advance(note=f"loss {np.mean(recent):.3f}")
+            if (step + 1) % SAVE_EVERY and step + 1 < steps:
+                continue
+            check_sound(step, float(np.mean(recent)), network)
+            if accelerator.is_main_process:
+                kept = {name: p.detach() for name, p in network.named_parameters() if p.requires_grad}
+                state = {"learnt": kept, "optimizer": optimizer.state_dict(), "step": step + 1}
+                with replacing(path) as handle:
+                    torch.save(state, handle)
+    network.eval()
+
+
 def train_judge(
     accelerator: "Accelerator",
     judge: Judge,
@@ -186,43 +228,18 @@ def train_judge(
                 "needed); set judges=false"
             )
     network = judge.network
-    device = next(network.parameters()).device
     # Half of a small encoder's numbers are its word vectors; with them fixed a step is cheaper and nothing is lost.
     network.encoder.get_input_embeddings().requires_grad_(False)  # type: ignore[union-attr, operator]
-    optimizer = make_optimizer(network, _PLAN)
-    path = work / "judge.pt"
-    start = 0
-    if path.is_file():
-        state = torch.load(path, map_location=device, weights_only=True)
-        network.load_state_dict(state["network"])
-        optimizer.load_state_dict(state["optimizer"])
-        start = int(state["step"])
-    mixed = device.type == "cpu" and fast_bf16()
-    rank = accelerator.process_index
-    seen: list[dict[str, float]] = []
-    with Bar("judge", steps, start) as bar:
-        for step in range(start, steps):
-            network.train()
-            set_learning_rate(optimizer, _PLAN, step, steps)
-            torch.manual_seed(seed_from(seed, "judge-step", step, *([rank] if rank else [])))
-            groups = stretches.batch(step)
-            right = _backward(accelerator, judge, groups, mixed)
-            nn.utils.clip_grad_norm_(network.parameters(), _CLIP)
-            optimizer.step()
-            optimizer.zero_grad()
-            seen = [*seen[-19:], right]
-            share = np.mean([np.mean(list(item.values())) for item in seen if item])
-            bar.advance(note=f"right {share:.3f}")
-            if (step + 1) % _SAVE_EVERY and step + 1 < steps:
-                continue
-            check_sound(step, network=network)
-            if not rank:
-                state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}
-                with replacing(path) as handle:
-                    torch.save(state, handle)
-    network.eval()
+
+    def learn(optimizer: torch.optim.Optimizer, step: int, mixed: bool) -> float:
+        set_learning_rate(optimizer, _PLAN, step, steps)
+        rank = accelerator.process_index
+        torch.manual_seed(seed_from(seed, "judge-step", step, *([rank] if rank else [])))
+        return _backward(accelerator, judge, stretches.batch(step), mixed)
+
+    fine_tune(accelerator, network, work / "judge.pt", steps, "judge", learn)
     checked = _checked(held_out, documents, seed + 1)
-    marks = torch.from_numpy(judge._run(texts_of(checked))).to(device)
+    marks = torch.from_numpy(judge._run(texts_of(checked))).to(accelerator.device)
     # The scale of real text: the spread between whole and broken text is far wider than what tells summaries apart.
     aspects, stretches_at = np.array([group.aspect for group in checked]), first_rows(checked)
     network.calibrate([marks[stretches_at[aspects == name], column] for column, name in enumerate(MARKS)])
@@ -240,11 +257,10 @@ def _checked(held_out: Sequence[str], documents: Sequence[str], seed: int) -> li
     return [group for own in found.values() for group in own]
 
 
-def _backward(accelerator: "Accelerator", judge: Judge, groups: Sequence[Group], mixed: bool) -> dict[str, float]:
+def _backward(accelerator: "Accelerator", judge: Judge, groups: Sequence[Group], mixed: bool) -> float:
     """Add the gradient of the groups' loss, computed in parts of groups of like length so that little is padded.
 
-    The processes of ``accelerator`` take turns with the parts, and get the gradient of all. Returns ``group_loss``'s shares
-    over this process' parts.
+    The processes of ``accelerator`` take turns with the parts. Returns the loss of this process' parts.
     """
     rank, size = accelerator.process_index, accelerator.num_processes
     device = next(judge.network.parameters()).device
@@ -252,16 +268,16 @@ def _backward(accelerator: "Accelerator", judge: Judge, groups: Sequence[Group],
     total = sum(len(group.copies) for group in groups)
     step = max(1, min(_PART, len(order) // size))
     parts = [order[begin : begin + step] for begin in range(0, len(order), step)]
-    rights: list[dict[str, float]] = []
+    if not parts:  # of some documents few stretches can be damaged
+        return 0.0
+    found = 0.0
     # A process without a part still takes part in the exchange, with weight 0.
     for number in range(rank, len(parts), size) if rank < len(parts) else [-1]:
         part = [groups[i] for i in parts[number]]
         encoded = {name: tensor.to(device) for name, tensor in tokenize(judge.tokenizer, texts_of(part)).items()}
         with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
             marks = judge.network(**encoded)
-        loss, right = group_loss(marks, part)
-        (loss * sum(len(group.copies) for group in part) * (number >= 0) / total).backward()
-        rights.append(right)
-    sum_gradients(accelerator, judge.network)
-    names = [name for name in MARKS if any(name in right for right in rights)]
-    return {name: float(np.mean([right[name] for right in rights if name in right])) for name in names}
+        loss = group_loss(marks, part)[0] * sum(len(group.copies) for group in part) * (number >= 0) / total
+        loss.backward()
+        found += float(loss.detach())
+    return found

@@ -107,9 +107,9 @@ def run_epochs(
 
 def sum_gradients(accelerator: "Accelerator", network: nn.Module) -> None:
     """Give each process of ``accelerator`` the sum of all processes' gradients; each has gradients of the same weights."""
-    if accelerator.num_processes == 1:
-        return
     own = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+    if accelerator.num_processes == 1 or not own:
+        return
     summed = accelerator.reduce(torch.cat([gradient.flatten() for gradient in own]), "sum")
     for gradient, found in zip(own, summed.split([gradient.numel() for gradient in own]), strict=True):
         gradient.copy_(found.view_as(gradient))

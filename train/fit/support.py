@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from negsample.errors import InputError
-from negsample.io.files import replacing
 from negsample.models.align.support import SupportJudge, SupportNetwork, named, passages, tokenize
 from negsample.models.align.words import pieces
 from negsample.negatives import NEGATIVES
@@ -30,8 +29,8 @@ from negsample.seeds import generator
 from negsample.sentences import Turn, split_sentences, turns
 from negsample.terminal import Bar
 from negsample.train.config import TrainConfig
-from negsample.train.fit.judge import fast_bf16
-from negsample.train.fit.loop import check_sound, make_optimizer, set_learning_rate, sum_gradients
+from negsample.train.fit.judge import fine_tune
+from negsample.train.fit.loop import set_learning_rate
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -59,8 +58,6 @@ _PLAN = TrainConfig(optimizer="adamw", learning_rate=1e-3, weight_decay=0.01, wa
 # Judged summaries of a step. They are shown once: shown twice they teach nothing more of other texts, and the rest is forgotten.
 _JUDGED = 14
 _BY_PEOPLE = replace(_PLAN, learning_rate=3e-4)
-_CLIP = 1.0
-_SAVE_EVERY = 25
 _EPOCHS = 3
 # A few words among many are damaged.
 _WRONG_WEIGHT = 2.0
@@ -278,51 +275,28 @@ def train_support(
     steps = min(steps, -(-_EPOCHS * len(learnt) // BATCH))
     device = accelerator.device
     network.to(device)
-    optimizer = make_optimizer(network, _PLAN)
-    path, start = work / "support.pt", 0
-    if path.is_file():
-        state = torch.load(path, map_location=device, weights_only=True)
-        network.load_state_dict(state["learnt"], strict=False)
-        optimizer.load_state_dict(state["optimizer"])
-        start = int(state["step"])
-    mixed = device.type == "cpu" and fast_bf16()
     rank, size = accelerator.process_index, accelerator.num_processes
     order = batches([len(claim.passages) + len(claim.sentence) for claim in learnt], steps, seed, BATCH)
     lengths = [sum(map(len, chain(*each.sentences))) for each in by_people]
     shown = batches(lengths, -(-len(by_people) // _JUDGED), seed, _JUDGED)
-    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
-    network.train()
-    recent: list[float] = []
-    with Bar("support judge", steps + len(shown), start) as bar:
-        for step in range(start, steps + len(shown)):
-            if step < steps:
-                set_learning_rate(optimizer, _PLAN, step, steps)
-                batch: Sequence[Any] = [learnt[place] for place in order[step]]
-            else:
-                set_learning_rate(optimizer, _BY_PEOPLE, step - steps, len(shown))
-                batch = [by_people[place] for place in shown[step - steps]]
-            # A process without a row takes part in the exchange, with weight 0.
-            part = batch[rank::size] or batch[:1]
-            with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
-                loss = (claims_loss if step < steps else judged_loss)(network, tokenizer, part, device)[0]
-            (loss * len(batch[rank::size]) / len(batch)).backward()
-            sum_gradients(accelerator, network)
-            nn.utils.clip_grad_norm_(trained, _CLIP)
-            optimizer.step()
-            optimizer.zero_grad()
-            recent = [*recent[-49:], float(loss.detach())]
-            bar.advance(note=f"loss {np.mean(recent):.3f}")
-            if (step + 1) % _SAVE_EVERY and step + 1 < steps + len(shown):
-                continue
-            check_sound(step, float(np.mean(recent)), network)
-            if not rank:
-                kept = {name: p.detach() for name, p in network.named_parameters() if p.requires_grad}
-                state = {"learnt": kept, "optimizer": optimizer.state_dict(), "step": step + 1}
-                with replacing(path) as handle:
-                    torch.save(state, handle)
+
+    def learn(optimizer: torch.optim.Optimizer, step: int, mixed: bool) -> float:
+        if step < steps:
+            set_learning_rate(optimizer, _PLAN, step, steps)
+            batch: Sequence[Any] = [learnt[place] for place in order[step]]
+        else:
+            set_learning_rate(optimizer, _BY_PEOPLE, step - steps, len(shown))
+            batch = [by_people[place] for place in shown[step - steps]]
+        # A process without a row takes part in the exchange, with weight 0.
+        part = batch[rank::size] or batch[:1]
+        with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
+            loss = (claims_loss if step < steps else judged_loss)(network, tokenizer, part, device)[0]
+        (loss * len(batch[rank::size]) / len(batch)).backward()
+        return float(loss.detach())
+
+    fine_tune(accelerator, network, work / "support.pt", steps + len(shown), "support judge", learn)
     # What is kept is what scores.
     network.take(network.learnt())
-    network.eval()
     held = claims(held_out, _CHECKED, seed + 1)
     if sum(claim.doubtful for claim in held) <= _FEW or all(claim.doubtful for claim in held):
         held = learnt[:_CHECKED]

@@ -69,6 +69,9 @@ def test_what_it_says_of_a_sentence_is_its_own(features: AlignFeatures) -> None:
     words = ["The bridge is closed."[begin:stop] for begin, stop, _ in verdicts[0].marks]
     assert words == ["The", "bridge", "is", "closed", "."]
     assert judge.readings(features.view_pairs([documents[0]], ["!!"])).tolist() == [[0.0, 0.0]]
+    # Signs that the tokenizer leaves out say nothing that could be untrue, and are worth no more than a copy.
+    for sign in ("\ufe0f", "\u0e31"):
+        assert judge.verdicts([(SHORT, [sign])]) == judge.verdicts([(SHORT, SHORT[:1])])
 
 
 def test_what_is_saved_answers_the_same_and_another_file_is_refused(features: AlignFeatures, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from tests_support import unlike_new
 
 from negsample.errors import InputError
-from negsample.models.summarizers.language_model import END, LanguageSummarizer, Limits
+from negsample.models.summarizers.language_model import ABOUT, END, LanguageSummarizer, Limits, load_summarizer
 from negsample.records import Source
 
 DOCUMENTS = ["the cat sat on a mat .", "a very long mat"]
@@ -98,6 +98,15 @@ def test_what_is_no_model_or_too_small_is_told(summarizer: LanguageSummarizer, t
     summarizer.save(tmp_path / "out", {})
     with pytest.raises(InputError, match="room for 16 tokens"):
         LanguageSummarizer.load(str(tmp_path / "out"), Limits(512, 100))
+    if summarizer.causal:
+        with pytest.raises(InputError, match=r"prompt has 9 tokens, which leave none of document_tokens=9"):
+            LanguageSummarizer.load(str(tmp_path / "out"), Limits(9, 6, "the cat sat on a mat . very long"))
+    (tmp_path / "out" / ABOUT).write_text('{"tokens": 9}')
+    with pytest.raises(InputError, match=rf"{ABOUT}: damaged"):
+        load_summarizer(str(tmp_path / "out"))
+    (tmp_path / "out" / "config.json").write_text("[1]")
+    with pytest.raises(InputError, match=r"config\.json: damaged"):
+        load_summarizer(str(tmp_path / "out"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="empty"):
         LanguageSummarizer.load(str(tmp_path / "empty"))

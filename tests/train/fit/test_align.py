@@ -18,8 +18,9 @@ from negsample.models.features.align import Compared
 from negsample.models.folder import on_scale
 from negsample.scoring.scorer import Item, make_metric
 from negsample.train.config import make_config
+from negsample.train.data import ORIGINAL
 from negsample.train.fit import align_features
-from negsample.train.fit.align import beginning, compare_untrained, rank
+from negsample.train.fit.align import beginning, compare_untrained, originals, rank
 from negsample.train.fit.align_features import compute_features
 from negsample.train.job import train
 
@@ -114,6 +115,19 @@ def test_a_whole_split_does_not_take_the_short_part_of_its_beginning(tmp_path: P
         for part in (beginning(split, 2), split, split)
     ]  # type: ignore[arg-type]
     assert sizes == [2, 4, 4]
+
+
+def test_each_original_is_found_also_where_its_summary_was_labelled_or_is_a_negative_before() -> None:
+    split = split_of(["labelled", "original", "crosspair", "original", "swap"], [0.5, 1, 0, 1, 0], [0, 0, 0, 1, 1])
+    split = dataclasses.replace(
+        split,
+        documents=Texts(["one", "two"]),
+        summaries=Texts(["first", "second", "third"]),
+        summary_of=np.array([0, 0, 1, 1, 2], np.int32),
+    )  # type: ignore[arg-type]
+    assert originals(split, 9, ORIGINAL) == (["one", "two"], ["first", "second"])
+    assert originals(split, 9) == (["one", "two"], ["first", "second"])
+    assert originals(split, 1) == (["one"], ["first"])
 
 
 RECIPE = {"sentence-delete": 1.0, "entity": 1.0, "repeat": 1.0, "shuffle": 1.0, "replace": 1.0}

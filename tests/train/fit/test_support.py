@@ -12,7 +12,7 @@ from tests_support import story
 from negsample.models.align.support import SupportNetwork
 from negsample.models.language.networks import load_pretrained
 from negsample.records import Pair
-from negsample.train.fit import support
+from negsample.train.fit import judge, support
 from negsample.train.fit.support import (
     REAL,
     Claim,
@@ -92,23 +92,23 @@ def taught(tiny_bert: Path, work: Path, steps: int) -> tuple[dict[str, torch.Ten
     torch.manual_seed(0)
     network = SupportNetwork(model)
     said = judged([pair.document for pair in PAIRS], ["Tom sold his boat."] * 12, [0, 1] * 6)
-    judge, seen = train_support(
+    made, seen = train_support(
         Accelerator(cpu=True), network, tokenizer, "", PAIRS[:9], PAIRS[9:], steps, 0, work, said
     )
-    return judge._learnt, seen
+    return made._learnt, seen
 
 
 def test_a_training_that_was_stopped_ends_where_it_would_have(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(support, "BATCH", 8)
-    monkeypatch.setattr(support, "_SAVE_EVERY", 2)
+    monkeypatch.setattr(judge, "SAVE_EVERY", 2)
     # Five steps by damage, then four by what people said: it is stopped among these.
     monkeypatch.setattr(support, "_JUDGED", 3)
     whole, seen = taught(tiny_bert, tmp_path / "whole", 5)
     assert {"all"} < set(seen)
     assert all(0 <= share <= 1 for share in seen.values())
-    real = support.check_sound
+    real = judge.check_sound
     stopped: list[int] = []
 
     def stop(step: int, *rest: object) -> None:
@@ -117,7 +117,7 @@ def test_a_training_that_was_stopped_ends_where_it_would_have(
         if len(stopped) == 4:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(support, "check_sound", stop)
+    monkeypatch.setattr(judge, "check_sound", stop)
     with pytest.raises(KeyboardInterrupt):
         taught(tiny_bert, tmp_path / "stopped", 5)
     again, _ = taught(tiny_bert, tmp_path / "stopped", 5)
