@@ -197,6 +197,9 @@ def test_an_unfinished_experiment_is_no_training_run(negsample, tmp_path, name, 
     assert said == f"{tmp_path}: an unfinished {told}; start the same command again\n"
     (tmp_path / "run.json").write_text('{"command": ["negsample"], "seed": 7}')
     assert "seed" in negsample("info", tmp_path).stdout
+    for foreign in ("[]", '{"command": [3]}', "{"):
+        (tmp_path / "run.json").write_text(foreign)
+        assert "run.json: can't be read as the record of a run (" in negsample("info", tmp_path, check=2).stderr
 
 
 def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):
