@@ -16,7 +16,6 @@ import numpy as np
 
 from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.correlation import COEFFICIENTS, p_value, partial
-from negsample.resampling import percentile_interval
 from negsample.seeds import generator
 from negsample.terminal import Bar
 
@@ -26,7 +25,6 @@ NO_SYSTEM = "row without a system"
 FEW_ROWS = "document with fewer than 3 rows"
 CONSTANT_METRIC = "document with constant metric scores"
 CONSTANT_HUMAN = "document with constant human scores"
-SKIPPED = "resample without a correlation"
 NOT_TAKEN = f"resample not taken (Kendall over more than {lv.KENDALL_ROWS:,} rows)"
 # Numbers of articles drawn, where a data set has more of them.
 SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
@@ -73,7 +71,7 @@ def agreement(
     """Measure every metric of ``table`` against every human score.
 
     ``bootstrap``: number of resamples of the documents (system level: documents and systems), the same for all metrics;
-    0 leaves the intervals out. The interval is the 95 % percentile interval. p is two-sided; pooled and system level:
+    0 leaves the intervals out. The interval is that of `levels.resampled_interval`. p is two-sided; pooled and system level:
     the usual test of the coefficient over rows and systems; summary level: one-sample t test of the per-document
     correlations, documents being the independent units (None with fewer than two documents or no spread).
 
@@ -114,9 +112,6 @@ def _correlations(
     wanted = list(dict.fromkeys([*pairs, *((k, words) for pair in pairs for k in pair)]))
     per_document = lv.document_correlations(block, coefficient, wanted) if level == "summary" else None
     point = lv.block_correlations(block, level, coefficient, wanted)[None] if per_document is None else per_document
-    # As many rows as systems would be one row a system, no mean over documents.
-    if level == "system" and len(block.systems) < 2 * len(np.unique(block.systems)):
-        point = np.full_like(point, np.nan)
     sides = pairs, [(i, words) for i, _ in pairs], [(j, words) for _, j in pairs]
     xy, xz, yz = (point[:, [wanted.index(pair) for pair in own]] for own in sides)
     given = np.full_like(xy, np.nan) if level == "label" else partial(xy, xz, yz)
@@ -160,10 +155,10 @@ def _figure(
     defined = not np.isnan(value)
     if defined and per_document is None:
         p = p_value(x, y, float(value), coefficient)
-    low, high, skipped = percentile_interval(samples)
+    documents, systems = len(np.unique(block.documents[used])), block.systems[used]
+    low, high, skipped = lv.resampled_interval(samples, documents)
     if defined:
-        left_out |= {SKIPPED: skipped, NOT_TAKEN: bootstrap - len(samples)}
-    systems = block.systems[used]
+        left_out |= {**skipped, NOT_TAKEN: bootstrap - len(samples)}
     return AgreementFigure(
         table.dataset,
         *key,
@@ -172,7 +167,7 @@ def _figure(
         high if defined else None,
         _number(p) if defined else None,
         n=int(used.sum()),
-        documents=len(np.unique(block.documents[used])),
+        documents=documents,
         systems=len(np.unique(systems[systems >= 0])),
         left_out={reason: int(count) for reason, count in left_out.items() if count},
         uneven=uneven,
@@ -225,7 +220,7 @@ def _why_not(block: lv.Block, level: str, x: np.ndarray, y: np.ndarray) -> str:
             return f"no row {'names its system' if len(x) else 'has both scores'}, so there is no system level"
         if count < lv.MIN_SYSTEMS:
             return f"{count} system{'s' if count > 1 else ''}; the system level needs at least {lv.MIN_SYSTEMS}"
-        if len(block.systems) < 2 * count:
+        if np.count_nonzero(block.systems >= 0) < 2 * count:
             return "fewer than two summaries a system, so there is no system level"
         return "the systems' means are constant"
     if len(x) < lv.MIN_ROWS:

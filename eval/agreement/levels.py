@@ -11,6 +11,7 @@ import numpy as np
 
 from negsample.eval.agreement.correlation import correlation_matrix, standardised, weighted_pooled
 from negsample.records import Judged
+from negsample.resampling import percentile_interval
 from negsample.seeds import generator
 from negsample.text import word_count
 
@@ -38,6 +39,12 @@ SYMBOLS = {
 MIN_ROWS = 3  # a document or a pool with fewer rows has no correlation
 MIN_ROWS_PARTIAL = 6  # a document with fewer rows has no partial correlation
 MIN_SYSTEMS = 4  # fewer systems have no system level
+# Fewer documents have no interval. In simulations (correlations of .4 and .5, pooled and within documents) the 95 % percentile
+# interval held the truth 50 times in 100 with 2 documents, 82 with 5, 90 with 10, 93 with 60.
+MIN_DOCUMENTS = 10
+FEW_DOCUMENTS = f"resample, for fewer than {MIN_DOCUMENTS} documents give no interval"
+ALIKE = "resample, for all are alike and give no interval"
+SKIPPED = "resample without a correlation"
 # Above this many rows the pairwise comparisons of a resampled Kendall τ take minutes; it is not resampled.
 KENDALL_ROWS = 10_000
 
@@ -159,6 +166,19 @@ def make_resamples(table: ScoreTable, count: int, seed: int) -> Resamples:
     return Resamples(weights, rng.random((count, s)))
 
 
+def resampled_interval(samples: np.ndarray, documents: int) -> tuple[float | None, float | None, dict[str, int]]:
+    """Return the 95 % percentile interval of a figure of ``documents`` by ``samples`` [B] of it, and reason → resamples left out.
+
+    No interval with fewer than `MIN_DOCUMENTS`, and none of resamples that are all alike: that is little data, not certainty.
+    """
+    if documents < MIN_DOCUMENTS:
+        return None, None, {FEW_DOCUMENTS: len(samples)}
+    low, high, skipped = percentile_interval(samples)
+    if low is not None and high is not None and high - low < 1e-12:
+        return None, None, {ALIKE: len(samples)}
+    return low, high, {SKIPPED: skipped}
+
+
 Pairs = Sequence[tuple[int, int]]
 
 
@@ -174,6 +194,9 @@ def block_correlations(block: Block, level: str, coefficient: str, pairs: Pairs)
 
         return np.array([float(kendalltau(block.values[i], block.values[j]).statistic) for i, j in pairs])
     if level == "system":
+        # As many rows as systems would be one row a system, no mean over documents.
+        if np.count_nonzero(block.systems >= 0) < 2 * len(block.known_systems()):
+            return np.full(len(pairs), np.nan)
         matrix = _over_systems(system_means(block, np.ones((1, block.total_documents)))[0], coefficient)
     else:
         matrix = correlation_matrix(block.values, coefficient)

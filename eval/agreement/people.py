@@ -8,7 +8,6 @@ import numpy as np
 
 from negsample.eval.agreement import levels as lv
 from negsample.records import Judged
-from negsample.resampling import percentile_interval
 from negsample.terminal import number
 
 ALPHA_RESAMPLES = 200  # an α is some ten milliseconds of the library's
@@ -17,8 +16,8 @@ MIN_RATINGS = 2
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Annotators against others, by the level's coefficient: the mean ``value``, its 95 % percentile interval (documents
-    resampled; system level: documents and systems); ``each``: of every annotator, or every two of them.
+    """Annotators against others, by the level's coefficient: the mean ``value``, its `levels.resampled_interval` (of documents;
+    system level: of documents and systems); ``each``: of every annotator, or every two of them.
     """
 
     value: float | None
@@ -85,7 +84,8 @@ def among_people(
 
     resamples = lv.make_resamples(table, bootstrap, seed)
     repeats = resamples.weights[:ALPHA_RESAMPLES, table.documents[several]].astype(int)
-    low, high, _ = percentile_interval(np.array([alpha(np.repeat(counts, each, axis=0)) for each in repeats]))
+    samples = np.array([alpha(np.repeat(counts, each, axis=0)) for each in repeats])
+    low, high, _ = lv.resampled_interval(samples, len(np.unique(table.documents[several])))
     apart = [(own, _others(ratings, k)) for k, own in enumerate(ratings)]
     ceiling = {level: _mean(table, apart, level, resamples) for level in levels}
     pairwise = {level: _mean(table, list(combinations(ratings, 2)), level, resamples) for level in levels}
@@ -104,16 +104,19 @@ def _mean(
     table: lv.ScoreTable, sides: Sequence[tuple[np.ndarray, np.ndarray]], level: str, resamples: lv.Resamples
 ) -> Ceiling:
     """The mean over ``sides``, two columns each, of their correlations at ``level``."""
-    coefficient, values, samples = lv.MAIN_COEFFICIENT[level], [], []
+    coefficient, enough = lv.MAIN_COEFFICIENT[level], lv.MIN_ROWS if level == "summary" else 1
+    values, samples, documents = [], [], []
     for own, others in sides:
         block = lv.make_block(table, [own, others])
         values.append(float(lv.block_correlations(block, level, coefficient, [(0, 1)])[0]))
         samples.append(lv.resampled_correlations(block, level, coefficient, [(0, 1)], resamples)[:, 0])
+        documents.append(int((np.bincount(block.documents, minlength=1) >= enough).sum()))
     defined = [k for k, value in enumerate(values) if not np.isnan(value)]
     shown = tuple(None if np.isnan(value) else value for value in values)
     if not defined:
         return Ceiling(None, None, None, shown)
-    low, high, _ = percentile_interval(np.mean([samples[k] for k in defined], axis=0))
+    least = min(documents[k] for k in defined)
+    low, high, _ = lv.resampled_interval(np.mean([samples[k] for k in defined], axis=0), least)
     return Ceiling(float(np.mean([values[k] for k in defined])), low, high, shown)
 
 

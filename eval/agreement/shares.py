@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from negsample.eval.agreement.figures import AgreementFigure
-from negsample.eval.agreement.levels import ScoreTable, is_good
+from negsample.eval.agreement.levels import ScoreTable, is_good, resampled_interval
 from negsample.eval.agreement.significance import WILLIAMS_LABELS, MetricsComparison, difference_fields
 from negsample.eval.judgments.files import CHOSEN, HALVES
 from negsample.records import Judged
-from negsample.resampling import patterns, percentile_interval
+from negsample.resampling import patterns
 from negsample.seeds import generator
 from negsample.terminal import number
 
@@ -86,27 +86,27 @@ def measure_shares(
     for name, rows in there.items():
         own, used, n = sums(name, rows), systems[rows], int(rows.sum())
         size = n, len(np.unique(codes[rows])), len(np.unique(used[used >= 0]))
-        left_out = {kind.missing: len(rows) - n} if n < len(rows) else {}
         told = zip(kind.names, kind.of(own.sum(axis=0)).tolist(), kind.of(weights @ own).T, kind.undefined, strict=True)
         for share, value, samples, why in told:
             defined = not np.isnan(value)
-            ends = percentile_interval(samples)[:2] if defined else (None, None)
-            named = dataset, human, name, level, share, value if defined else None, *ends, None, *size
+            low, high, skipped = resampled_interval(samples, size[1]) if defined else (None, None, {})
+            left_out = {reason: c for reason, c in {kind.missing: len(rows) - n, **skipped}.items() if c}
+            named = dataset, human, name, level, share, value if defined else None, low, high, None, *size
             reason = None if defined else why if n else kind.nothing
             figures.append(AgreementFigure(*named, left_out=left_out, reason=reason))
     keep, exact = patterns(generator(seed, "permutation", dataset, level), total, permutations)
     for first, second in combinations(counts, 2):
         rows = there[first] & there[second]
         one, two = sums(first, rows), sums(second, rows)
+        told_of = dataset, human, level, next(iter(kind.names)), first, second
+        used_rows = int(rows.sum()), len(np.unique(codes[rows]))
         value, other = (float(kind.of(own.sum(axis=0))[0]) for own in (one, two))
         found: dict[str, Any] = {"reason": kind.nothing}
         if not np.isnan(value + other):
             sampled = kind.of(weights @ one)[:, 0] - kind.of(weights @ two)[:, 0]
             swapped = kind.of(keep @ one + (1 - keep) @ two)[:, 0] - kind.of(keep @ two + (1 - keep) @ one)[:, 0]
-            found = difference_fields(value, other, sampled, swapped, exact)
-        main, used_rows = next(iter(kind.names)), (int(rows.sum()), len(np.unique(codes[rows])))
-        told_of = dataset, human, level, main, first, second, *used_rows
-        comparisons.append(MetricsComparison(*told_of, **found, williams_reason=WILLIAMS_LABELS))
+            found = difference_fields(value, other, sampled, swapped, exact, used_rows[1])
+        comparisons.append(MetricsComparison(*told_of, *used_rows, **found, williams_reason=WILLIAMS_LABELS))
     return {"figures": tuple(figures), "comparisons": tuple(comparisons)}
 
 
@@ -300,7 +300,11 @@ def contest(table: ScoreTable, rows: Sequence[Judged], bootstrap: int, seed: int
     found = []
     for k, (name, strength) in enumerate(zip(table.system_names, strengths, strict=True)):
         tally = games.sum(axis=(0, 2))[k].astype(int).tolist()
-        ends = (None, None, None) if np.isnan(strength) else (float(strength), *percentile_interval(samples[:, k])[:2])
+        ends = (
+            (None, None, None)
+            if np.isnan(strength)
+            else (float(strength), *resampled_interval(samples[:, k], len(documents))[:2])
+        )
         found.append(Contestant(name, *tally, *ends))
     return sorted(found, key=lambda each: (-(each.strength or 0.0), -each.wins + each.losses, each.system))
 

@@ -20,7 +20,7 @@ from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.correlation import standardised
 from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT
-from negsample.resampling import bootstrap_p, patterns, percentile_interval, permutation_p
+from negsample.resampling import bootstrap_p, patterns, permutation_p
 from negsample.seeds import generator
 
 ALPHA = 0.05
@@ -165,7 +165,7 @@ def _compared(
             yield {**values, "reason": reason, "williams_reason": "no two correlations to compare"}
             continue
         drawn = swapped_differences(block, level, i, j, keep, both)
-        values |= difference_fields(first, second, samples[:, 0] - samples[:, 1], drawn, exact)
+        values |= difference_fields(first, second, samples[:, 0] - samples[:, 1], drawn, exact, documents)
         rows = len(block.known_systems()) if level == "system" else n
         between = point.get((min(i, j), max(i, j)), np.nan)
         test = williams(first, second, between, rows) if not np.isnan(between) and rows >= 4 else None
@@ -176,13 +176,14 @@ def _compared(
 
 
 def difference_fields(
-    first: float, second: float, samples: np.ndarray, exchanged: np.ndarray, exact: bool
+    first: float, second: float, samples: np.ndarray, exchanged: np.ndarray, exact: bool, documents: int
 ) -> dict[str, Any]:
-    """The fields of a `MetricsComparison` on the difference of two values: ``samples`` [B] of it in resamples, and where labels
-    are ``exchanged`` [P], in all ways if ``exact``.
+    """The fields of a `MetricsComparison` on the difference of two values of ``documents``: ``samples`` [B] of it in resamples,
+    and where labels are ``exchanged`` [P], in all ways if ``exact``.
     """
-    low, high, _ = percentile_interval(samples)
-    p = {"p_bootstrap": bootstrap_p(samples), "p_permutation": permutation_p(first - second, exchanged, exact)}
+    low, high, _ = lv.resampled_interval(samples, documents)
+    resampled = None if documents < lv.MIN_DOCUMENTS else bootstrap_p(samples)
+    p = {"p_bootstrap": resampled, "p_permutation": permutation_p(first - second, exchanged, exact)}
     told = {"value_first": first, "value_second": second, "difference": first - second}
     return {**told, "low": low, "high": high, **p}
 

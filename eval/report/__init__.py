@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
 from negsample.eval.agreement.columns import ScoreColumn
+from negsample.eval.agreement.levels import MIN_DOCUMENTS
 from negsample.io.files import atomic_json, atomic_text, new_folder
 from negsample.io.run_record import Stopwatch, versions, write_run
 from negsample.io.write import write_table
@@ -35,6 +36,7 @@ def render(template: str, **context: Any) -> str:
     environment.filters.update(number=number, short=short, p=p_text, interval=interval)
     return environment.get_template(template).render(
         style=_read("report.css"),
+        least_documents=MIN_DOCUMENTS,
         # Where the program lies is no part of what has to be typed to run it again.
         command=shlex.join(["negsample", *sys.argv[1:]]),
         versions=versions(),

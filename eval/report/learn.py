@@ -116,10 +116,10 @@ def verdict(target: TargetResult) -> str:
     symbol = SYMBOLS[target.coefficient]
     if against.difference is None:
         return f"The fit could not be compared with {target.best}: {against.reason}; use {target.best}."
+    span = f" ({interval(against.low, against.high, sign=True)})" if against.low is not None else ""
     told = (
         f"{symbol} {number(against.value_first)} against {number(against.value_second)}, difference "
-        f"{number(against.difference, sign=True)} ({interval(against.low, against.high, sign=True)}), "
-        f"p {p_text(against.p_permutation)}"
+        f"{number(against.difference, sign=True)}{span}, p {p_text(against.p_permutation)}"
     )
     if target.better:
         return f"Better than {target.best}, the best of the unfitted, beyond noise: {told}."

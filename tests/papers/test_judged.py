@@ -50,7 +50,8 @@ def by_hand(spec):
     return [Source("hand", "hand", rows, ())]
 
 
-def test_correlations_and_stars(tmp_path):
+def test_correlations_and_stars(tmp_path, monkeypatch):
+    monkeypatch.setattr("negsample.eval.agreement.levels.MIN_DOCUMENTS", 2)
     measured = made(tmp_path, replace(MADE, against="ROUGE-L", stars=((0.9999, "+"),)))
     found = judged.correlations(measured)
     assert measured.not_run == {"BERT": "no BERT is packaged; give --part BERT=SPEC"}

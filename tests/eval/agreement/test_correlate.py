@@ -76,7 +76,7 @@ def run(path: Path, rows: Sequence[dict], **changes: object) -> correlate.Correl
 def test_figures_are_of_the_right_rows(tmp_path: Path) -> None:
     from rouge_score.rouge_scorer import RougeScorer
 
-    rows = judged()
+    rows = judged(12)
     rouge = RougeScorer(["rouge1"], use_stemmer=False)
     by = {
         "words": np.array([len(row["summary"].split()) for row in rows], float),
@@ -96,7 +96,7 @@ def test_figures_are_of_the_right_rows(tmp_path: Path) -> None:
     # Rows stand document by document, the six systems in order.
     for (metric, x), human in ((pair, human) for pair in by.items() for human in ("content", "form")):
         y = np.array([row["scores"][human] for row in rows])
-        tables = x.reshape(8, 6), y.reshape(8, 6)
+        tables = x.reshape(12, 6), y.reshape(12, 6)
         value = {level: data.figure(human, metric, level, "pearson").value for level in ("pooled", "summary", "system")}
         assert value["pooled"] == pytest.approx(stats.pearsonr(x, y)[0])
         within = [stats.pearsonr(*pair)[0] for pair in zip(*tables, strict=True) if np.ptp(pair[0])]

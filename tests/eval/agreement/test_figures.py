@@ -11,6 +11,7 @@ from negsample.eval.agreement import figures as ag
 from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.figures import agreement, article_sampling, average_ranks
 from negsample.eval.agreement.levels import make_block, make_resamples, make_table, system_samples
+from negsample.eval.agreement.significance import compare_metrics
 
 SCIPY = {"pearson": stats.pearsonr, "spearman": stats.spearmanr, "kendall": stats.kendalltau}
 LEVELS, COEFFICIENTS = ("pooled", "summary", "system"), ("pearson", "spearman", "kendall")
@@ -79,9 +80,7 @@ def test_every_level_by_hand():
     # All rows: Σ(m − 2.5)(h − 2.5) = 4 − 5 = −1 of 10 on both sides.
     assert one(figures, "m", "pooled", "pearson").value == pytest.approx(-0.1)
     assert one(figures, "m", "system", "pearson").reason == "the systems' means are constant"
-    # A resample has document a twice, once or never: 0.8, −0.1 or −1, each often enough among 200.
     summary = one(figures, "m", "summary", "spearman")
-    assert (summary.low, summary.high) == pytest.approx((-1, 0.8))
     assert (summary.n, summary.documents, summary.systems) == (8, 2, 4)
 
 
@@ -112,8 +111,7 @@ def test_what_is_left_out_is_counted():
     summary = one(figures, "m", "summary", "spearman")
     assert summary.value == 1
     assert (summary.n, summary.documents, summary.systems) == (4, 1, 4)
-    assert summary.left_out.pop(ag.SKIPPED) > 0
-    missing = {ag.MISSING_HUMAN: 2, ag.MISSING_METRIC: 1}
+    missing = {ag.MISSING_HUMAN: 2, ag.MISSING_METRIC: 1, lv.FEW_DOCUMENTS: 50}
     assert summary.left_out == missing | {ag.FEW_ROWS: 2, ag.CONSTANT_HUMAN: 1, ag.CONSTANT_METRIC: 1}
     assert summary.p is None  # one document has no spread
     assert summary.given_reason == "all summaries have the same number of words"
@@ -213,14 +211,33 @@ def test_system_resamples_equal_explicit_ones(coefficient):
 
 def test_summary_interval_equals_explicit_bootstrap():
     # It is as wide as the percentile bootstrap is: of a mean over 60 documents such intervals hold the truth 94 times in 100.
-    table = simulated(documents=9, seed=11)
+    table = simulated(documents=10, seed=11)
     figure = one(agreement(table, bootstrap=60, seed=3), "metric", "summary", "kendall")
     y, x = table.human["quality"], table.metrics["metric"]
-    per_document = np.array([stats.kendalltau(x[table.documents == d], y[table.documents == d])[0] for d in range(9)])
+    per_document = np.array([stats.kendalltau(x[table.documents == d], y[table.documents == d])[0] for d in range(10)])
     weights = make_resamples(table, 60, seed=3).weights.astype(int)
     means = [np.nanmean(np.repeat(per_document, w)) for w in weights]
     assert (figure.low, figure.high) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])), abs=1e-12)
     assert figure.p == pytest.approx(stats.ttest_1samp(per_document, 0)[1])
+
+
+def test_few_documents_and_resamples_that_are_all_alike_give_no_interval():
+    samples = np.array([*np.linspace(0, 1, 101), np.nan])
+    assert lv.resampled_interval(samples, 9) == (None, None, {lv.FEW_DOCUMENTS: 102})
+    assert lv.resampled_interval(samples, 10) == (pytest.approx(0.025), pytest.approx(0.975), {lv.SKIPPED: 1})
+    assert lv.resampled_interval(np.ones(50), 10) == (None, None, {lv.ALIKE: 50})
+    # One document: every resample is the document itself; 12 that all order their systems as people do are no certainty.
+    one_document, alike = simulated(documents=1), simulated(documents=12)
+    alike = replace(alike, metrics={"metric": alike.human["quality"]})
+    for table, why in ((one_document, lv.FEW_DOCUMENTS), (alike, lv.ALIKE)):
+        for figure in agreement(table, levels=["summary", "pooled"], coefficients=["spearman"], bootstrap=40):
+            assert figure.value is not None
+            assert (figure.low, figure.high, figure.left_out) == (None, None, {why: 40})
+    # One row a system is no system level, for the comparisons neither.
+    (compared,) = compare_metrics(one_document, "quality", level="system", bootstrap=0)
+    assert (compared.difference, compared.p_permutation) == (None, None)
+    (compared,) = compare_metrics(one_document, "quality", level="pooled", bootstrap=40)
+    assert (compared.low, compared.p_bootstrap, compared.p_permutation) == (None, None, 1.0)
 
 
 def test_long_kendall_resamples_are_left_out_and_say_so(monkeypatch):

@@ -50,14 +50,14 @@ def test_alpha_and_kappa_by_hand(tmp_path: Path) -> None:
 
 def test_one_annotator_against_the_mean_of_the_others(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    ratings = np.round(rng.normal(size=(30, 1)) * 2 + rng.normal(size=(30, 3)))
+    ratings = np.round(rng.normal(size=(50, 1)) * 2 + rng.normal(size=(50, 3)))
     data = measured(tmp_path / "a.jsonl", ratings.tolist(), bootstrap=40)
     found = data.people["good"]
     pooled, summary = [], []
     for k in range(3):
         own, others = ratings[:, k], np.delete(ratings, k, axis=1).mean(axis=1)
         pooled.append(stats.pearsonr(own, others)[0])
-        pairs = zip(own.reshape(6, 5), others.reshape(6, 5), strict=True)
+        pairs = zip(own.reshape(10, 5), others.reshape(10, 5), strict=True)
         summary.append(np.nanmean([stats.spearmanr(*pair)[0] for pair in pairs]))
     np.testing.assert_allclose(found.ceiling["pooled"].each, pooled)
     assert found.ceiling["summary"].value == pytest.approx(np.mean(summary))

@@ -105,9 +105,9 @@ def test_exchanges_equal_explicit_ones(level):
 
 
 def test_three_metrics_have_the_p_of_each_two_alone():
-    table = exchangeable(documents=9, systems=5, seed=7, ties=True)
+    table = exchangeable(documents=10, systems=5, seed=7, ties=True)
     rng = np.random.default_rng(8)
-    three = replace(table, metrics={**table.metrics, "c": np.round(table.human["h"] + rng.normal(size=45))})
+    three = replace(table, metrics={**table.metrics, "c": np.round(table.human["h"] + rng.normal(size=50))})
     for level in LEVELS:
         options = {"level": level, "bootstrap": 30, "permutations": 50}
         together = compare_metrics(three, "h", **options)
@@ -135,11 +135,11 @@ def test_williams_where_it_is_defined():
 
 
 def test_paired_bootstrap_equals_explicit():
-    table = exchangeable(documents=7, systems=5, seed=5)
+    table = exchangeable(documents=10, systems=5, seed=5)
     found = compare_metrics(table, "h", level="pooled", bootstrap=40, seed=2)[0]
     differences = []
     for weights in make_resamples(table, 40, 2).weights.astype(int):
-        rows = np.concatenate([np.flatnonzero(table.documents == d) for d in np.repeat(np.arange(7), weights)])
+        rows = np.concatenate([np.flatnonzero(table.documents == d) for d in np.repeat(np.arange(10), weights)])
         a, b, h = (v[rows] for v in (table.metrics["a"], table.metrics["b"], table.human["h"]))
         differences.append(stats.pearsonr(a, h)[0] - stats.pearsonr(b, h)[0])
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])), abs=1e-12)

@@ -44,7 +44,7 @@ def hostile_rows() -> list[dict]:
             "references": [f"Reference {d} {HOSTILE}"],
             "scores": {f"good {HOSTILE}": float(rng.normal()), "plain": float(s + rng.normal())},
         }
-        for d in range(4)
+        for d in range(10)
         for s in range(5)
     ]
 
