@@ -64,13 +64,14 @@ def test_disk_that_fills(tmp_path, pairs_file, monkeypatch, capsys):
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
-    def torch_says(*_, **__):
-        raise RuntimeError("PytorchStreamWriter failed writing file data/0")
+    import torch
 
-    monkeypatch.setattr(cli, "app", torch_says)
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["info"])
-    assert (ended.value.code, "the disk is full" in capsys.readouterr().err) == (2, True)
+    # Torch has several words for it.
+    for size in (10, 1 << 20):
+        monkeypatch.setattr(cli, "app", lambda *_, size=size, **__: torch.save({"a": torch.zeros(size)}, "/dev/full"))
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["info"])
+        assert (ended.value.code, "the disk is full" in capsys.readouterr().err) == (2, True)
 
 
 def test_an_interrupt_is_told(monkeypatch, capsys):
