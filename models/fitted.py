@@ -202,8 +202,10 @@ def save_fitted(estimator: Estimator, fitted: Fitted, folder: Path, card: str) -
     stay = set(estimator._own_aspects) & set(kept.get("", ()))
     new = {name: column for name, column in named.items() if name not in stay}
     told = percentiles_of(new, "sample", [pair.domain for pair in pairs])
-    own = {domain: {name: known[name].tolist() for name in known if name in stay} for domain, known in kept.items()}
-    told["values"] |= own.pop("", {})
-    for domain, values in own.items():
-        told["domains"].setdefault(domain, {"values": {}})["values"] |= values
+    for domain, known in kept.items():
+        values = {name: column.tolist() for name, column in known.items() if name in stay}
+        if not domain:
+            told["values"] |= values
+        elif values:
+            told["domains"].setdefault(domain, {"values": {}})["values"] |= values
     save_folder(estimator.parts, folder, facts, card, told if told["values"] else None)

@@ -53,7 +53,14 @@ def negsample_command(
     """Train reference-free estimators of summary quality, score with them, and measure their agreement with people."""
 
 
-_FULL = ("No space left", "File too large", "quota exceeded", "PytorchStreamWriter failed")
+_FULL = (
+    "No space left",
+    "File too large",
+    "quota exceeded",
+    "PytorchStreamWriter failed",
+    "unexpected pos",
+    "iostream error",
+)
 
 
 def _fail(message: str, code: int = 2) -> None:

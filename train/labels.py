@@ -171,7 +171,8 @@ def read_labels(
 def _range(path: str, output: str, name: str, values: "pandas.Series", known: list[str]) -> dict[str, Any]:
     """What is told of a score."""
     if not values.notna().any():
-        raise InputError(f"{path}: no record has a number in {name!r}; give label=NAME; {suggestion(name, known)}")
+        advice = "name another score" if name in known else f"give label=NAME; {suggestion(name, known)}"
+        raise InputError(f"{path}: no record has a number in {name!r}; {advice}")
     low, high = float(values.min()), float(values.max())
     if low == high:
         raise InputError(f"{path}: {name!r} is {low:g} in every record, which teaches nothing; name another score")

@@ -94,11 +94,12 @@ def _run(path: Path) -> None:
 
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: can't be read ({error})") from None
-    facts = {key: about.get(key, "") for key in ("finished", "seconds", "device", "seed")}
-    _print({"run": path, "command": " ".join(about.get("command", [])), **facts})
-    if "splits" in about.get("data", {}):
+        facts = {"run": path, "command": " ".join(about.get("command", []))}
+        facts |= {key: about.get(key, "") for key in ("finished", "seconds", "device", "seed")}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise InputError(f"{path}: can't be read as the record of a run ({error})") from None
+    _print(facts)
+    if "splits" in (about.get("data") or {}):
         print_examples(about["data"])
 
 

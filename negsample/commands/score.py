@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from negsample.commands import options
 from negsample.errors import InputError
-from negsample.terminal import say, say_table, screen_width
+from negsample.terminal import say, say_table, screen_width, shorten
 
 if TYPE_CHECKING:
     from negsample.io.read import Row
@@ -218,7 +218,7 @@ def print_notes(tallies: dict[str, "Tally"], *, error: bool, aspects: Sequence[s
         if any(tally.domains) or tally.unknown:
             told = ", ".join(f"of {domain or 'all'} {count}" for domain, count in tally.domains.most_common())
             by_count = sorted(tally.unknown.items(), key=lambda one: (one[0] == OTHERS, -one[1]))
-            unknown = ", ".join(f"{domain} {count}" for domain, count in by_count)
+            unknown = ", ".join(f"{shorten(domain, 40)} {count}" for domain, count in by_count)
             say(f"{name}: percentiles: {told}{unknown and f'; unknown domains: {unknown}'}", error=error)
         for field, count in tally.replaced.items():
             say(f"{name}: {count} records had their own {field!r}, replaced; keep it with --output-field", error=error)

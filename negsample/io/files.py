@@ -110,7 +110,8 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         try:
             yield handle
         except OSError as error:
-            if error.errno in _FULL and error.filename is None:
+            # A copy tells its source first.
+            if error.errno in _FULL and (error.filename is None or error.filename2 == temporary):
                 raise failure(name, error) from error
             raise
         with explained(name):

@@ -42,6 +42,8 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
     if is_sample(path):
         path = SAMPLE_PATH
     saved, piped = is_saved(path), is_pipe(path)
+    if not saved:
+        check_exists(path)
     kind = "saved" if saved else format or format_of("-" if piped and not has_known_ending(path) else path)
     readers: dict[str, Callable[[str | Path], Iterator[Row]]] = {
         "jsonl": _read_json_lines,
@@ -52,8 +54,6 @@ def read_rows(path: str | Path, format: str | None = None) -> Iterator[Row]:
     }
     if kind == "parquet" and piped:
         raise InputError(f"{display(path)}: Parquet can't be read from a pipe; name the file")
-    if not saved:
-        check_exists(path)
     return _at_least_one(path, readers[kind](path))
 
 

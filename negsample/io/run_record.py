@@ -220,8 +220,8 @@ def _is_begun(out: Path, arguments: Mapping[str, Any], name: str, what: str, res
             raise InputError(f"{out}: holds something else than {what}; give an empty or new folder")
         return False
     try:
-        before = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        before = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
         raise InputError(f"{path}: damaged; give another folder with --out") from None
     refuse_changes(out, before, arguments)
     return True

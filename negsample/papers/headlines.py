@@ -64,7 +64,8 @@ def read_headlines(data: str) -> Iterable[Row]:
         dataset = first.get("A") or dataset
         texts = {name: first.get(column) for name, column in (("story", "B"), ("reference", "C"), ("generated", "D"))}
         named = (("gen_ref", "E"), ("ref_story", "F"), ("gen_story", "G"))
-        scores = {name: [float(row.get(column) or "nan") for row in rows] for name, column in named}
+        # What is no number is told where it is read.
+        scores = {name: [row.get(column) for row in rows] for name, column in named}
         printed = _PRINTED.get(dataset.lower().replace("_", "-").replace("cnn-dm", "cnn-dailymail"), dataset)
         found.append(Row(f"{folder}, headline {number}", {"dataset": printed, **texts, **scores}))
     return found

@@ -126,7 +126,7 @@ def experiment(given: Mapping[str, Mapping[str, Any]], **own: Any) -> TransferCo
     first, *_ = given.values()
     sources = {name: {key: each[key] for key in DOMAIN_KEYS if key in each} for name, each in given.items()}
     train = {key: value for key, value in first.items() if key not in DOMAIN_KEYS}
-    return make_settings(TransferConfig, {"sources": sources, "train": train, **own}, "settings")
+    return make_settings(TransferConfig, {"sources": sources, "train": train, **own})
 
 
 # --- Tables 1 and 2

@@ -64,13 +64,14 @@ def test_disk_that_fills(tmp_path, pairs_file, monkeypatch, capsys):
     assert done.stderr.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
-    def torch_says(*_, **__):
-        raise RuntimeError("PytorchStreamWriter failed writing file data/0")
+    import torch
 
-    monkeypatch.setattr(cli, "app", torch_says)
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["info"])
-    assert (ended.value.code, "the disk is full" in capsys.readouterr().err) == (2, True)
+    # Torch has several words for it.
+    for size in (10, 1 << 20):
+        monkeypatch.setattr(cli, "app", lambda *_, size=size, **__: torch.save({"a": torch.zeros(size)}, "/dev/full"))
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["info"])
+        assert (ended.value.code, "the disk is full" in capsys.readouterr().err) == (2, True)
 
 
 def test_an_interrupt_is_told(monkeypatch, capsys):
@@ -197,6 +198,9 @@ def test_an_unfinished_experiment_is_no_training_run(negsample, tmp_path, name, 
     assert said == f"{tmp_path}: an unfinished {told}; start the same command again\n"
     (tmp_path / "run.json").write_text('{"command": ["negsample"], "seed": 7}')
     assert "seed" in negsample("info", tmp_path).stdout
+    for foreign in ("[]", '{"command": [3]}', "{"):
+        (tmp_path / "run.json").write_text(foreign)
+        assert "run.json: can't be read as the record of a run (" in negsample("info", tmp_path, check=2).stderr
 
 
 def test_cache_can_be_seen_and_cleared(negsample, tmp_path, monkeypatch):

@@ -89,6 +89,7 @@ def test_what_can_not_be_read_is_refused_at_the_call(tmp_path: Path) -> None:
     write(tmp_path / "d.txt", "mine")
     for name, told in (
         ("a.jsonl", "no such file"),
+        ("none", "no such file"),
         ("b.csv", "is a folder"),
         ("c.parquet", "from a pipe"),
         ("d.txt", ".csv"),

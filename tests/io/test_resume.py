@@ -22,6 +22,10 @@ def test_only_the_first_call_begins_the_folder(tmp_path):
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["a.json"]
     with pytest.raises(InputError, match="size was 1, is 2"), shared(tmp_path / "x", size=2):
         pass
+    for damage in ("{", "3"):
+        (tmp_path / "x" / "a.json").write_text(damage)
+        with pytest.raises(InputError, match="damaged; give another folder"), shared(tmp_path / "x", size=1):
+            pass
     # What is not a mistake of the user leaves what was made.
     with pytest.raises(KeyboardInterrupt), shared(tmp_path / "y", size=1):
         raise KeyboardInterrupt

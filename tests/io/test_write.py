@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -249,6 +250,14 @@ def test_a_copy_is_whole_or_not_made(tmp_path: Path, monkeypatch: pytest.MonkeyP
     source, target = tmp_path / "source", tmp_path / "folder" / "file"
     source.write_text("new")
     copy_file(source, target)
+    (tmp_path / "large").write_bytes(b"x" * 9000)
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, most[1]))
+    try:
+        with pytest.raises(InputError, match=f"^{target}: the file would be larger than allowed here"):
+            copy_file(tmp_path / "large", target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
 
     def stop_half_way(source: Path, name: str) -> None:
         Path(name).write_text("half")

@@ -172,8 +172,12 @@ def test_the_raters_workbooks_are_read(table, tmp_path):
         workbook(tmp_path / f"{rater}.xlsx", [*head, *((*text, *own) for text, own in zip(texts, scores, strict=True))])
     rows = list(read_headlines(f"headlines:{tmp_path}"))
     assert [row.fields["dataset"] for row in rows] == ["CNN/DailyMail", "Gigaword"]
-    assert rows[0].fields["gen_ref"] == [1, 2]
-    assert [rows[1].fields[name] for name in ("ref_story", "gen_story", "generated")] == [[5, 3], [1, 1], "e y"]
+    assert rows[0].fields["gen_ref"] == ["1", "2"]
+    assert [rows[1].fields[name] for name in ("ref_story", "gen_story")] == [["5", "3"], ["1", "1"]]
+    assert rows[1].fields["generated"] == "e y"
+    workbook(tmp_path / "1.xlsx", [*head, (*texts[0], 2, 2, 4), (*texts[1], 4, "n/a", 1)])
+    with pytest.raises(InputError, match=r"headline 2: field 'ref_story' is not a number \(the text 'n/a'\)"):
+        table("p4-table3", f"headlines:{tmp_path}")
     (tmp_path / "2.xlsx").write_text("no workbook")
     with pytest.raises(InputError, match=r"2\.xlsx: can't be read as a workbook"):
         read_headlines(f"headlines:{tmp_path}")

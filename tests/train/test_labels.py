@@ -97,6 +97,8 @@ def test_the_usual_names_are_found_and_others_asked_for(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=told):
             labels_of(several, *named)
+    with pytest.raises(InputError, match=r"no record has a number in 'by'; name another score$"):
+        labels_of(written(tmp_path / "b.jsonl", [{**row, "by": None} for row in ROWS]), "by")
     with pytest.raises(InputError, match="'other' is 0 in every record"):
         labels_of(str(tmp_path / "a.jsonl"), "other")
 
