@@ -121,12 +121,13 @@ def _mean(
 
 
 def _kappa(ratings: np.ndarray) -> float | None:
-    """Mean of Cohen's κ over the pairs of annotators who rated the same summaries, and not all of them alike."""
+    """Mean of Cohen's κ, of two values, over the pairs of annotators who rated the same summaries, and not all of them alike."""
     from sklearn.metrics import cohen_kappa_score
 
-    found = []
+    found, higher = [], np.nanmax(ratings)
     for one, two in combinations(ratings, 2):
         both = ~np.isnan(one + two)
         if len(np.unique([one[both], two[both]])) > 1:
-            found.append(float(cohen_kappa_score(one[both], two[both])))
+            # As labels: the library takes no values such as 0 and 0.5.
+            found.append(float(cohen_kappa_score(one[both] == higher, two[both] == higher)))
     return float(np.mean(found)) if found else None

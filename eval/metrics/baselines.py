@@ -56,7 +56,7 @@ def tf_recall() -> Score:
     """``tf-recall``: how much of the document's content words, by frequency, the summary names, in [0, 1].
 
     Σ over the content-word types of the summary of tf_document / Σ over all content-word types of tf_document.
-    Content words are those outside ``tokens.STOP_WORDS``. Missing where the document has none, or the summary no word.
+    Content words are those outside ``base.STOP_WORDS``. Missing where the document has none, or the summary no word.
     """
 
     def score(items: Sequence[Item]) -> Results:

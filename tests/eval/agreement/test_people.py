@@ -37,15 +37,15 @@ def measured(path: Path, ratings: list[list[float | None]], systems: int = 5, bo
 
 
 def test_alpha_and_kappa_by_hand(tmp_path: Path) -> None:
-    # Two annotators, five summaries, one disagreement; five ratings of 1, five of 0. Observed disagreement 2/10, expected
-    # 2·5·5/(10·9): α = 1 − .2·90/50 = .64. Shares of 1: .6 and .4: κ = (.8 − .48)/(1 − .48). The last has one rating.
-    data = measured(tmp_path / "a.jsonl", [[1, 1], [1, 1], [0, 0], [0, 0], [1, 0], [1, None]], systems=3)
+    # Two annotators, five summaries, one disagreement; five ratings of ½, five of 0. Observed disagreement 2/10, expected
+    # 2·5·5/(10·9): α = 1 − .2·90/50 = .64. Shares of ½: .6 and .4: κ = (.8 − .48)/(1 − .48). The last has one rating.
+    data = measured(tmp_path / "a.jsonl", [[0.5, 0.5], [0.5, 0.5], [0, 0], [0, 0], [0.5, 0], [0.5, None]], systems=3)
     found = data.people["good"]
     assert (found.annotators, found.summaries) == (2, 5)
     assert found.alpha == pytest.approx(0.64)
     assert found.kappa == pytest.approx(0.32 / 0.52)
-    assert data.source.rows[5].ratings == {"good": (1.0, None)}
-    assert data.table.human["good"].tolist() == [1, 1, 0, 0, 0.5, 1]
+    assert data.source.rows[5].ratings == {"good": (0.5, None)}
+    assert data.table.human["good"].tolist() == [0.5, 0.5, 0, 0, 0.25, 0.5]
 
 
 def test_one_annotator_against_the_mean_of_the_others(tmp_path: Path) -> None:
