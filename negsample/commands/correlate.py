@@ -249,9 +249,10 @@ def print_fit(result: "FitResult") -> None:
         say(f"  {words.verdict(target)}")
         say(f"  {words.enough(target)}")
         covered, low, high = target.coverage
+        span = f" ({interval(low, high)})" if low is not None else ""
         say(
             f"  {result.settings.confidence:.0%} intervals (± {target.fit.half_width:.3g} on people's scale) "
-            f"held {covered:.1%} of held-out summaries ({interval(low, high)})"
+            f"held {covered:.1%} of held-out summaries{span}"
         )
         for reason, count in target.left_out.items():
             say(f"  left out: {count} × {reason}")
