@@ -23,6 +23,7 @@ from negsample.io.run_record import Stopwatch
 from negsample.io.write import open_writer
 from negsample.rewards import Reward
 from negsample.settings import make_settings
+from negsample.terminal import interval
 from negsample.train.reinforce import reinforce
 from negsample.train.reinforce.config import ReinforceConfig
 
@@ -93,7 +94,7 @@ def main() -> None:
     print("| system | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
     for place, system in enumerate(result.systems.names):
         cells = [
-            f"{one.mean:.3f} ({one.low:.3f}–{one.high:.3f}){'*' if (one.p_holm or 1) < 0.05 else ''}"
+            f"{one.mean:.3f} ({interval(one.low, one.high)}){'*' if (one.p_holm or 1) < 0.05 else ''}"
             for one in (section.systems[place] for section in result.sections)
         ]
         print(f"| {system} | " + " | ".join(cells) + " |")

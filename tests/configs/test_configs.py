@@ -95,12 +95,12 @@ def test_runs_to_its_end_with_smoke(name, tiny, negsample, tmp_path):
         assert {record["head"] for record in table["records"] if "head" in record} == set(values["heads"])
     elif command == "reinforce":
         done = negsample("reinforce", *run)
-        # Every system by every metric, with intervals, tested against the weights before the training or the reward.
+        # Every system by every metric, tested against the weights before the training; two documents have no intervals.
         table = json.loads((out / "test" / "compare.json").read_text())
         assert [section["metric"] for section in table["sections"]] == values["metrics"]
         for section in table["sections"]:
             assert {system["system"] for system in section["systems"]} >= {"start", "lead"}
-            assert all(system["low"] <= system["mean"] <= system["high"] for system in section["systems"])
+            assert all(system["low"] is system["high"] is None for system in section["systems"])
             assert all(0 < system["p"] <= 1 for system in section["systems"][1:])
         load_summarizer(str(out)).summarize(["A story of one sentence."])
     else:
