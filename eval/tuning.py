@@ -13,7 +13,7 @@ from negsample.eval.agreement.figures import agreement
 from negsample.eval.agreement.levels import judged_table
 from negsample.eval.judgments import Unusable, load_judgments
 from negsample.eval.judgments.collect import is_mean, with_means
-from negsample.records import Judged, document_key
+from negsample.records import Judged
 from negsample.registry import suggestion
 
 TUNE = "tune"
@@ -32,8 +32,7 @@ def load_tune_half(source: str, human: str) -> TuneHalf:
     """Load the tune half of ``source``, as ``--judgments`` takes it, for the human score ``human``, or the mean of all
     (``with_means``).
 
-    Raises InputError where it has no halves, no row of the tune half has the score, or a document of the tune half stands in
-    the other one as well.
+    Raises InputError where it has no halves, or no row of the tune half has the score.
     """
     unusable = Unusable()
     rows = with_means(load_judgments(source, unusable), unusable)
@@ -45,13 +44,6 @@ def load_tune_half(source: str, human: str) -> TuneHalf:
     mine = [row for row in rows if row.half == TUNE]
     if not mine:
         raise InputError(f"{source}: no row has half: tune, which is the half that a search may use")
-    others = {document_key(text) for row in rows if row.half != TUNE for text in row.documents}
-    both = {row.document_id for row in mine if others.intersection(map(document_key, row.documents))}
-    if both:
-        raise InputError(
-            f"{source}: {len(both)} documents stand in both halves (such as document_id {min(both)!r}); put all rows of a "
-            "document into one half"
-        )
     scored = tuple(row for row in mine if human in row.scores)
     if not scored and is_mean(human) and unusable.told:
         raise InputError(f"{source}: {unusable.told[-1]}")

@@ -172,7 +172,10 @@ def measure_limits(
     good, halves, documents = (column[rows] for column in (every, halves, table.documents))
     if carried := set(HALVES) <= set(halves):
         parts = [tuple(np.flatnonzero(halves == half) for half in HALVES)]
-        how = "chosen on half: tune, measured on half: report"
+        unmarked = np.count_nonzero(halves == "")
+        how = "chosen on half: tune, measured on half: report" + (
+            f"; {unmarked} without a half left out" if unmarked else ""
+        )
     elif (count := min(FOLDS, len(np.unique(documents)))) > 1:
         parts = list(GroupKFold(count).split(good, groups=documents))
         how = f"measured out of fold ({count} folds of documents); the limit shown is that of all"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from negsample.errors import InputError
 from negsample.eval.judgments.collect import Unusable, with_means
+from negsample.eval.judgments.files import HALVES
 from negsample.io.read import is_saved
-from negsample.records import PEOPLE, Judged
+from negsample.records import PEOPLE, Judged, document_key
 from negsample.registry import Registry
 
 # name → load(path, unusable) -> list[Judged]
@@ -66,8 +67,8 @@ def load_judgments(
     What is missing or malformed is counted in ``unusable``, which is empty before, and is not in the result. Every row
     has at least one human score, and all scores are finite. ``columns``: the fields that hold the human scores of a FILE
     in which each has a field of its own (by default those with numbers).
-    Raises InputError for an unknown name, a missing file or folder, where not one row is usable, and for scores that a judge
-    gave in people's place unless ``judges`` is set.
+    Raises InputError for an unknown name, a missing file or folder, where not one row is usable, for a document that stands in
+    both halves, and for scores that a judge gave in people's place unless ``judges`` is set.
     """
     name, path = parted(spec)
     if not path:
@@ -90,6 +91,13 @@ def load_judgments(
         raise InputError(
             f"{path}: has scores by {other}, which are not people's; negsample train labels={path} learns from them, and "
             "correlate measures agreement with them"
+        )
+    texts = ({text for row in rows if row.half == half for text in row.documents} for half in HALVES)
+    if both := set.intersection(*({document_key(text) for text in own} for own in texts)):
+        of = sorted({row.document_id for row in rows if both.intersection(map(document_key, row.documents))})
+        raise InputError(
+            f"{path}: {len(of)} documents stand in both halves (such as document_id {of[0]!r}); put all rows of a document "
+            "into one half"
         )
     return rows
 

@@ -149,8 +149,9 @@ def _chosen(rows: Sequence[Row], dataset: str, names: Set[str], unusable: Unusab
             if a == b:
                 raise RecordError(row.where, "a and b are the same text")
             own = found.setdefault((about["dataset"], about["document_id"], about["by"]), {})
-            if any(each.documents != about["documents"] for each in own.values()):
-                raise RecordError(row.where, "the document has another text than in an earlier row of its id")
+            for name, told in (("documents", "has another text"), ("half", "is of another half")):
+                if any(getattr(each, name) != about[name] for each in own.values()):
+                    raise RecordError(row.where, f"the document {told} than in an earlier row of its id")
         except RecordError as error:
             unusable.note(error.reason, row.where, error.hint)
             continue

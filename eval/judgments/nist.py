@@ -128,7 +128,8 @@ def _load(path: str, unusable: Unusable, dataset: str, read: Callable[[list[str]
             for number, line in enumerate(text.splitlines(), start=1):
                 found = read(line.split()) if _LINE.match(line) else None
                 if found is not None and found.summarizer.isdigit():
-                    lines.setdefault((found.article, found.summarizer), found)
+                    if lines.setdefault((found.article, found.summarizer), found) != found:
+                        sink.note("other results of a summary again (the first are kept)", f"{place}, line {number}")
                 elif found is None and _LINE.match(line):
                     sink.note("a line of results with another number of columns", f"{place}, line {number}")
     if not lines:

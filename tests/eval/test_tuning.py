@@ -105,5 +105,5 @@ def test_a_document_in_both_halves_is_refused(tmp_path):
     for record in records:
         if record["document_id"] == last:
             record["document"] = records[0]["document"].upper()
-    with pytest.raises(InputError, match="1 documents stand in both halves \\(such as document_id 'd0'\\)"):
+    with pytest.raises(InputError, match="2 documents stand in both halves \\(such as document_id 'd0'\\)"):
         load_tune_half(write(tmp_path / "j.jsonl", records), "good")

@@ -130,6 +130,7 @@ def test_bad_records_are_counted(tmp_path: Path, negsample) -> None:
     rows[2]["document"] = "Another text."
     rows[3]["document"] = "A third one."
     rows[4].pop("a")
+    rows[7]["half"] = "tune"
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     unusable = Unusable()
     judged = load_judgments(str(tmp_path / "c.jsonl"), unusable)
@@ -137,6 +138,7 @@ def test_bad_records_are_counted(tmp_path: Path, negsample) -> None:
         "field 'choice' is none of a, b, tie": 1,
         "a and b are the same text": 1,
         "the document has another text than in an earlier row of its id": 1,
+        "the document is of another half than in an earlier row of its id": 1,
         "no field 'a'": 1,
     }
     assert {row.document_id for row in judged} == {"d0", "d1", "d2", "d3"}

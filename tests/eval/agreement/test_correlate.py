@@ -361,7 +361,10 @@ def test_rows_without_the_half_are_counted_and_files_without_it_refused(tmp_path
     rows = halved()
     for row in rows[-6:]:
         del row["half"]
-    others = [{**row, "dataset": "other", "document_id": f"o-{row['document_id']}", "half": "tune"} for row in halved()]
+    others = [
+        {**row, "dataset": "other", "document_id": f"o-{row['document_id']}", "half": "tune", "document": "Another."}
+        for row in halved()
+    ]
     path = write(tmp_path / "made.jsonl", [*rows, *others])
     found = run(tmp_path / "made.jsonl", [*rows, *others], half="report")
     assert [data.source.name for data in found.datasets] == ["made"]

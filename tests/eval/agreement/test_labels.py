@@ -99,7 +99,7 @@ def halved(**changes: object) -> list[dict]:
         {
             "document_id": f"d{d}",
             "system": f"s{s}",
-            "document": "Nobody mended the gate of the old harbour in spring.",
+            "document": f"Nobody mended gate {d} of the old harbour in spring.",
             "summary": "Nobody" + " mended" * int(rng.integers(1, 5) + s),
             "references": ["Nobody mended it."],
             "scores": {"faithful": int(s > 2), "form": float(rng.normal())} | changes,

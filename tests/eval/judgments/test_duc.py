@@ -45,6 +45,9 @@ def test_what_is_missing_is_counted_by_name(tmp_path: Path) -> None:
     files = maker.files(2002)
     table = files["results/phase1/short.results.table"].decode().splitlines()
     broken = [line[: len(line) - 6] if " 30 " in line and "D061" in line else line for line in table]
+    # Said twice, and said otherwise.
+    again = table[-2].split()
+    broken += [table[-2], " ".join([*again[:27], "0.9", *again[28:]])]
     changes: dict[str, bytes | None] = {
         "results/phase1/short.results.table": "\n".join(broken).encode(),
         "results/SEEpeers/D062.P.100.J.15.WSJ880912-0064.html": None,
@@ -56,6 +59,7 @@ def test_what_is_missing_is_counted_by_name(tmp_path: Path) -> None:
     assert unusable == {
         "a human summary without DOCREF, SUMMARIZER or text": 1,
         "a line of results with another number of columns": 1,
+        "other results of a summary again (the first are kept)": 1,
         "results without a summary": 1,
         "results whose article has no text": 5,
         "the model's writer has no summary of the article (all others are its references)": 4,

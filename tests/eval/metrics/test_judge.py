@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections import Counter
 from pathlib import Path
+from threading import Barrier, Event
 from typing import Any
 
 import numpy as np
@@ -187,12 +188,17 @@ def test_it_waits_as_long_as_the_service_says_and_not_longer_than_it_may() -> No
         assert ask(service.url, ITEMS[:1], retries=1).scores.tolist() == [3]
         assert time.monotonic() - began >= 1
 
+    given_up = Event()
+
     def slow(request: dict[str, Any], number: int) -> Reply:
-        time.sleep(1.0 * ("Summary 0" in request["messages"][0]["content"]))
+        if "Summary 0" in request["messages"][0]["content"]:
+            given_up.wait(60)
         return Reply("3")
 
     with serving(slow) as service:
+        ask(service.url, ITEMS[1:2])  # kept, so that a machine that is slow is no answer that is late
         found = ask(service.url, ITEMS[:2], timeout=0.3)
+        given_up.set()
         assert found.scores[1] == 3
         assert "within 0.3 seconds" in str(found.reasons[0])
 
@@ -232,14 +238,14 @@ def test_what_was_answered_before_a_run_was_stopped_is_kept() -> None:
 
 
 def test_many_at_a_time() -> None:
+    all_here = Barrier(6)
+
     def replies(request: dict[str, Any], _: int) -> Reply:
-        time.sleep(0.2)
+        all_here.wait(60)  # nobody has an answer before all have asked
         return Reply("4")
 
     with serving(replies) as service:
-        began = time.monotonic()
-        assert np.isfinite(ask(service.url, [Item("d", f"s {k}") for k in range(24)], parallel=24).scores).all()
-        assert time.monotonic() - began < 24 * 0.2 / 2
+        assert np.isfinite(ask(service.url, parallel=6).scores).all()
 
 
 # --- what is told

@@ -296,10 +296,10 @@ def test_fifty_thousand_words(kind: str) -> None:
     rng = random.Random(11)
     long = " ".join(str(rng.randint(0, 999)) + ("." if rng.random() < 0.05 else "") for _ in range(50_000))
     short = " ".join(str(rng.randint(0, 999)) for _ in range(60)) + "."
-    began = time.perf_counter()
+    began = time.process_time()  # that of other programs does not count
     scores = make_metric(kind).score([Item("", long, (short,)), Item("", short, (long,))])
     assert np.isfinite(scores.scores).all()
-    assert time.perf_counter() - began < 15
+    assert time.process_time() - began < 15
 
 
 # --- names
