@@ -74,6 +74,7 @@ def save_folder(
             **facts,
         }
         (draft / "README.md").write_text(card, encoding="utf-8")
+        share_weights(draft, like="README.md")
         if percentiles is not None:
             atomic_json(draft / PERCENTILES, percentiles)
         else:
@@ -84,7 +85,6 @@ def save_folder(
                 shutil.rmtree(target)
             os.replace(path, target)
         atomic_json(folder / "config.json", description)
-        share_weights(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -59,7 +59,8 @@ class Labelled:
         return f"labels({','.join(ranges)}@{self.about['fingerprint'][:12]})"
 
     def part(self, seed: int, known: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
-        """The split of each document, as ``assign`` gives it; of one that a corpus has too the one that it has there.
+        """The split of each document, as ``assign`` gives it; of one that a corpus has too the one that it has there, and so of
+        those that share a summary with it.
 
         ``known``: the keys, sorted, and splits of the corpora's documents. Beside them few labels may all be for training;
         alone, InputError is raised where they are too few to be split.
@@ -73,7 +74,11 @@ class Labelled:
         if known is None:
             return part
         place = np.minimum(np.searchsorted(known[0], self.keys), len(known[0]) - 1)
-        return np.where(known[0][place] == self.keys, known[1][place], part)
+        there, group = known[0][place] == self.keys, self.index.group
+        # Where those of a group are in several, the last of these: nothing of a test is learned.
+        last = np.full(len(part), -1)
+        np.maximum.at(last, group[there], known[1][place[there]])
+        return np.where(there, known[1][place], np.where(last[group] < 0, part, last[group]))
 
     def examples(self, rows: np.ndarray) -> Iterator[Example]:
         """The summaries ``rows`` as examples of the kind ``LABELLED``."""

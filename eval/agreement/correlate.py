@@ -156,7 +156,8 @@ class Measured:
 
     def head(self) -> str:
         """Describe the data set in one line."""
-        systems = f"{len(self.table.system_names)} systems" if len(self.table.system_names) > 1 else "one system"
+        named = len(self.table.system_names)
+        systems = "one system" if named == 1 else f"{named or 'no named'} systems"
         return f"{len(self.table.words)} summaries, {len(self.table.document_names)} documents, {systems}"
 
 

@@ -143,11 +143,11 @@ def copy_file(source: Path, target: Path) -> None:
         shutil.copyfile(source, stream.name)
 
 
-def share_weights(folder: Path) -> None:
-    """Let all weights below ``folder`` be read by whoever may read its ``config.json``: safetensors makes them their owner's
+def share_weights(folder: Path, like: str = "config.json") -> None:
+    """Let all weights below ``folder`` be read by whoever may read its file ``like``: safetensors makes them their owner's
     alone."""
     for path in folder.rglob("*.safetensors"):
-        shutil.copymode(folder / "config.json", path)
+        shutil.copymode(folder / like, path)
 
 
 def appears(path: Path) -> bool:

@@ -162,6 +162,17 @@ def test_beside_damage_a_document_is_in_one_split(tmp_path: Path, pairs_file: Pa
     for name in SPLITS:
         assert found.get(f"labelled-{name}", set()) <= found[name]
     assert made["recipe"].startswith("delete+2*labels(score=grade[1..5]@")
+    # One that shares a summary with a document of the test goes with it.
+    (held, *_), others = sorted(found["test"]), [story(n)[0] for n in range(70, 76)]
+    rows = [
+        {"document": held, "summary": "The same.", "grade": 1},
+        {"document": others[0], "summary": "The same.", "grade": 2},
+    ]
+    rows += [{"document": document, "summary": document[:20], "grade": 3} for document in others[1:]]
+    config = make_config({**values, "recipe": "delete", "labels": written(tmp_path / "shared.jsonl", rows)})
+    make_examples(config, config.recipe_of(), tmp_path / "shared")
+    tested = {example.document for example in read_examples(tmp_path / "shared" / "labelled-test.jsonl.gz")}
+    assert {held, others[0]} <= tested
     # Two of others, which would be too few to be split.
     rows = [{"document": story(n)[0], "summary": text, "grade": n} for n in (70, 71) for text in ("Yes.", "No.")]
     config = make_config({**values, "recipe": "delete", "labels": written(tmp_path / "few.jsonl", rows)})

@@ -71,9 +71,9 @@ class Ranked:
 def rank(split: Split) -> Ranked:
     """Rank the examples of each document, for the overall score and each aspect.
 
-    An original stands above its damaged copies, and a copy above another of the same kind with a lower label, as a labelled
-    summary does above another. Aspects see the kinds that damage them (``negsample.negatives``) and the labels given of
-    them; the overall score sees all.
+    An original stands above its damaged copies, and above a labelled summary of its document with a lower label; a copy above
+    another of the same kind with a lower label, and a labelled summary above another. Aspects see the kinds that damage them
+    (``negsample.negatives``) and the labels given of them; the overall score sees all.
     """
     original, kinds, said = split.of(ORIGINAL), split.kinds, np.tile(split.labels, (1 + len(ASPECTS), 1))
     for own, aspect in zip(said[1:], ASPECTS, strict=True):

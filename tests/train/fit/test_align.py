@@ -16,6 +16,7 @@ from negsample.models.align.aspects import feature_set
 from negsample.models.estimator import Estimator
 from negsample.models.features.align import Compared
 from negsample.models.folder import on_scale
+from negsample.records import LABELLED
 from negsample.scoring.scorer import Item, make_metric
 from negsample.train.config import make_config
 from negsample.train.data import ORIGINAL
@@ -37,6 +38,8 @@ def test_what_ranks_above_what() -> None:
     assert support == {(0, 3)}
     assert coverage == form == set()
     assert [sorted(rows.tolist()) for rows in found.documents] == [[0, 1, 2, 3], [4, 5]]
+    beside = rank(split_of(["original", LABELLED, LABELLED], [1.0, 0.4, 1.0], [0, 0, 0]))
+    assert {tuple(pair) for pair in beside.pairs[0].tolist()} == {(0, 1), (2, 1)}
 
 
 def test_the_beginning_holds_whole_documents() -> None:
