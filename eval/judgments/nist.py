@@ -42,7 +42,7 @@ _DUC_ARTICLE = re.compile(r"(?:^|/)docs[^/]*/(?:[^/]+/)*d\d+[a-z]?/([^/.][^/]*?)
 _DUC_WRITTEN = re.compile(r"(?:^|/)d\d+[a-z]+/perdocs$", re.IGNORECASE)
 _DUC_PEER = re.compile(r"(?:^|/)D\d+\.P\.\d+\.(?:[A-Z]\.)?(\d+)\.([^/]+?)(?:\.html?)?$", re.IGNORECASE)
 _LINE = re.compile(r"D\d+\s+P\s", re.IGNORECASE)
-_BODY = re.compile(r"<(LP|LEADPARA|TEXT)\b[^>]*>(.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_BODY = re.compile(r"<(LP|LEADPARA|TEXT)\b[^>]*>(.*?)(?:</\1>|$)", re.IGNORECASE | re.DOTALL)
 _SUM = re.compile(r"<SUM\b([^>]*)>(.*?)(?=</SUM>|<SUM\b|$)", re.IGNORECASE | re.DOTALL)
 _ATTRIBUTE = re.compile(r"([A-Z]+)\s*=\s*\"?([^\s\">]+)", re.IGNORECASE)
 _UNIT = re.compile(r"<a\b[^>]*\bhref\b[^>]*>(.*?)</a>", re.IGNORECASE | re.DOTALL)
@@ -61,8 +61,6 @@ _TAC_SUMMARY = re.compile(r"(?:^|/)ROUGE/(?:peers|models)/(D\d+)-A\.M\.100\.\w+\
 _MANUAL = re.compile(r"(?:^|/)manual/manual\.peer\.A$", re.IGNORECASE)
 _ROUGE = re.compile(r"(?:^|/)ROUGE/rouge_A\.m\.out$", re.IGNORECASE)
 _ROUGE_LINE = re.compile(r"(\d+) (ROUGE-\S+) Eval \S*?(D\d+)[A-Z]?-A\S* R:(\S+) P:(\S+) F:(\S+)\s*")
-_TEXT = re.compile(r"<TEXT[^>]*>(.*?)(?:</TEXT>|$)", re.IGNORECASE | re.DOTALL)
-_PARAGRAPH = re.compile(r"<P\b[^>]*>(.*?)(?=</P>|<P\b|$)", re.IGNORECASE | re.DOTALL)
 
 
 class _Line(NamedTuple):
@@ -123,7 +121,7 @@ def _load(path: str, unusable: Unusable, dataset: str, read: Callable[[list[str]
                 else:
                     written.setdefault(about["DOCREF"], {}).setdefault(about["SUMMARIZER"], without_tags(body))
         elif match := _DUC_ARTICLE.search(place):
-            articles.setdefault(match[1], "\n".join(_article_lines(text)))
+            articles.setdefault(match[1], article_text(text))
         else:
             for number, line in enumerate(text.splitlines(), start=1):
                 found = read(line.split()) if _LINE.match(line) else None
@@ -157,10 +155,10 @@ def _load(path: str, unusable: Unusable, dataset: str, read: Callable[[list[str]
     return sink.rows
 
 
-def _article_lines(markup: str) -> list[str]:
+def article_text(markup: str) -> str:
     """An article's text: a line a sentence or paragraph that is marked, one for all where none is."""
     pieces = (piece for _, body in _BODY.findall(markup) for piece in _BREAK.split(body))
-    return [text for piece in pieces if (text := without_tags(piece))]
+    return "\n".join(filter(None, map(without_tags, pieces)))
 
 
 def load_tac2010(path: str, unusable: Unusable) -> list[Judged]:
@@ -274,9 +272,3 @@ def _scores(table: str, sink: Collector) -> dict[tuple[str, str], dict[str, floa
 
 def _any_of(*patterns: re.Pattern[str]) -> Callable[[str], bool]:
     return lambda place: any(pattern.search(place) for pattern in patterns)
-
-
-def article_text(markup: str) -> str:
-    """Text of an article: the paragraphs inside ``<TEXT>``, one a line; all of ``<TEXT>`` where it has none."""
-    pieces = [piece for body in _TEXT.findall(markup) for piece in _PARAGRAPH.findall(body) or [body]]
-    return "\n".join(filter(None, map(without_tags, pieces)))

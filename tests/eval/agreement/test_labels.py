@@ -87,6 +87,10 @@ def test_limits_are_measured_on_other_documents(carried: bool) -> None:
     np.testing.assert_allclose([figure.value for figure in mine], expected)
     assert all(figure.low <= figure.value <= figure.high and figure.n == held.sum() for figure in mine)
     assert found.constant[1] == (0.5, pytest.approx(bad.mean()), 1.0, 1.0)
+    if carried:
+        some = measure_limits(table, "h", np.where(table.documents == 19, "", halves), bootstrap=0)
+        assert some.how.endswith("measured on half: report; 5 without a half left out")
+        assert some.figures[0].n == 45
     (compared,) = found.comparisons
     assert compared.value_first == mine[0].value
     assert 0 < compared.p_permutation < 0.2  # "a" follows the labels much more

@@ -143,14 +143,8 @@ def test_equals_the_linear_programme(first: str, second: str, kind: str) -> None
     a, b = (". ".join(part.strip().capitalize() for part in text.split(".")) for text in (first, second))
     expected = emd(bag_of(a, words=words, sentences=sentences), bag_of(b, words=words, sentences=sentences))
     assert value(a, b, kind) == pytest.approx(np.exp(-expected), rel=1e-6)
-
-
-@settings(max_examples=60, deadline=None)
-@given(first=KNOWN, second=KNOWN, kind=st.sampled_from(list(KINDS)))
-def test_symmetric_and_in_range(first: str, second: str, kind: str) -> None:
-    forward = value(first, second, kind)
-    assert forward == pytest.approx(value(second, first, kind), rel=1e-9)
-    assert 0 < forward <= 1
+    assert value(b, a, kind) == pytest.approx(value(a, b, kind), rel=1e-9)
+    assert 0 < value(a, b, kind) <= 1
 
 
 @settings(max_examples=60, deadline=None)
