@@ -13,8 +13,9 @@ import numpy as np
 
 from negsample import Estimator
 from negsample.eval.judgments import load_sources
-from negsample.resampling import percentile_interval
+from negsample.resampling import resampled_interval
 from negsample.seeds import generator
+from negsample.terminal import interval
 from negsample.text import word_count
 
 
@@ -44,8 +45,8 @@ def main() -> None:
         means = "  ".join(f"{by} {values.mean():.3f}" for by, values in found.items())
         lead = found["score"] - chance
         drawn = generator(0, "select", name).integers(0, len(lead), (10_000, len(lead)))
-        low, high, _ = percentile_interval(lead[drawn].mean(1))
-        print(f"{name}: {means}  score − chance {lead.mean():.3f} ({low:.3f} to {high:.3f})")
+        low, high, _ = resampled_interval(lead[drawn].mean(1), len(lead))
+        print(f"{name}: {means}  score − chance {lead.mean():.3f} ({interval(low, high)})")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from negsample.resampling import percentile_interval
+from negsample.resampling import NO_INTERVAL, resampled_interval
 from negsample.seeds import generator
 
 RESAMPLES = 1000
@@ -52,7 +52,6 @@ Documents = Sequence[Any] | np.ndarray
 BINARY: dict[str, Statistic] = {"accuracy": accuracy, "auc": auc}
 GRADED: dict[str, Statistic] = {"pearson": pearson, "spearman": spearman, "mse": mse}
 UNDEFINED = {"auc": "only one class of labels", "pearson": "labels or scores are all the same"}
-ONE_DOCUMENT = "one document: no interval"
 
 
 def is_graded(labels: np.ndarray) -> bool:
@@ -61,7 +60,7 @@ def is_graded(labels: np.ndarray) -> bool:
 
 
 def document_resamples(documents: Documents, seed: int, count: int) -> Iterator[np.ndarray]:
-    """Draw ``count`` bootstrap resamples of whole documents: int [..] each, the examples in it; none of one document.
+    """Draw ``count`` bootstrap resamples of whole documents: int [..] each, the examples in it.
 
     ``documents`` [n] says which document each example belongs to: examples of one document are not independent.
     """
@@ -69,7 +68,7 @@ def document_resamples(documents: Documents, seed: int, count: int) -> Iterator[
     order = np.argsort(codes, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
     rng = generator(seed, "figures")
-    for _ in range(count if len(groups) > 1 else 0):
+    for _ in range(count):
         yield np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
 
 
@@ -79,8 +78,8 @@ def figures(
     """Return the figures that suit the labels, as plain values: name → ``value``, ``low``, ``high``, ``n``, ``reason``.
 
     ``labels`` in [0, 1] and ``scores`` float [n]; the 95 % interval is of percentiles 2.5 and 97.5 over ``resamples``
-    ``document_resamples`` (0: no interval). A resample on which a figure is not defined is left out of its interval; a
-    ``value`` that is not is None, for a ``reason``.
+    ``document_resamples`` (0: no interval), as `resampled_interval` has it, without those on which a figure is not defined.
+    Where there is none, and where a ``value`` is not defined (None), the ``reason`` says why.
     """
     labels, scores = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
     statistics = GRADED if is_graded(labels) else BINARY
@@ -88,11 +87,11 @@ def figures(
         [statistic(labels[rows], scores[rows]) for statistic in statistics.values()]
         for rows in document_resamples(documents, seed, resamples)
     ]
-    found: dict[str, dict[str, Any]] = {}
+    found, units = dict[str, dict[str, Any]](), len(np.unique(np.asarray(documents)))
     for column, (name, statistic) in enumerate(statistics.items()):
         value: Any = statistic(labels, scores)
-        low, high, _ = percentile_interval(np.array([row[column] for row in drawn]))
-        reason = ONE_DOCUMENT if resamples and low is None else ""
+        low, high, _ = resampled_interval(np.array([row[column] for row in drawn]), units)
+        reason = NO_INTERVAL if resamples and low is None else ""
         if not np.isfinite(value):
             value = low = high = None
             reason = UNDEFINED.get(name, UNDEFINED["pearson"])

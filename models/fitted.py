@@ -193,7 +193,7 @@ def save_fitted(estimator: Estimator, fitted: Fitted, folder: Path, card: str) -
     # What `save_folder` writes of itself; and what is no longer so of an estimator that was fitted.
     own = "format format_version negsample head head_options features encoder weights_sha256 fitted ready".split()
     facts = {name: value for name, value in estimator.description.items() if name not in own}
-    facts["fitted"] = asdict(fitted)
+    facts |= {"fitted": asdict(fitted), "base": estimator.signature}
     kept, named = estimator._percentiles, dict[str, np.ndarray]()
     pairs = [] if fitted.references else list(load_pairs("sample"))
     if pairs:

@@ -4,6 +4,14 @@ import numpy as np
 
 from negsample.errors import InputError
 
+# Fewer units (documents, say) have no interval. In simulations (correlations of .4 and .5, pooled and within documents) the 95 %
+# percentile interval held the truth 50 times in 100 with 2 documents, 82 with 5, 90 with 10, 93 with 60.
+MIN_UNITS = 10
+FEW_DOCUMENTS = f"resample, for fewer than {MIN_UNITS} documents give no interval"
+ALIKE = "resample, for all are alike and give no interval"
+SKIPPED = "resample without a value"
+NO_INTERVAL = f"fewer than {MIN_UNITS} documents, or resamples all alike, give no interval"
+
 
 def check_resamples(count: int) -> None:
     """InputError for a negative number of bootstrap resamples."""
@@ -11,13 +19,22 @@ def check_resamples(count: int) -> None:
         raise InputError(f"bootstrap is {count}; give the number of resamples, 0 or more")
 
 
-def percentile_interval(samples: np.ndarray) -> tuple[float | None, float | None, int]:
-    """Return the 95 % interval (low, high, number of undefined left out) of ``samples`` [B]; None with fewer than two."""
+def resampled_interval(samples: np.ndarray, units: int) -> tuple[float | None, float | None, dict[str, int]]:
+    """Return the 95 % percentile interval of a figure of ``units`` by ``samples`` [B] of it, and reason → resamples left out.
+
+    No interval with fewer than `MIN_UNITS` or two defined samples, and none of resamples that are all alike: that is little
+    data, not certainty.
+    """
+    if units < MIN_UNITS:
+        return None, None, {FEW_DOCUMENTS: len(samples)}
     good = samples[~np.isnan(samples)]
+    skipped = {SKIPPED: len(samples) - len(good)}
     if len(good) < 2:
-        return None, None, len(samples) - len(good)
+        return None, None, skipped
     low, high = np.quantile(good, [0.025, 0.975])
-    return float(low), float(high), len(samples) - len(good)
+    if high - low < 1e-12:
+        return None, None, {ALIKE: len(samples)}
+    return float(low), float(high), skipped
 
 
 def mean_interval(
@@ -25,24 +42,24 @@ def mean_interval(
 ) -> tuple[float | None, float | None]:
     """Return the 95 % percentile interval of a mean, of which whole units (documents, say) are drawn with replacement.
 
-    ``sums`` [units]: the sum of each unit's values; ``counts`` [units]: how many they are, one each by default. None
-    with fewer than two units or two ``resamples``.
+    ``sums`` [units]: the sum of each unit's values; ``counts`` [units]: how many they are, one each by default. None as
+    of `resampled_interval`.
     """
     units = len(sums)
-    if units < 2:
+    if not units:
         return None, None
     drawn = rng.multinomial(units, np.full(units, 1 / units), size=resamples)
-    return percentile_interval(drawn @ sums / (units if counts is None else drawn @ counts))[:2]
+    return resampled_interval(drawn @ sums / (units if counts is None else drawn @ counts), units)[:2]
 
 
-def bootstrap_p(differences: np.ndarray) -> float | None:
+def bootstrap_p(differences: np.ndarray, units: int) -> float | None:
     """Return twice the smaller share of resampled differences on either side of 0, (k + 1)/(B + 1) each; at most 1.
 
-    ``differences`` [B]; undefined (NaN) ones are left out; None with fewer than two. It inverts the percentile
-    interval: p ≤ 0.05 where the 95 % interval excludes 0 (up to the + 1).
+    ``differences`` [B], of ``units``; undefined (NaN) ones are left out; None with fewer than two, or `MIN_UNITS` units. It
+    inverts the percentile interval: p ≤ 0.05 where the 95 % interval excludes 0 (up to the + 1).
     """
     good = differences[~np.isnan(differences)]
-    if len(good) < 2:
+    if len(good) < 2 or units < MIN_UNITS:
         return None
     # Differences of 0 may differ from it in their last bits; they stand on both sides.
     side = min(np.count_nonzero(good <= 1e-10), np.count_nonzero(good >= -1e-10))

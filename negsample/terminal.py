@@ -182,7 +182,9 @@ def figure_text(figure: Mapping[str, Any]) -> str:
     """
     if figure["value"] is None:
         return f"not defined: {figure['reason']} (n = {figure['n']})"
-    span = f"95 % interval {figure['low']:.3f} to {figure['high']:.3f}, " if figure["low"] is not None else ""
+    span = f"{figure['reason']}, " if figure["reason"] else ""
+    if figure["low"] is not None:
+        span = f"95 % interval {figure['low']:.3f} to {figure['high']:.3f}, "
     return f"{figure['value']:.3f} ({span}n = {figure['n']})"
 
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from negsample.errors import InputError, RecordError
 from negsample.eval.agreement.columns import ScoreColumn, check_names, make_scorers, score_columns
-from negsample.eval.agreement.levels import MIN_DOCUMENTS, resampled_interval
 from negsample.eval.agreement.significance import ALPHA, holm
 from negsample.eval.judgments.collect import name_field
 from negsample.io.lines import aligned_lines
 from negsample.io.read import Row, document_field, read_rows, text_field, texts_field
 from negsample.records import Judged, document_key, told_document
-from negsample.resampling import bootstrap_p, check_resamples, patterns, permutation_p
+from negsample.resampling import bootstrap_p, check_resamples, patterns, permutation_p, resampled_interval
 from negsample.seeds import generator
 from negsample.text import is_blank
 
@@ -65,7 +64,7 @@ class Systems:
 class SystemComparison:
     """One system beside the first.
 
-    ``mean`` with its interval ``low``–``high`` (`levels.resampled_interval`, as the others). ``difference`` = mean − mean of the
+    ``mean`` with its interval ``low``–``high`` (`resampled_interval`, as the others). ``difference`` = mean − mean of the
     first system, with its paired interval; ``p``: paired permutation, two-sided; ``p_bootstrap``: from the resampled
     differences; ``p_holm``: ``p`` adjusted by Holm over the systems compared with the first. All five are None for the
     first system itself. ``rank``: 1 + the number of systems that are significantly better (see `compare_systems`), so
@@ -195,7 +194,7 @@ def compare_systems(
         differences, beside = sampled[:, s] - sampled[:, 0], list[Any]()
         if s:
             beside = [float(means[s] - means[0]), *resampled_interval(differences, n)[:2]]
-            beside += [p[s - 1], None if n < MIN_DOCUMENTS else bootstrap_p(differences), float(p_holm[s - 1])]
+            beside += [p[s - 1], bootstrap_p(differences, n), float(p_holm[s - 1])]
         ends = resampled_interval(sampled[:, s], n)[:2]
         result.append(SystemComparison(name, float(means[s]), *ends, 1 + int(better[s]), n, *beside))
     return result

@@ -16,6 +16,7 @@ import numpy as np
 
 from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.correlation import COEFFICIENTS, p_value, partial
+from negsample.resampling import resampled_interval
 from negsample.seeds import generator
 from negsample.terminal import Bar
 
@@ -71,7 +72,7 @@ def agreement(
     """Measure every metric of ``table`` against every human score.
 
     ``bootstrap``: number of resamples of the documents (system level: documents and systems), the same for all metrics;
-    0 leaves the intervals out. The interval is that of `levels.resampled_interval`. p is two-sided; pooled and system level:
+    0 leaves the intervals out. The interval is that of `resampled_interval`. p is two-sided; pooled and system level:
     the usual test of the coefficient over rows and systems; summary level: one-sample t test of the per-document
     correlations, documents being the independent units (None with fewer than two documents or no spread).
 
@@ -156,7 +157,7 @@ def _figure(
     if defined and per_document is None:
         p = p_value(x, y, float(value), coefficient)
     documents, systems = len(np.unique(block.documents[used])), block.systems[used]
-    low, high, skipped = lv.resampled_interval(samples, documents)
+    low, high, skipped = resampled_interval(samples, documents)
     if defined:
         left_out |= {**skipped, NOT_TAKEN: bootstrap - len(samples)}
     return AgreementFigure(

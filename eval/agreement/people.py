@@ -8,6 +8,7 @@ import numpy as np
 
 from negsample.eval.agreement import levels as lv
 from negsample.records import Judged
+from negsample.resampling import resampled_interval
 from negsample.terminal import number
 
 ALPHA_RESAMPLES = 200  # an α is some ten milliseconds of the library's
@@ -16,7 +17,7 @@ MIN_RATINGS = 2
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Annotators against others, by the level's coefficient: the mean ``value``, its `levels.resampled_interval` (of documents;
+    """Annotators against others, by the level's coefficient: the mean ``value``, its `resampled_interval` (of documents;
     system level: of documents and systems); ``each``: of every annotator, or every two of them.
     """
 
@@ -85,7 +86,7 @@ def among_people(
     resamples = lv.make_resamples(table, bootstrap, seed)
     repeats = resamples.weights[:ALPHA_RESAMPLES, table.documents[several]].astype(int)
     samples = np.array([alpha(np.repeat(counts, each, axis=0)) for each in repeats])
-    low, high, _ = lv.resampled_interval(samples, len(np.unique(table.documents[several])))
+    low, high, _ = resampled_interval(samples, len(np.unique(table.documents[several])))
     apart = [(own, _others(ratings, k)) for k, own in enumerate(ratings)]
     ceiling = {level: _mean(table, apart, level, resamples) for level in levels}
     pairwise = {level: _mean(table, list(combinations(ratings, 2)), level, resamples) for level in levels}
@@ -116,7 +117,7 @@ def _mean(
     if not defined:
         return Ceiling(None, None, None, shown)
     least = min(documents[k] for k in defined)
-    low, high, _ = lv.resampled_interval(np.mean([samples[k] for k in defined], axis=0), least)
+    low, high, _ = resampled_interval(np.mean([samples[k] for k in defined], axis=0), least)
     return Ceiling(float(np.mean([values[k] for k in defined])), low, high, shown)
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from negsample.eval.agreement.figures import AgreementFigure
-from negsample.eval.agreement.levels import ScoreTable, is_good, resampled_interval
+from negsample.eval.agreement.levels import ScoreTable, is_good
 from negsample.eval.agreement.significance import WILLIAMS_LABELS, MetricsComparison, difference_fields
 from negsample.eval.judgments.files import CHOSEN, HALVES
 from negsample.records import Judged
-from negsample.resampling import patterns
+from negsample.resampling import patterns, resampled_interval
 from negsample.seeds import generator
 from negsample.terminal import number
 

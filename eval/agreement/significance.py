@@ -20,7 +20,7 @@ from negsample.eval.agreement.columns import TRIVIAL
 from negsample.eval.agreement.correlation import standardised
 from negsample.eval.agreement.figures import AgreementFigure
 from negsample.eval.agreement.levels import MAIN_COEFFICIENT
-from negsample.resampling import bootstrap_p, patterns, permutation_p
+from negsample.resampling import bootstrap_p, patterns, permutation_p, resampled_interval
 from negsample.seeds import generator
 
 ALPHA = 0.05
@@ -181,9 +181,11 @@ def difference_fields(
     """The fields of a `MetricsComparison` on the difference of two values of ``documents``: ``samples`` [B] of it in resamples,
     and where labels are ``exchanged`` [P], in all ways if ``exact``.
     """
-    low, high, _ = lv.resampled_interval(samples, documents)
-    resampled = None if documents < lv.MIN_DOCUMENTS else bootstrap_p(samples)
-    p = {"p_bootstrap": resampled, "p_permutation": permutation_p(first - second, exchanged, exact)}
+    low, high, _ = resampled_interval(samples, documents)
+    p = {
+        "p_bootstrap": bootstrap_p(samples, documents),
+        "p_permutation": permutation_p(first - second, exchanged, exact),
+    }
     told = {"value_first": first, "value_second": second, "difference": first - second}
     return {**told, "low": low, "high": high, **p}
 

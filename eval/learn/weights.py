@@ -15,7 +15,7 @@ import numpy as np
 
 from negsample.errors import InputError
 from negsample.eval.agreement.correlation import correlation_matrix
-from negsample.eval.agreement.levels import MIN_DOCUMENTS, Block, block_correlations
+from negsample.eval.agreement.levels import Block, block_correlations
 from negsample.eval.learn.inputs import Inputs, Target, check
 from negsample.models.fitted import FittedTarget, on_scale
 from negsample.resampling import mean_interval
@@ -306,7 +306,6 @@ class HeldOut:
         slack = _TINY * max(1.0, float(np.ptp(task.people)))
         inside = (task.people >= self.ends[:, 0] - slack) & (task.people <= self.ends[:, 1] + slack)
         per, all_of = np.bincount(task.documents, weights=inside), np.bincount(task.documents)
-        resamples = resamples if task.count >= MIN_DOCUMENTS else 0
         return float(inside.mean()), *mean_interval(per, generator(seed, "coverage"), resamples, all_of)
 
 

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 
 from negsample.eval.agreement.columns import ScoreColumn
-from negsample.eval.agreement.levels import MIN_DOCUMENTS
 from negsample.io.files import atomic_json, atomic_text, new_folder
 from negsample.io.run_record import Stopwatch, versions, write_run
 from negsample.io.write import write_table
 from negsample.records import Judged
+from negsample.resampling import NO_INTERVAL
 from negsample.terminal import interval, number, p_text, say, short
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ def render(template: str, **context: Any) -> str:
     environment.filters.update(number=number, short=short, p=p_text, interval=interval)
     return environment.get_template(template).render(
         style=_read("report.css"),
-        least_documents=MIN_DOCUMENTS,
+        no_interval=NO_INTERVAL,
         # Where the program lies is no part of what has to be typed to run it again.
         command=shlex.join(["negsample", *sys.argv[1:]]),
         versions=versions(),

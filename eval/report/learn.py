@@ -111,7 +111,7 @@ def in_words(moved: dict[str, float]) -> str:
 
 
 def verdict(target: TargetResult) -> str:
-    """Whether the fit is worth having beside the best aspect, in one sentence."""
+    """Whether the fit is worth having beside the best aspect, and which trivial baselines are better, in two sentences."""
     against = target.against
     symbol = SYMBOLS[target.coefficient]
     if against.difference is None:
@@ -121,9 +121,15 @@ def verdict(target: TargetResult) -> str:
         f"{symbol} {number(against.value_first)} against {number(against.value_second)}, difference "
         f"{number(against.difference, sign=True)}{span}, p {p_text(against.p_permutation)}"
     )
+    beside = f"{target.best}, the best of the score and aspects that it was fitted from, beyond noise"
+    used, name = (FITTED, "the fit") if target.better else (target.best, target.best)
+    trivial = [target.figure(baseline) for baseline in ranked(target) if baseline in TRIVIAL]
+    higher = [f for f in trivial if f.value is not None and f.value > (target.figure(used).value or 0.0)]
+    told_higher = ", ".join(f"{f.metric} {number(f.value)}" for f in higher)
+    more = f" Trivial baselines are above {name}: {told_higher}." if higher else ""
     if target.better:
-        return f"Better than {target.best}, the best of the unfitted, beyond noise: {told}."
-    return f"Not better than {target.best}, the best of the unfitted, beyond noise ({told}): use {target.best}."
+        return f"Better than {beside}: {told}.{more}"
+    return f"Not better than {beside} ({told}): use {target.best}.{more}"
 
 
 def enough(target: TargetResult) -> str:

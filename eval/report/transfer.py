@@ -6,6 +6,7 @@ from typing import Any
 
 from negsample.eval.report import render
 from negsample.eval.report.plots import CURVES, Spot, curve_plot
+from negsample.resampling import NO_INTERVAL
 from negsample.terminal import interval, number
 
 Row = Mapping[str, Any]
@@ -90,8 +91,9 @@ def _cell(row: Row, shown: Row | None, low: float, high: float, signed: bool) ->
     least, most = shown.get("low"), shown.get("high")
     told = f"n = {shown['n']} of {shown['documents']} documents"
     if signed:
-        clear = least is not None and most is not None and not least <= 0 <= most
-        told = "its interval excludes 0" if clear else "its interval holds 0: can't tell"
+        told = NO_INTERVAL
+        if least is not None and most is not None:
+            told = "its interval holds 0: can't tell" if least <= 0 <= most else "its interval excludes 0"
         home += "loss" if value < 0 else "gain"
         shade = abs(value) / high * _DEEP if high else 0.0
     else:
@@ -114,8 +116,9 @@ def _curves(table: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any
         spots: dict[str, set[Spot]] = {}
         for row in rows:
             # A model that does without one domain is of interest on that one.
-            if row["target"] == target and table["sources"][row["source"]] in ("", target) and "low" in row:
-                spot = (row["train_pairs"], row["value"], row["low"], row["high"])
+            if row["target"] == target and table["sources"][row["source"]] in ("", target) and row["value"] is not None:
+                ends = (row.get(end, row["value"]) for end in ("low", "high"))
+                spot = (row["train_pairs"], row["value"], *ends)
                 spots.setdefault(row["source"], set()).add(spot)
         curves = [(name, sorted(of)) for name, of in spots.items() if len(of) > 1]
         # The target's own curve first: it is what the others are compared with.

@@ -71,6 +71,8 @@ def compare(
 
 def print_comparison(result: "SystemsComparison") -> None:
     """A table for each model and metric, best system first, with the documents that differ most."""
+    from negsample.resampling import NO_INTERVAL
+
     head = ("rank", "system", "mean", "95 % interval", "difference", "95 % interval", "p", "p (Holm)", "n")
     for section in result.sections:
         rows = [
@@ -89,6 +91,8 @@ def print_comparison(result: "SystemsComparison") -> None:
         ]
         turned = " (sign turned: lower is better)" if section.column.turned else ""
         say_table(head, rows, title=section.column.name + turned, texts=("system",))
+        if any("–" in (row[3], row[5]) for row in rows if row[4] != "(first)"):
+            say(f"  –: {NO_INTERVAL if result.settings.bootstrap else 'no bootstrap'}")
         for system, found in section.different.items():
             places = [(section.documents[row], gap) for row, gap in found[:_SHOWN]]
             shown = [f"{result.systems.documents[place]} ({number(gap)})" for place, gap in places]

@@ -71,20 +71,33 @@ def _model(name: str, about: Mapping[str, Any]) -> None:
     from negsample.commands.train import print_figures
 
     training, data = about.get("training", {}), about.get("data", {})
-    _print(
-        {
-            "model": name,
-            "head": about["head"],
-            "encoder": about["encoder"]["name"],
-            "recipe": about["recipe"],
-            "loss": about["loss"],
-            "corpora": ", ".join(data.get("corpora", [])),
-            "pairs": data.get("pairs", ""),
-            "data": str(data.get("fingerprint", ""))[:16],
-            "seed": training.get("seed", ""),
-            "written by": f"negsample {about.get('negsample')}",
+    facts = {
+        "model": name,
+        "head": about["head"],
+        "encoder": about["encoder"]["name"],
+        "recipe": about["recipe"],
+        "loss": about["loss"],
+        "corpora": ", ".join(data.get("corpora", [])),
+        "pairs": data.get("pairs", ""),
+        "data": str(data.get("fingerprint", ""))[:16],
+        "seed": training.get("seed", ""),
+    }
+    if "fitted" in about:
+        from negsample.models.fitted import Fitted
+
+        fitted = Fitted.from_plain(about["fitted"])
+        judged = {"judgments": "", "summaries": "?", "documents": "?", "seed": "?", **fitted.about}
+        facts |= {
+            "fitted from": about.get("base", ""),
+            "targets": ", ".join(
+                target if target == one.human else f"{target} (people's {one.human})"
+                for target, one in fitted.targets.items()
+            ),
+            "metrics": ", ".join(metric.name for metric in fitted.metrics),
+            "judgments": "{judgments}: {summaries} summaries of {documents} documents, seed {seed}".format(**judged),
         }
-    )
+    facts["written by"] = f"negsample {about.get('negsample')}"
+    _print({key: value for key, value in facts.items() if value not in ("", "none")})
     if "figures" in about:
         print_figures(about["figures"])
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from negsample.eval.report.transfer import TITLES, size_title
-from negsample.models.evaluation import BINARY, GRADED, ONE_DOCUMENT, RESAMPLES, UNDEFINED, document_resamples
+from negsample.models.evaluation import BINARY, GRADED, RESAMPLES, UNDEFINED, document_resamples
 from negsample.papers.declared import Record, Table, all_declared, beside
 from negsample.papers.transfer import Cell, Transfer, domain_folder, file_name
-from negsample.resampling import percentile_interval
+from negsample.resampling import NO_INTERVAL, resampled_interval
 
 # What is told of a model and target: its figure, what it loses against the target's own model, what few pairs bring.
 _TOLD = {"value": "", "delta": "Δ, minus the model trained on the target itself", "gain": "gain by pairs of the target"}
@@ -129,22 +129,22 @@ def compare_on(
         key: np.array([np.mean([statistic(labels[rows], one[rows]) for one in each]) for rows in resamples])
         for key, each in seeds.items()
     }
-    found: dict[Any, dict[str, Any]] = {}
+    found, count = dict[Any, dict[str, Any]](), len(np.unique(documents))
     for key, own in values.items():
-        whole = _interval(own)
-        reason = UNDEFINED["pearson"] if whole["value"] is None else ONE_DOCUMENT if whole["low"] is None else ""
-        found[key] = {**whole, "n": len(labels), "documents": len(np.unique(documents)), "reason": reason}
+        whole = _interval(own, count)
+        reason = UNDEFINED["pearson"] if whole["value"] is None else NO_INTERVAL if whole["low"] is None else ""
+        found[key] = {**whole, "n": len(labels), "documents": count, "reason": reason}
         for name, other in against.get(key, {}).items():
-            paired = None if other is None else _interval(own - values[other])
+            paired = None if other is None else _interval(own - values[other], count)
             found[key][name] = paired if paired and paired["value"] is not None else None
     return found
 
 
-def _interval(values: np.ndarray) -> dict[str, float | None]:
+def _interval(values: np.ndarray, documents: int) -> dict[str, float | None]:
     """The first of ``values`` with the interval of the others; all None where it is not defined."""
     if np.isnan(values[0]):
         return dict.fromkeys(("value", "low", "high"))
-    low, high, _ = percentile_interval(values[1:])
+    low, high, _ = resampled_interval(values[1:], documents)
     return {"value": float(values[0]), "low": low, "high": high}
 
 

@@ -71,12 +71,12 @@ class Tally:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Percentile interval of the mean, the scores resampled; None for fewer than two.
+        """Percentile interval of the mean, the scores resampled; None as of `resampled_interval`.
 
         It stays within the range of the scores. From the 1001st score on, what is resampled are 1,000 blocks of scores
         (every thousandth one), so that memory is flat.
         """
-        if self.n < 2:
+        if not self.n:
             return None
         blocks = len(self._sums)
         counts = np.full(blocks, self.n // blocks) + (np.arange(blocks) < self.n % blocks)

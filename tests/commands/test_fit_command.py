@@ -52,7 +52,9 @@ def fitted(align_model: Path, judgments: Path, tmp_path_factory: pytest.TempPath
     return out
 
 
-def test_the_folder_scores_explains_and_correlates(negsample, fitted: Path, judgments: Path, tmp_path: Path) -> None:
+def test_the_folder_scores_explains_and_correlates(
+    negsample, fitted: Path, align_model: Path, judgments: Path, tmp_path: Path
+) -> None:
     negsample("score", "--model", fitted, judgments, "-o", tmp_path / "out.jsonl", "--aspects")
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert list(rows[0]["aspects"]) == ["coverage", "support", "coherence", "form", "relevance", "people_coherence"]
@@ -65,6 +67,12 @@ def test_the_folder_scores_explains_and_correlates(negsample, fitted: Path, judg
     # The judgments' own summaries are above those of other documents.
     answers = np.array([row["aspects"]["relevance"] for row in rows]).reshape(DOCUMENTS, 4)
     assert (answers[:, 0] > answers[:, 2]).all()
+    about = dict(line.split("  ", 1) for line in negsample("info", fitted).stdout.splitlines())
+    about = {name: value.strip() for name, value in about.items()}
+    assert about["fitted from"] == load(align_model).signature
+    assert about["targets"] == "relevance, people_coherence (people's coherence)"
+    assert about["metrics"] == "words"
+    assert about["judgments"] == f"{judgments}: 24 summaries of 6 documents, seed 0"
     told = negsample("explain", "--model", fitted, judgments, "--limit", 1).stdout
     assert "relevance" in told
     assert "(interval" in told

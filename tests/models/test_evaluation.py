@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from negsample.models import evaluation as f
+from negsample.terminal import figure_text
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 4).map(lambda k: k / 4)), min_size=3, max_size=40)
 
@@ -50,11 +52,16 @@ def test_which_figures_and_their_intervals():
 
 
 def test_examples_of_one_document_are_drawn_together():
-    # One document with 300 equal examples and one with 300 others: as uncertain as two observations.
+    # Ten documents of 60 equal examples each, one half right: as uncertain as ten observations.
     labels = np.repeat([1.0, 0.0], 300)
-    scores = np.repeat([0.9, 0.9], 300)
-    found = f.figures(labels, scores, np.repeat([0, 1], 300))
-    assert (found["accuracy"]["low"], found["accuracy"]["high"]) == (0.0, 1.0)
+    scores = np.full(600, 0.9)
+    found = f.figures(labels, scores, np.arange(600) // 60)
+    assert (found["accuracy"]["low"], found["accuracy"]["high"]) == pytest.approx(
+        binom.ppf([0.025, 0.975], 10, 0.5) / 10
+    )
+    few = f.figures(labels, scores, np.minimum(np.arange(600) // 60, 8))["accuracy"]
+    assert (few["value"], few["low"], few["high"]) == (0.5, None, None)
+    assert figure_text(few) == "0.500 (fewer than 10 documents, or resamples all alike, give no interval, n = 600)"
 
 
 def test_what_is_not_defined_says_why():

@@ -51,7 +51,7 @@ def by_hand(spec):
 
 
 def test_correlations_and_stars(tmp_path, monkeypatch):
-    monkeypatch.setattr("negsample.eval.agreement.levels.MIN_DOCUMENTS", 2)
+    monkeypatch.setattr("negsample.resampling.MIN_UNITS", 2)
     measured = made(tmp_path, replace(MADE, against="ROUGE-L", stars=((0.9999, "+"),)))
     found = judged.correlations(measured)
     assert measured.not_run == {"BERT": "no BERT is packaged; give --part BERT=SPEC"}

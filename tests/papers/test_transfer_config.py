@@ -25,6 +25,7 @@ from negsample.papers.transfer_config import (
     training_examples,
 )
 from negsample.papers.transfer_report import compare_on
+from negsample.resampling import NO_INTERVAL
 from negsample.settings import make_settings
 from negsample.train.config import make_config
 from negsample.train.data import make_examples
@@ -253,38 +254,38 @@ def test_a_corpus_that_has_changed_is_refused(tmp_path):
         split_domain(config, tmp_path / "domain")
 
 
-LABELS = np.array([1, 0, 1, 0, 1, 0, 1, 0], float)
-DOCUMENTS = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+LABELS = np.tile([1.0, 0.0], 10)
+DOCUMENTS = np.arange(20) // 2
+RIGHT, WRONG = np.where(LABELS == 1, 0.5, 0.4), np.where(LABELS == 1, 0.4, 0.5)  # 0.5 counts as good
 
 
 def test_values_and_differences_worked_out_by_hand():
-    right = np.array([0.9, 0.1, 0.9, 0.1, 0.9, 0.1, 0.5, 0.4])  # all eight; 0.5 counts as good
-    half = np.full(8, 0.7)  # the four originals
-    found = compare_on("accuracy", LABELS, DOCUMENTS, {"a": [right], "b": [half]}, {"b": {"delta": "a"}})
-    assert (found["a"]["value"], found["a"]["low"], found["a"]["high"]) == (1, 1, 1)
-    assert (found["b"]["value"], found["b"]["n"], found["b"]["documents"]) == (0.5, 8, 4)
+    half = np.where(DOCUMENTS < 9, 0.7, RIGHT)  # of nine documents the original, of the tenth both
+    found = compare_on("accuracy", LABELS, DOCUMENTS, {"a": [RIGHT], "b": [half]}, {"b": {"delta": "a"}})
+    # All resamples are alike.
+    assert (found["a"]["value"], found["a"]["low"], found["a"]["reason"]) == (1, None, NO_INTERVAL)
+    assert (found["b"]["value"], found["b"]["n"], found["b"]["documents"]) == (0.55, 20, 10)
+    # A resample's difference is that of the nine and 0.05 for each time that the tenth is drawn, 0 to 3 times of 10.
     gap = found["b"]["delta"]
-    # Every document has one of two right, so every resample has the same difference.
-    assert (gap["value"], gap["low"], gap["high"]) == (-0.5, -0.5, -0.5)
+    assert (gap["value"], gap["low"], gap["high"]) == pytest.approx((-0.45, -0.5, -0.35))
     assert "delta" not in found["a"]
 
 
 def test_a_difference_is_paired():
-    # Both models are right on document 0 and wrong on the others: each is uncertain, their difference is not.
-    scores = np.array([0.9, 0.1, 0.1, 0.9, 0.1, 0.9, 0.1, 0.9])
-    found = compare_on("accuracy", LABELS, DOCUMENTS, {"a": [scores], "b": [scores]}, {"b": {"delta": "a"}})
-    assert found["a"]["low"] < found["a"]["value"] < found["a"]["high"]
-    assert found["b"]["delta"]["low"] == found["b"]["delta"]["high"] == 0
+    # Right on five documents, and on six: each is uncertain by 0.6, their difference by 0 to 3 draws of one document.
+    first, other = (np.where(right > DOCUMENTS, RIGHT, WRONG) for right in (5, 6))
+    found = compare_on("accuracy", LABELS, DOCUMENTS, {"a": [first], "b": [other]}, {"b": {"delta": "a"}})
+    assert (found["a"]["low"], found["a"]["high"]) == pytest.approx((0.2, 0.8))
+    assert (found["b"]["delta"]["low"], found["b"]["delta"]["high"]) == pytest.approx((0, 0.3))
 
 
 def test_a_model_is_the_mean_of_its_seeds():
-    right, wrong = LABELS, 1 - LABELS
-    found = compare_on("accuracy", LABELS, DOCUMENTS, {"a": [right, right, wrong]}, {})["a"]
-    assert found["value"] == pytest.approx(2 / 3)
-    assert found["low"] == pytest.approx(2 / 3)
+    some = np.where(DOCUMENTS < 5, RIGHT, WRONG)
+    found = compare_on("accuracy", LABELS, DOCUMENTS, {"a": [RIGHT, RIGHT, some]}, {})["a"]
+    assert (found["value"], found["low"], found["high"]) == pytest.approx((2.5 / 3, 2.2 / 3, 2.8 / 3))
 
 
-@pytest.mark.parametrize(("seed", "documents", "graded"), [(0, 2, False), (1, 9, True), (2, 5, False), (3, 3, True)])
+@pytest.mark.parametrize(("seed", "documents", "graded"), [(0, 2, False), (1, 19, True), (2, 15, False), (3, 13, True)])
 def test_one_seed_has_the_figures_and_intervals_of_train(seed, documents, graded):
     rng = np.random.default_rng(seed)
     codes = rng.integers(documents, size=40)
@@ -300,8 +301,8 @@ def test_one_seed_has_the_figures_and_intervals_of_train(seed, documents, graded
 
 
 def test_what_is_not_defined_is_told():
-    flat = np.full(8, 0.3)
-    labels = np.linspace(0, 1, 8)
+    flat = np.full(20, 0.3)
+    labels = np.linspace(0, 1, 20)
     found = compare_on(
         "pearson", labels, DOCUMENTS, {"flat": [flat], "good": [labels]}, {"good": {"delta": "flat"}, "flat": {}}
     )
@@ -311,4 +312,4 @@ def test_what_is_not_defined_is_told():
     assert found["good"]["delta"] is None
     alone = compare_on("accuracy", LABELS[:2], np.array([7, 7]), {"a": [LABELS[:2]]}, {})["a"]
     assert (alone["value"], alone["low"]) == (1, None)
-    assert alone["reason"] == "one document: no interval"
+    assert alone["reason"] == NO_INTERVAL

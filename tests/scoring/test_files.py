@@ -195,15 +195,17 @@ def test_the_interval_of_a_mean_is_students_where_nothing_bounds_it():
         assert len(tally._sums) == min(count, 1000)
 
 
-@pytest.mark.parametrize("values", [[1, 1, 1, 0.4], [0, 0, 0.3], [0.99, 1.0], [1.0] * 5, [1.0] * 2999 + [0.0]])
+@pytest.mark.parametrize("values", [[1.0] * 9 + [0.4], [0.0] * 10 + [0.3], [0.99, 1.0] * 5, [1.0] * 2999 + [0.0]])
 def test_the_interval_stays_within_the_scores(values):
     tally = Tally()
     tally.add(columns_of(*values))
     low, high = tally.interval
     assert min(values) <= low <= tally.mean <= high <= max(values)
-    single = Tally()
-    single.add(columns_of(0.3))
-    assert (single.interval, Tally().mean) == (None, None)
+    for few in ([0.3], [0.3, 0.4] * 4 + [0.5], [0.3] * 20):
+        tally = Tally()
+        tally.add(columns_of(*few))
+        assert tally.interval is None
+    assert (Tally().interval, Tally().mean) == (None, None)
 
 
 NEWS = "The council has voted to close the bridge, which was built by a firm that is no more. They say it would cost too much."

@@ -23,7 +23,7 @@ from negsample.models.features.align import AlignFeatures, Compared, stack, text
 from negsample.models.heads.align import Align, untrained
 from negsample.negatives import ASPECT_OF, kinds_for
 from negsample.records import LABELLED, Pair
-from negsample.resampling import percentile_interval
+from negsample.resampling import resampled_interval
 from negsample.seeds import generator, seed_from
 from negsample.sentences import split_sentences
 from negsample.train.data import FOUND, ORIGINAL, Split
@@ -339,7 +339,8 @@ def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed
     """For each kind of negative: the share of copies that rank below their original, trained and untrained.
 
     ``trained``, ``plain``: logits [n, 5]. A row for the overall score and one for the aspect that the kind damages;
-    ``gain`` is trained − untrained, ``low`` and ``high`` its 95 % bootstrap interval over documents.
+    ``gain`` is trained − untrained, ``low`` and ``high`` its 95 % bootstrap interval over documents, None as of
+    `resampled_interval`.
     """
     kinds = split.kind_of
     # A pair's copies follow its original (``negatives.generate``); its document may have other summaries.
@@ -358,8 +359,7 @@ def compare_untrained(split: Split, trained: np.ndarray, plain: np.ndarray, seed
             _, place = np.unique(split.document_of[own][known], return_inverse=True)
             sums, counts = np.bincount(place, gain[known]), np.bincount(place)
             drawn = generator(seed, "align-interval").integers(len(sums), size=(_RESAMPLES, len(sums)))
-            few = len(sums) < 2  # documents
-            low, high = (None, None) if few else percentile_interval(sums[drawn].sum(1) / counts[drawn].sum(1))[:2]
+            low, high, _ = resampled_interval(sums[drawn].sum(1) / counts[drawn].sum(1), len(sums))
             means = (float(np.nanmean(values)) for values in (*right, gain))
             names = ("kind", "output", "n", "trained", "untrained", "gain", "low", "high")
             rows.append(dict(zip(names, (kind, output, len(own), *means, low, high), strict=True)))

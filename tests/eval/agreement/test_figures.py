@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from negsample import resampling
 from negsample.eval.agreement import figures as ag
 from negsample.eval.agreement import levels as lv
 from negsample.eval.agreement.figures import agreement, article_sampling, average_ranks
@@ -111,7 +112,7 @@ def test_what_is_left_out_is_counted():
     summary = one(figures, "m", "summary", "spearman")
     assert summary.value == 1
     assert (summary.n, summary.documents, summary.systems) == (4, 1, 4)
-    missing = {ag.MISSING_HUMAN: 2, ag.MISSING_METRIC: 1, lv.FEW_DOCUMENTS: 50}
+    missing = {ag.MISSING_HUMAN: 2, ag.MISSING_METRIC: 1, resampling.FEW_DOCUMENTS: 50}
     assert summary.left_out == missing | {ag.FEW_ROWS: 2, ag.CONSTANT_HUMAN: 1, ag.CONSTANT_METRIC: 1}
     assert summary.p is None  # one document has no spread
     assert summary.given_reason == "all summaries have the same number of words"
@@ -223,13 +224,17 @@ def test_summary_interval_equals_explicit_bootstrap():
 
 def test_few_documents_and_resamples_that_are_all_alike_give_no_interval():
     samples = np.array([*np.linspace(0, 1, 101), np.nan])
-    assert lv.resampled_interval(samples, 9) == (None, None, {lv.FEW_DOCUMENTS: 102})
-    assert lv.resampled_interval(samples, 10) == (pytest.approx(0.025), pytest.approx(0.975), {lv.SKIPPED: 1})
-    assert lv.resampled_interval(np.ones(50), 10) == (None, None, {lv.ALIKE: 50})
+    assert resampling.resampled_interval(samples, 9) == (None, None, {resampling.FEW_DOCUMENTS: 102})
+    assert resampling.resampled_interval(samples, 10) == (
+        pytest.approx(0.025),
+        pytest.approx(0.975),
+        {resampling.SKIPPED: 1},
+    )
+    assert resampling.resampled_interval(np.ones(50), 10) == (None, None, {resampling.ALIKE: 50})
     # One document: every resample is the document itself; 12 that all order their systems as people do are no certainty.
     one_document, alike = simulated(documents=1), simulated(documents=12)
     alike = replace(alike, metrics={"metric": alike.human["quality"]})
-    for table, why in ((one_document, lv.FEW_DOCUMENTS), (alike, lv.ALIKE)):
+    for table, why in ((one_document, resampling.FEW_DOCUMENTS), (alike, resampling.ALIKE)):
         for figure in agreement(table, levels=["summary", "pooled"], coefficients=["spearman"], bootstrap=40):
             assert figure.value is not None
             assert (figure.low, figure.high, figure.left_out) == (None, None, {why: 40})

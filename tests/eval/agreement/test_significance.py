@@ -143,7 +143,7 @@ def test_paired_bootstrap_equals_explicit():
         a, b, h = (v[rows] for v in (table.metrics["a"], table.metrics["b"], table.human["h"]))
         differences.append(stats.pearsonr(a, h)[0] - stats.pearsonr(b, h)[0])
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])), abs=1e-12)
-    assert found.p_bootstrap == bootstrap_p(np.array(differences))
+    assert found.p_bootstrap == bootstrap_p(np.array(differences), 10)
 
 
 def test_a_real_difference_is_found_and_missing_rows_are_paired():
@@ -199,6 +199,7 @@ def test_patterns_and_p_by_hand():
     assert permutation_p(2.0, np.array([2.0, -2.0, 1.0, 0.0]), exact=True) == 0.5
     assert permutation_p(2.0, np.array([np.nan]), exact=False) is None
     # One of nine differences is ≤ 0: 2 (1 + 1)/(9 + 1).
-    assert bootstrap_p(np.array([-1.0, 1, 1, 1, 1, 1, 1, 1, 1])) == pytest.approx(0.4)
-    assert bootstrap_p(np.zeros(9)) == 1.0
-    assert bootstrap_p(np.array([np.nan, 1.0])) is None
+    assert bootstrap_p(np.array([-1.0, 1, 1, 1, 1, 1, 1, 1, 1]), 10) == pytest.approx(0.4)
+    assert bootstrap_p(np.zeros(9), 10) == 1.0
+    assert bootstrap_p(np.array([np.nan, 1.0]), 10) is None
+    assert bootstrap_p(np.ones(9), 9) is None

@@ -100,7 +100,7 @@ def test_what_people_go_by_is_found_and_measured(result: FitResult) -> None:
     assert (target.best, target.better) == ("coverage", True)
     assert (target.level, target.figure(FITTED).coefficient) == ("summary", "spearman")
     assert target.figure(FITTED).value > target.figure("coverage").value > target.figure("score").value  # type: ignore[operator]
-    assert verdict(target).startswith("Better than coverage")
+    assert verdict(target).startswith("Better than coverage, the best of the score and aspects that it was fitted from")
     assert {f.metric for f in target.figures} >= {"words", "copied", "support"}
     assert {f.level for f in target.figures} == {"pooled", "summary", "system"}
     share, low, high = target.coverage
@@ -145,5 +145,10 @@ def test_one_aspect_is_recommended_where_it_is_all_there_is_and_what_is_missing_
     (target,) = learn_from(made, targets_of(made, ["h"])[0], found, SETTINGS).targets
     assert (target.best, target.better) == ("support", False)
     assert verdict(target).endswith("use support.")
+    # A trivial baseline that people agree with more than with either.
+    values = {"words": 0.95, "copied": 0.9, "tf-recall": 0.1}
+    figures = [replace(f, value=values.get(f.metric, f.value)) for f in target.figures]
+    told = verdict(replace(target, figures=tuple(figures)))
+    assert told.endswith("use support. Trivial baselines are above support: words 0.950, copied 0.900.")
     assert target.left_out == {"no human score": 1, "the summary has no word": 1}
     assert len(target.task.people) == len(made) - 2

@@ -52,12 +52,14 @@ def test_the_beginning_holds_whole_documents() -> None:
     assert some.domains.tolist() == [0, 0, 1, 1, 1]
 
 
-def test_figures_beside_the_untrained_head() -> None:
+def test_figures_beside_the_untrained_head(monkeypatch: pytest.MonkeyPatch) -> None:
     split = split_of(["original", "swap", "swap", "original", "swap"], [1, 0.5, 0, 1, 0], [0, 0, 0, 1, 1])
     trained = np.zeros((5, 5), np.float32)
     trained[[0, 3]] = 1.0  # both originals above all their copies
     plain = np.zeros((5, 5), np.float32)
     plain[1] = -1.0  # one copy of three below, the others level: (1 + .5 + .5) / 3
+    assert compare_untrained(split, trained, plain, 0)[0]["low"] is None  # two documents
+    monkeypatch.setattr("negsample.resampling.MIN_UNITS", 2)
     rows = compare_untrained(split, trained, plain, 0)
     assert [(row["kind"], row["output"], row["n"]) for row in rows] == [("swap", "score", 3), ("swap", "coherence", 3)]
     assert rows[0]["trained"] == 1.0
