@@ -117,8 +117,8 @@ def _curves(table: Mapping[str, Any], rows: Sequence[Row]) -> list[dict[str, Any
         for row in rows:
             # A model that does without one domain is of interest on that one.
             if row["target"] == target and table["sources"][row["source"]] in ("", target) and row["value"] is not None:
-                ends = (row.get(end, row["value"]) for end in ("low", "high"))
-                spot = (row["train_pairs"], row["value"], *ends)
+                value = row["value"]
+                spot = (row["train_pairs"], value, row.get("low", value), row.get("high", value))
                 spots.setdefault(row["source"], set()).add(spot)
         curves = [(name, sorted(of)) for name, of in spots.items() if len(of) > 1]
         # The target's own curve first: it is what the others are compared with.
