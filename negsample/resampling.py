@@ -6,9 +6,9 @@ from negsample.errors import InputError
 
 
 def check_resamples(count: int) -> None:
-    """InputError for a negative number of bootstrap resamples."""
-    if count < 0:
-        raise InputError(f"bootstrap is {count}; give the number of resamples, 0 or more")
+    """InputError for a number of bootstrap resamples that is negative, or more than memory holds."""
+    if not 0 <= count <= 100_000:
+        raise InputError(f"bootstrap is {count}; give the number of resamples, from 0 to 100000")
 
 
 def percentile_interval(samples: np.ndarray) -> tuple[float | None, float | None, int]:

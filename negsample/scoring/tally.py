@@ -155,7 +155,7 @@ def parse_limits(words: Iterable[str]) -> dict[str, float]:
             raise InputError(f"--fail-under gives {name} twice; give it once")
         with suppress(ValueError):
             limits[name] = float(value)
-        if name not in limits:
+        if name not in limits or not name:
             raise InputError(f"--fail-under {word}: give a number, as in 0.5 or support=0.4")
     return limits
 

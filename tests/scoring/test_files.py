@@ -343,6 +343,7 @@ def test_limits_as_they_are_written() -> None:
         (["supprt=0.4"], "support"),
         (["0.4", "score=0.5"], "score twice"),
         (["much"], "give a number"),
+        (["=2"], "give a number"),
         (["support"], "give a number, as in 0.5 or support=0.4"),
         (["0.4=support"], "give a number"),
         (["nan"], "not a finite number"),
