@@ -14,9 +14,9 @@ NO_INTERVAL = f"fewer than {MIN_UNITS} documents, or resamples all alike, give n
 
 
 def check_resamples(count: int) -> None:
-    """InputError for a negative number of bootstrap resamples."""
-    if count < 0:
-        raise InputError(f"bootstrap is {count}; give the number of resamples, 0 or more")
+    """InputError for a number of bootstrap resamples that is negative, or more than memory holds."""
+    if not 0 <= count <= 100_000:
+        raise InputError(f"bootstrap is {count}; give the number of resamples, from 0 to 100000")
 
 
 def resampled_interval(samples: np.ndarray, units: int) -> tuple[float | None, float | None, dict[str, int]]:

@@ -124,7 +124,7 @@ def _converted(value: Any, kind: Any, at: str) -> Any:
         return tuple(convert(each, inner[0], at) for each in (value if isinstance(value, list | tuple) else [value]))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if origin is float and (is_number or isinstance(value, str)):  # YAML 1.1 reads "3e-5" as text
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, OverflowError):
             return float(value) if math.isfinite(float(value)) else _REFUSED
     if origin is str and is_number:
         return str(value)
@@ -195,7 +195,7 @@ def read_mapping(path: Path, where: str, hint: str = "must hold key: value lines
         raise failure(where, error) from error
     except UnicodeDecodeError:
         raise InputError(f"{where}: not UTF-8; save the file as UTF-8") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark is not None else ""
         raise InputError(f"{where}{place}: not valid YAML ({getattr(error, 'problem', error)}); {hint}") from None
@@ -218,7 +218,7 @@ def read_words(words: Sequence[str]) -> dict[str, Any]:
             raise InputError(f"{key} is given twice; give it once (several values: {key}=[ONE,OTHER])")
         try:
             values[key] = yaml.load(text, _Loader) if text.strip() else None
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError):  # a day or a number that there is not
             values[key] = text
     return values
 

@@ -64,6 +64,7 @@ def test_values_are_made_of_what_yaml_reads(value, kind, made):
         ({"minutes": 0}, "minutes must be above 0, not 0.0"),
         ({"minutes": 60}, "minutes must be below 60"),
         ({"minutes": float("nan")}, "minutes must be a number"),
+        ({"minutes": 10**400}, "minutes must be a number"),
         ({"minutes": True}, "minutes must be a number, not True"),
         ({"cups": 0}, "cups must be at least 1"),
         ({"cups": 10}, "cups must be at most 9"),
@@ -102,6 +103,7 @@ def test_no_is_a_language_and_keys_are_text(tmp_path):
     wanted = {"sources": {"no": "a.jsonl", "1": "b.jsonl"}, "targets": ["no", "on"], "mixture": True}
     assert read_file(path) == wanted
     assert read_words(["targets=[no, on]", "milk=false"]) == {"targets": ["no", "on"], "milk": False}
+    assert read_words(["corpus=2024-13-45"]) == {"corpus": "2024-13-45"}
 
 
 def test_wrong_files_and_keys_that_are_given_twice_are_named(tmp_path):
@@ -109,7 +111,7 @@ def test_wrong_files_and_keys_that_are_given_twice_are_named(tmp_path):
     path.write_text("corpus: x\nhead: fc\nrecipe: {add: 1}\nhead: cnn\n")
     with pytest.raises(InputError, match=r"c\.yaml, line 4: not valid YAML \('head' is given twice\)"):
         read_file(path)
-    for text in ("- a\n- b\n", "a: [1\n", "cups: {x: 1}\n"):
+    for text in ("- a\n- b\n", "a: [1\n", "leaves: 2024-13-45\n", "cups: {x: 1}\n"):
         path.write_text(text)
         with pytest.raises(InputError, match=r"c\.yaml"):
             read_settings(Tea, path, [], "tea")

@@ -38,7 +38,7 @@ class Reading(Settings):
     validation_split: str | None = None
     test_split: str | None = None
     on_bad: Literal["stop", "skip"] = "stop"
-    seed: int = 0
+    seed: int = number(0, least=0, most=2**63 - 1)
 
     def check(self) -> None:
         check_sample(self.sample, "sample")
@@ -118,8 +118,9 @@ class TrainConfig(Training):
     attention: Literal["sdpa", "eager"] = "sdpa"
     loss: Literal["bce", "mse", "ranking"] | None = None
     optimizer: Literal["adamw", "rmsprop"] | None = None
-    learning_rate: float | None = number(None, above=0)
-    weight_decay: float | None = number(None, least=0)
+    # Their product is computed in float32.
+    learning_rate: float | None = number(None, above=0, most=1e12)
+    weight_decay: float | None = number(None, least=0, most=1e12)
     warmup: float | None = number(None, least=0, most=1)
     schedule: Literal["linear", "constant"] | None = None
     epochs: int | None = number(None, least=0)

@@ -121,14 +121,14 @@ def name_field(row: Row, name: str, *, other: str | None = None) -> str:
 
 
 def finite(value: object) -> float | None:
-    """Return ``value`` as a finite number (text that spells one counts), else None."""
+    """Return ``value`` as a number within ±1e30, as float32 holds (text that spells one counts), else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) <= 1e30 else None
 
 
 # --- the mean of the human scores

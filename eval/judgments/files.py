@@ -35,7 +35,7 @@ def load(path: str, unusable: Unusable, columns: Sequence[str] = (), *, unjudged
 
     In CSV and TSV the lists, ``scores`` and ``annotators`` are JSON text. Where no row has either, each human score has a
     field of its own: those named ``columns``, else every other field of which most values are numbers, which is told. A
-    score that is not a finite number is left out of its row and counted; a row that lacks a field, or has no score left, is
+    score that is no number within ±1e30 is left out of its row and counted; a row that lacks a field, or has no score left, is
     left out and counted. Where no row has a ``system`` it is "", and where none has an id of its document, documents go by their
     texts, which is told. Raises InputError for a column that there is not.
 

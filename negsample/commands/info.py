@@ -53,7 +53,7 @@ def info(
         from negsample.train.fit.checkpoint import find_checkpoint
 
         found = find_checkpoint(folder / "work")
-        place = f"at step {found[1].step}, epoch {found[1].epoch + 1}" if found else "before its first checkpoint"
+        place = f"at step {found[1].step}, epoch {found[1].epoch + 1}" if found else "its head has no checkpoint yet"
         say(f"{path}: a training run that has not finished ({place}); go on with --resume")
     elif (folder / "run.json").is_file():
         _run(folder / "run.json")

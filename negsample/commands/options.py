@@ -47,7 +47,7 @@ ScoresColumns = Annotated[
 
 # --- figures and trainings
 Json = Annotated[str | None, Option(help="Write the figures here too.", metavar="FILE", callback=a_file)]
-Bootstrap = Annotated[int, Option(min=0, help="Resamples; 0: no intervals.")]
+Bootstrap = Annotated[int, Option(min=0, help="Resamples, at most 100,000; 0: no intervals.")]
 Seed = Annotated[int, Option(help="Decides every random choice.")]
 Values = Annotated[list[str] | None, Argument(help="Settings that win over the file.", metavar="KEY=VALUE")]
 Config = Annotated[str | None, Option(help="YAML file with settings, or a packaged name.", metavar="FILE")]

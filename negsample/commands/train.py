@@ -131,7 +131,13 @@ def notes_on(settings: "TrainConfig", config: str | None, words: Sequence[str], 
 
 def evaluate(
     model: options.Model,
-    examples: Annotated[str, Option(help="Labelled examples, as 'generate' writes them.", metavar="FILE")],
+    examples: Annotated[
+        str,
+        Option(
+            help="Labelled examples, as 'generate' writes them: of the split test, for a model trained on the others.",
+            metavar="FILE",
+        ),
+    ],
     json: options.Json = None,
     precision: options.Precision = "float32",
     batch_size: options.BatchSize = 32,

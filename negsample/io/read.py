@@ -258,6 +258,9 @@ def document_field(row: Row, name: str = "document") -> str:
     own = row.fields.get(name)
     listed = isinstance(own, list) or told_document(row.fields, name) is not own
     texts = texts_field(row, name if isinstance(own, list) else "documents") if listed and row.error is None else []
+    several = row.fields.get("documents")
+    if listed and isinstance(several, str) and several.lstrip().startswith(("[", "{")) and texts in ([], [several]):
+        raise RecordError(row.where, "field 'documents' is no JSON list of texts", f"put one text into {name!r}")
     return str(joined(texts)) if texts else text_field(row, name)
 
 

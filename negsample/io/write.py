@@ -260,8 +260,9 @@ class _Parquet(Writer):
             # By itself pyarrow drops keys that a struct does not have, and cuts 0.5 to 0 where the column holds integers.
             if pa.unify_schemas([pa.schema([(column, kind)]), own], promote_options="permissive").types == [kind]:
                 return pa.array(values, type=kind)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            pass
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            if "too large" in str(error):
+                raise _misfit(self._name, column, "has a number that is too large for Parquet") from error
         told = f"holds {kind} by the first records, and later ones hold {own.types[0]}"
         raise _misfit(self._name, column, "has values of different types" if own.types[0] == kind else told)
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from negsample.errors import InputError
 from negsample.negatives import NEGATIVES
 from negsample.registry import parse, suggestion
-from negsample.settings import read_mapping
+from negsample.settings import convert, read_mapping
 
 _HINT = "write a line 'kind: weight' for each kind"
 
@@ -21,23 +20,24 @@ _HINT = "write a line 'kind: weight' for each kind"
 class Recipe:
     """Kinds of negatives and their weights, which need not add up to 1.
 
-    Raises InputError for an unknown kind, a weight that is not a finite number ≥ 0, or weights that are all 0.
+    Raises InputError for an unknown kind, a weight that is not a finite number ≥ 0 (or its text, such as ``1e-1``, which YAML
+    1.1 takes for one), or weights that are all 0.
     """
 
     weights: Mapping[str, float]
 
     def __post_init__(self) -> None:
-        for kind, weight in self.weights.items():
+        weights: dict[str, float] = {}
+        for kind, given in self.weights.items():
             if kind not in NEGATIVES:
                 raise InputError(f"no negative is called {kind!r}; {suggestion(str(kind), NEGATIVES.names())}")
-            number = isinstance(weight, int | float) and not isinstance(weight, bool)
-            if not (number and math.isfinite(weight) and weight >= 0):
-                raise InputError(f"the weight of {kind!r} is {weight!r}; give a number that is 0 or more")
-        total = sum(map(float, self.weights.values()))
+            weights[kind] = convert(given, float, f"the weight of {kind!r}")
+            if weights[kind] < 0:
+                raise InputError(f"the weight of {kind!r} is {given!r}; give a number that is 0 or more")
+        total = sum(weights.values())
         if not 0 < total < math.inf:
             raise InputError(f"the weights add up to {total:g}; give a number above 0 to one of {', '.join(NEGATIVES)}")
-        weights = {kind: float(weight) for kind, weight in sorted(self.weights.items()) if weight}
-        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "weights", {kind: weight for kind, weight in sorted(weights.items()) if weight})
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -84,9 +84,6 @@ def parse_recipe(spec: str | Mapping[str, Any]) -> Recipe:
         if named.name != "mix" or not (named.arguments or named.options):
             raise InputError(f"no recipe is called {spec!r}; {suggestion(spec, [*NEGATIVES.names(), 'mix:FILE'])}")
         weights = dict(named.options) or read_mapping(Path(named.arguments[0]), where, _HINT)
-        for kind in named.options:
-            with suppress(ValueError):
-                weights[kind] = float(weights[kind])
         if not weights:
             raise InputError(f"{where}: {_HINT}")
     try:

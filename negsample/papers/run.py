@@ -33,6 +33,7 @@ from negsample.papers.transfer_config import DOMAIN_KEYS, TransferConfig
 from negsample.papers.transfer_report import about_domains, figures_of, percent
 from negsample.records import Judged
 from negsample.registry import suggestion
+from negsample.resampling import check_resamples
 from negsample.scoring.scorer import Scorer
 from negsample.seeds import digest
 from negsample.settings import convert, make_settings, read_file, read_words
@@ -60,6 +61,7 @@ def run_table(name: str, asked: Asked, out: Path, say: Callable[[str], None] = p
         if value != getattr(Asked, key) and key not in known:
             told = ", ".join(called[each] for each in known)
             raise InputError(f"{called[key]}: {name} has no such option; it has {told}")
+    check_resamples(asked.bootstrap)
     if asked.data and asked.smoke:
         raise InputError("--smoke makes its own data; leave --data out")
     spec, watch = spec.with_parts(asked.parts), Stopwatch()

@@ -92,7 +92,8 @@ class TransferConfig(Settings):
                 raise InputError(f"{key}: give at least one")
         _check_sizes(self.sizes, "sizes")
         _check_sizes(self.few_shot, "few_shot")
-        distinct(list(self.seeds), "seeds:")
+        for seed in distinct(list(self.seeds), "seeds:"):
+            make_config({"seed": seed}, "seeds")
         distinct([str(recipe) for recipe in self.mixes], "recipes:")
         labels = [head.label for head in self.labelled_heads]
         distinct(labels, "heads: the label", "give one of them a label of its own")

@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import islice
 from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from negsample.errors import InputError, RecordError
-from negsample.io.read import document_field, text_field
+from negsample.io.read import document_field
 from negsample.records import Row, documents_of, told_document
 from negsample.registry import suggestion
 from negsample.resampling import mean_interval
@@ -84,37 +84,30 @@ class Tally:
         return None if low is None or high is None else (low, high)
 
 
-KINDS = ("short turns", "several documents", "not English", "in words of their own")
-"""What ``text_kind`` tells apart."""
 WORTHLESS: dict[str, tuple[str, ...]] = {
     "short turns": ("form",),
     "several documents": ("support", "coherence", "form"),
-    "not English": (),
-    "in words of their own": (),
+    "not English": ("coverage",),
 }
-"""Kind → aspects of the ready estimator that did not go with people's scores on such texts (docs/kinds.md)."""
-# Words of a turn, on average, that make a meeting's of a chat's; the share of pairs of words that are copied.
-_SHORT, _COPIED = 30, 0.25
+"""Kind that ``text_kind`` tells → aspects of the ready estimator that did not go with people's scores of such texts
+(docs/kinds.md)."""
+# Words of a turn, on average, that make a meeting's of a chat's.
+_SHORT = 30
 # Domains that a scorer does not know which are told apart, and what the others are called.
 _DOMAINS, OTHERS = 5, "…"
 # Records of a file by which its kind is told, and of these the share that makes it one.
 _LOOKED_AT, _MOST = 200, 0.5
 
 
-def text_kind(document: str, summary: str) -> frozenset[str]:
-    """Those of ``KINDS`` that a pair is: ``document`` a dialogue whose turns have under 30 words on average; several
-    (``joined``); not English; fewer than a quarter of the summary's pairs of neighbouring words stand in it.
+def text_kind(document: str) -> frozenset[str]:
+    """Of ``WORTHLESS`` what ``document`` is: a dialogue whose turns have under 30 words on average; several (``joined``); not
+    English.
     """
-    several, read, said = documents_of(document), word_tokens(document), list(pairwise(word_tokens(summary)))
+    several = documents_of(document)
     spoken = [turn for text in several for turn in turns(text) or ()]
-    known = set(pairwise(read))
-    found = (
-        bool(spoken) and len(read) < _SHORT * len(spoken),
-        len(several) > 1,
-        not is_english(document),
-        bool(said) and sum(pair in known for pair in said) < _COPIED * len(said),
-    )
-    return frozenset(kind for kind, is_so in zip(KINDS, found, strict=True) if is_so)
+    short = bool(spoken) and len(word_tokens(document)) < _SHORT * len(spoken)
+    found = (short, len(several) > 1, not is_english(document))
+    return frozenset(kind for kind, is_so in zip(WORTHLESS, found, strict=True) if is_so)
 
 
 def look(rows: Sequence[Row], scores: Iterable[float], scorer: Scorer, settings: "Settings", tally: "Tally") -> None:
@@ -133,16 +126,16 @@ def look(rows: Sequence[Row], scores: Iterable[float], scorer: Scorer, settings:
             tally.unread["several documents, read as one text"] += 1
     for row in islice(rows, max(0, _LOOKED_AT - tally.kinds["all"])):
         try:
-            texts = document_field(row, settings.document_field), text_field(row, settings.summary_field)
+            document = document_field(row, settings.document_field)
         except RecordError:
             continue
-        tally.kinds.update(("all", *text_kind(*texts)))
+        tally.kinds.update(("all", *text_kind(document)))
 
 
 def notices(kinds: Counter[str], aspects: Collection[str]) -> Iterator[str]:
     """A line for each kind that most of the records are, where some of ``aspects`` are worth nothing."""
-    for kind in KINDS:
-        worthless = [aspect for aspect in WORTHLESS[kind] if aspect in aspects]
+    for kind, known in WORTHLESS.items():
+        worthless = [aspect for aspect in known if aspect in aspects]
         if worthless and kinds[kind] > _MOST * kinds["all"]:
             told = " and ".join(worthless)
             yield f"most records are of the kind {kind!r}, on which {told} told nothing of people's scores (docs/kinds.md)"
@@ -162,7 +155,7 @@ def parse_limits(words: Iterable[str]) -> dict[str, float]:
             raise InputError(f"--fail-under gives {name} twice; give it once")
         with suppress(ValueError):
             limits[name] = float(value)
-        if name not in limits:
+        if name not in limits or not name:
             raise InputError(f"--fail-under {word}: give a number, as in 0.5 or support=0.4")
     return limits
 

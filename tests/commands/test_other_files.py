@@ -137,16 +137,16 @@ def test_corpus_distance_and_map(negsample, tmp_path: Path) -> None:
 def test_flat_judgments(tmp_path: Path, name: str) -> None:
     rows = judged()
     rows[3]["coh"] = ""
-    rows[7]["coh"] = "n/a"
+    rows[7]["coh"], rows[11]["coh"] = "n/a", -1e31
     path = write(tmp_path / name, rows)
     unusable = Unusable()
     found = load_judgments(path, unusable)
     assert (sorted({score for row in found for score in row.scores}), len(found)) == (["coh", "year"], 16)
     assert unusable.told == ["human scores are the fields with numbers: coh, year (--scores-columns names others)"]
-    assert dict(unusable) == {"score 'coh' is not a finite number": 1}
+    assert dict(unusable) == {"score 'coh' is not a finite number": 2}
     unusable = Unusable()
-    assert len(load_judgments(path, unusable, ["coh"])) == 14
-    assert dict(unusable) == {"no usable human score": 2, "score 'coh' is not a finite number": 1}
+    assert len(load_judgments(path, unusable, ["coh"])) == 13
+    assert dict(unusable) == {"no usable human score": 3, "score 'coh' is not a finite number": 2}
     with pytest.raises(InputError, match=r"--scores-columns cohh: .*did you mean coh\?"):
         load_judgments(path, columns=["cohh"])
 

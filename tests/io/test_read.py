@@ -398,6 +398,7 @@ def test_a_record_of_several_documents(record, documents):
     [
         ({}, "here: no field 'document'; it is empty"),
         ({"documents": ["a", " "]}, "here: field 'documents: text 2' is blank"),
+        *(({"documents": text}, "here: field 'documents' is no JSON list") for text in ("[broken", " {}", "[]")),
         ({"documents": []}, "here: no field 'document'; it has: 'documents'"),
         ({"document": [], "documents": ["a"]}, "field 'document' is not text"),
         ({"document": ["a", 3]}, "here: field 'document: text 2' is not text"),

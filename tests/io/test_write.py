@@ -148,6 +148,12 @@ def test_parquet_values_that_do_not_fit_are_refused_and_none_is_dropped(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("first", [1, 0.5])
+def test_a_number_that_parquet_cannot_hold_is_told(tmp_path: Path, first: float) -> None:
+    with pytest.raises(InputError, match="'n' has a number that is too large for Parquet"):
+        write_all(tmp_path / "a.parquet", [{"n": first}, {"n": 2**70}])
+
+
 # --- whole or not at all
 
 

@@ -104,6 +104,7 @@ def test_a_head_has_settings_of_its_own():
         ({"sizes": [30, "many"]}, "sizes"),
         ({"sizes": [30, 30]}, "sizes: 30 is given twice"),
         ({"few_shot": [0]}, "few_shot: 0"),
+        ({"seeds": [2**63]}, "seeds: seed must be at most"),
         ({"seeds": [1, 1]}, "seeds: 1 is given twice"),
         ({"mixture": "perhaps"}, "mixture"),
         ({"train": {"corpus": "x"}}, "train: corpus is said in sources"),

@@ -245,7 +245,7 @@ class Search(Settings):
     objective: str | dict[str, Any] = ""
     sampler: str | dict[str, Any] = "tpe"
     pruner: str | dict[str, Any] | None = None
-    seed: int = number(0, least=0)
+    seed: int = number(0, least=0, most=2**63 - 1)
 
     def check(self) -> None:
         make_config({key: value for key, value in self.train.items() if key != "epochs" or value != 0}, "train")
@@ -331,7 +331,7 @@ class Search(Settings):
         if name == "qmc":
             # The sequence is one for the whole study; what it does not cover is drawn independently.
             options = {"warn_independent_sampling": False, **options}
-            seeds = {"seed": self.seed, "independent_sampler": optuna.samplers.RandomSampler(**seeds)}
+            seeds = {"seed": self.seed % 2**32, "independent_sampler": optuna.samplers.RandomSampler(**seeds)}
         return cast("BaseSampler", getattr(optuna.samplers, _METHODS["sampler"][name])(**options, **seeds))
 
     def make_pruner(self) -> BasePruner:

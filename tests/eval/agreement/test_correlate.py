@@ -211,7 +211,7 @@ def test_score_files_name_what_does_not_match(tmp_path: Path) -> None:
         ({"scores": ("file.csv",)}, "write NAME=FILE"),
         ({"scores": ("words={path}",)}, "words"),
         ({"judgments": ("missing.jsonl",)}, "missing.jsonl"),
-        ({"bootstrap": -1}, "bootstrap is -1"),
+        *(({"bootstrap": count}, f"bootstrap is {count}") for count in (-1, 10**12)),
         ({"scores": ("mine={elsewhere}",)}, r"no row belongs to a judged summary.*'x'.*'d0'"),
     ],
 )

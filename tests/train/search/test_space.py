@@ -94,7 +94,7 @@ def test_a_space_that_is_refused(tmp_path, space, place):
         (f"{FC}\nobjective: acuracy", "objective"),
         (f"{FC}\nobjective: {{agreement: {{judgments: [a, b, c], human: [x, y]}}}}", "agreement: human"),
         (f"{FC}\nobjective: {{agreement: {{judgments: a, human: x, level: summery}}}}", "agreement: level"),
-        (f"{FC}\nseed: -1", "seed"),
+        *((f"{FC}\nseed: {seed}", "seed") for seed in (-1, 2**63)),
         (f"{FC}\nsampler: tpee", "sampler: none is called 'tpee'; did you mean tpe?"),
         # What optuna finds when a method is made, and when it works.
         (f"{FC}\nsampler: {{name: tpe, n_startup: 3}}", "sampler tpe, options n_startup: 3: "),
@@ -156,7 +156,9 @@ def test_what_can_be_compared_is_told(tmp_path):
 
 
 def test_samplers_differ_from_trial_to_trial_and_are_the_same_again(tmp_path):
-    found = search(tmp_path, "space: {epochs: {low: 1, high: 1000000}}\nsampler: random\nseed: 3")
+    space = "space: {epochs: {low: 1, high: 1000000}}"
+    search(tmp_path, f"{space}\nsampler: qmc\nseed: {2**63 - 1}")  # numpy's seeds have 32 bits
+    found = search(tmp_path, f"{space}\nsampler: random\nseed: 3")
 
     def draw(number):
         study = optuna.create_study(sampler=found.make_sampler(number))
