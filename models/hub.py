@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 # What a model folder is made of; how it came about (run.json, work/) names files of the machine it was trained on.
-_FILES = ("config.json", "model.safetensors", "percentiles.json", "figures.json", "README.md")
+_TEXTS = ("config.json", "percentiles.json", "figures.json", "README.md")
 _FOLDERS = ("encoder", "judge", "support", "evidence")
 # Formats that can hold code are neither fetched nor published.
 _UNSAFE = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.pickle", "*.ckpt", "*.h5", "*.py", "*.joblib")
@@ -64,8 +64,9 @@ def publish(folder: Path, name: str, *, public: bool = False, languages: Sequenc
 
     api = HfApi()
     files: dict[str, Path | bytes] = {path: folder / path for path in published(folder)}
-    files["README.md"] = _unlocated(str(_card(folder, name, description, languages)), description)
-    files["config.json"] = _unlocated((folder / "config.json").read_text(encoding="utf-8"), description)
+    texts = {path: (folder / path).read_text(encoding="utf-8") for path in _TEXTS if path in files}
+    texts["README.md"] = str(_card(folder, name, description, languages))
+    files |= {path: _unlocated(text, description) for path, text in texts.items()}
     with quiet(), _explained(name):
         if not api.repo_exists(name):
             api.create_repo(name, private=not public)
@@ -82,7 +83,7 @@ def publish(folder: Path, name: str, *, public: bool = False, languages: Sequenc
 
 def published(folder: Path) -> list[str]:
     """The paths below ``folder`` that are published. Raises InputError for a file in a format that can hold code."""
-    found = [name for name in _FILES if (folder / name).is_file()]
+    found = [name for name in (*_TEXTS, "model.safetensors") if (folder / name).is_file()]
     for part in _FOLDERS:
         found += sorted(path.relative_to(folder).as_posix() for path in (folder / part).rglob("*") if path.is_file())
     if unsafe := [name for name in found if any(map(Path(name).match, _UNSAFE))]:
@@ -92,7 +93,9 @@ def published(folder: Path) -> list[str]:
 
 def _unlocated(text: str, description: dict[str, Any]) -> bytes:
     """``text`` with files and models called by their names alone: where they lay is nobody's business."""
-    corpora = description.get("data", {}).get("corpora", [])
+    corpora = [*description.get("data", {}).get("corpora", [])]
+    if fitted := description.get("fitted"):
+        corpora.append(fitted["about"]["judgments"])
     names = {corpus: Path(corpus).name for corpus in corpora if _dataset(corpus) is None}
     used = [description.get("training", {}).get(name) for name in ("encoder", "lm")]
     names |= {model: called(model) for model in used if model}

@@ -33,13 +33,14 @@ def write_fit(result: FitResult, estimator: "Estimator", base: str, out: str, wa
     ``fit.json`` and ``fit.csv``, and ``run.json``.
     """
     from negsample.models.fitted import save_fitted
+    from negsample.models.language.model_files import called
 
     plain = fit_json(result)
     rows = ({"target": target.human, **asdict(f)} for target in result.targets for f in target.figures)
     table = ([{name: row[name] for name in CSV_COLUMNS} for row in rows], CSV_COLUMNS)
     with new_folder(out) as folder:
         (folder / "fit").mkdir()
-        save_fitted(estimator, result.fitted, folder, fit_card(Path(out).name, result, base))
+        save_fitted(estimator, result.fitted, folder, fit_card(Path(out).name, result, called(base)))
         whole = write_files(
             folder / "fit", {"fit.json": plain, "fit.csv": table, "report.html": partial(fit_page, result)}
         )

@@ -14,7 +14,7 @@ from tiny_lm import build
 
 from negsample.errors import InputError
 from negsample.models.estimator import Estimator
-from negsample.models.hub import model_path, published
+from negsample.models.hub import _unlocated, model_path, published
 from negsample.train.config import make_config
 from negsample.train.job import train
 
@@ -74,7 +74,9 @@ def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, mod
     assert about["training"]["corpus"] == "pairs.jsonl"
     assert about["training"]["encoder"] == about["encoder"]["name"] == f"sentence-transformer:{tiny_bert.name}"
     assert about["training"]["lm"] == about["features"]["evidence"]["lm"] == "lm"
-    assert not any(b"/tmp" in repository.files[name] for name in ("config.json", "README.md"))
+    texts = [content for name, content in repository.files.items() if name.endswith((".json", ".md"))]
+    assert len(texts) > 3
+    assert not any(b"/tmp" in content for content in texts)
     documents, summaries = zip(story(1), story(2), strict=True)
     own, fetched = Estimator.load(model), Estimator.load("acme/judge")
     assert fetched.signature == own.signature
@@ -88,6 +90,12 @@ def test_what_is_published_scores_the_same_when_it_is_loaded(hub, logged_in, mod
     shown = {result.metric_type: result.metric_value for result in card.data.eval_results}
     assert shown == {name: figure["value"] for name, figure in figures.items() if figure["value"] is not None}
     assert 'Estimator.load("acme/judge")' in card.text
+
+
+def test_where_the_judgments_of_a_fit_lay_is_not_told() -> None:
+    path = "/home/ann/judged.jsonl"
+    fitted = {"fitted": {"about": {"judgments": path}}}
+    assert _unlocated(json.dumps(fitted), fitted) == b'{"fitted": {"about": {"judgments": "judged.jsonl"}}}'
 
 
 def test_every_judge_goes_along(model: Path, tmp_path: Path) -> None:
