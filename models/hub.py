@@ -93,10 +93,9 @@ def published(folder: Path) -> list[str]:
 
 def _unlocated(text: str, description: dict[str, Any]) -> bytes:
     """``text`` with files and models called by their names alone: where they lay is nobody's business."""
-    corpora = [*description.get("data", {}).get("corpora", [])]
-    if fitted := description.get("fitted"):
-        corpora.append(fitted["about"]["judgments"])
-    names = {corpus: Path(corpus).name for corpus in corpora if _dataset(corpus) is None}
+    judged = description.get("fitted", {}).get("about", {}).get("judgments")
+    read = [*description.get("data", {}).get("corpora", []), judged]
+    names = {path: Path(path).name for path in read if path and _dataset(path) is None}
     used = [description.get("training", {}).get(name) for name in ("encoder", "lm")]
     names |= {model: called(model) for model in used if model}
     for path in sorted(names, key=len, reverse=True):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from negsample.errors import InputError, RecordError, one_line
-from negsample.io.files import atomic_json, has_known_ending
+from negsample.io.files import atomic_json, has_known_ending, remove_parts
 from negsample.io.read import NoRecordsError, Row, is_saved, read_rows
 from negsample.io.run_record import Stopwatch, versions, work_folder
 from negsample.io.write import open_writer, schema_of, told_schema
@@ -255,8 +255,7 @@ def score_on_ray(
                         bar.advance(part.stop - part.start)
         finally:
             # Of workers that have been killed.
-            for path in out.glob(".negsample-*.part"):
-                path.unlink()
+            remove_parts(out)
         names = {part.file for own in done.values() for part in own}
         for path in out.glob("*.parquet"):
             if path.name not in names:  # of a file that has changed since

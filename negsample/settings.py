@@ -163,10 +163,11 @@ def read_settings(settings: type[S], path: str | Path | None, words: Sequence[st
     Raises InputError as ``read_file`` and ``make_settings``; what words make wrong is told by their keys alone.
     """
     given = read_words(words)
-    values = {} if path is None else read_file(path, command)
-    if path is not None:
-        make_settings(settings, values, str(path))
-    return make_settings(settings, {**values, **given})
+    if path is None:
+        return make_settings(settings, given)
+    values = read_file(path, command)
+    found = make_settings(settings, values, str(path))
+    return make_settings(settings, {**values, **given}) if given else found
 
 
 def read_file(path: str | Path, command: str = "") -> dict[str, Any]:

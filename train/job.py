@@ -16,7 +16,7 @@ import torch
 import negsample
 from negsample.corpora.pairs import describe_part
 from negsample.errors import InputError
-from negsample.io.files import atomic_json, atomic_text
+from negsample.io.files import atomic_json, atomic_text, remove_parts
 from negsample.io.run_record import Stopwatch, refuse_changes, work_folder, write_run
 from negsample.models.build import Parts, new_parts, takes
 from negsample.models.evaluation import by_kind, figures
@@ -297,9 +297,7 @@ def finish(accelerator: "Accelerator", config: Reading, out: Path, watch: Stopwa
     """Write the log and, last, ``run.json`` of the run in ``out``, and forget the work."""
     shutil.copyfile(out / WORK / "training.jsonl", out / "training.jsonl")
     about = {"device": str(accelerator.device), "processes": accelerator.num_processes, "config": config.as_dict()}
-    # What a run that was killed was writing here.
-    for half in out.glob(".negsample-*.part"):
-        half.unlink(missing_ok=True)
+    remove_parts(out)
     write_run(out / RUN, watch, seed=config.seed, **about, **facts)
     shutil.rmtree(out / WORK, ignore_errors=True)
 

@@ -141,7 +141,8 @@ class Extractor:
         vectors = self._cache.rows([sentence for found, _ in split for sentence in found])
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         parts = np.split(vectors, np.cumsum([len(found) for found, _ in split])[:-1])
-        return [ReadDocument(*texts, own) for texts, own in zip(split, parts, strict=True)]
+        # Copies, for one that is kept must not keep the vectors of all that were read with it.
+        return [ReadDocument(*texts, own.copy()) for texts, own in zip(split, parts, strict=True)]
 
     def inputs(self, sources: Sequence[Source]) -> dict[str, Tensor]:
         """What the network takes of documents, padded to the one with most sentences."""

@@ -91,7 +91,7 @@ def print_comparison(result: "SystemsComparison") -> None:
         ]
         turned = " (sign turned: lower is better)" if section.column.turned else ""
         say_table(head, rows, title=section.column.name + turned, texts=("system",))
-        if any("–" in (row[3], row[5]) for row in rows if row[4] != "(first)"):
+        if any(s.low is None or s.difference_low is None for s in section.systems if s.difference is not None):
             say(f"  –: {NO_INTERVAL if result.settings.bootstrap else 'no bootstrap'}")
         for system, found in section.different.items():
             places = [(section.documents[row], gap) for row, gap in found[:_SHOWN]]

@@ -86,7 +86,6 @@ def _model(name: str, about: Mapping[str, Any]) -> None:
         from negsample.models.fitted import Fitted
 
         fitted = Fitted.from_plain(about["fitted"])
-        judged = {"judgments": "", "summaries": "?", "documents": "?", "seed": "?", **fitted.about}
         facts |= {
             "fitted from": about.get("base", ""),
             "targets": ", ".join(
@@ -94,8 +93,10 @@ def _model(name: str, about: Mapping[str, Any]) -> None:
                 for target, one in fitted.targets.items()
             ),
             "metrics": ", ".join(metric.name for metric in fitted.metrics),
-            "judgments": "{judgments}: {summaries} summaries of {documents} documents, seed {seed}".format(**judged),
         }
+        if judged := fitted.about:
+            told = f"{judged['summaries']} summaries of {judged['documents']} documents, seed {judged['seed']}"
+            facts["judgments"] = f"{judged['judgments']}: {told}"
     facts["written by"] = f"negsample {about.get('negsample')}"
     _print({key: value for key, value in facts.items() if value not in ("", "none")})
     if "figures" in about:

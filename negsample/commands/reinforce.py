@@ -113,7 +113,7 @@ def generate_summaries(
     from negsample.io.write import open_writer
     from negsample.scoring.files import Settings, chunks, kept_fields
 
-    Settings(on_bad=on_bad)  # refuses another word
+    settings = Settings(on_bad=on_bad)  # refuses another word
     format_of(output)
     check_outputs([output], [inputs])
     summarize = make_summarizer(model, words, sentences)
@@ -135,7 +135,7 @@ def generate_summaries(
                 if not references and isinstance(own := fields.get(summary_field), str) and own.strip():
                     references = [own]
                 # What scored the summary before is gone.
-                made = {key: value for key, value in kept_fields(fields, Settings()).items() if key not in dropped}
+                made = {key: value for key, value in kept_fields(fields, settings).items() if key not in dropped}
                 made |= {"document": document, "summary": summary, "system": name}
                 # A table has the same columns in every record.
                 writer.write({**made, "references": references or []})

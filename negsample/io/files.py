@@ -41,6 +41,8 @@ _HINTS = {
 }
 
 
+# What ``replacing`` writes.
+_PART = ".negsample-*.part"
 # Reasons that a write has, and a read has not.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -81,7 +83,7 @@ def explained(name: str) -> Iterator[None]:
 def _open_beside(target: str) -> tuple[str, BinaryIO]:
     """A new, empty file in the folder of ``target``: its path and an open handle."""
     folder = os.path.dirname(target)
-    path = os.path.join(folder, f".negsample-{secrets.token_hex(8)}.part")
+    path = os.path.join(folder, _PART.replace("*", secrets.token_hex(8)))
     # Readable by others as far as the umask allows, as any new file; tempfile would make it its owner's alone.
     return path, open(path, "x+b")
 
@@ -128,6 +130,12 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what processes that were killed were writing (``replacing``) in ``folder``."""
+    for path in folder.glob(_PART):
+        path.unlink(missing_ok=True)
 
 
 def file_digest(path: Path) -> bytes:
@@ -212,7 +220,7 @@ def check_new(out: str) -> None:
             raise InputError(f"{out}: is not a folder; give another one with --out")
         nearest = next(folder for folder in path.absolute().parents if folder.exists())
         # Permissions don't tell all (a read-only file system, root), so that it is tried.
-        probe = nearest / f".negsample-{secrets.token_hex(8)}.part"
+        probe = nearest / _PART.replace("*", secrets.token_hex(8))
         probe.mkdir()
         probe.rmdir()
 
